@@ -187,16 +187,20 @@ static unsigned resolveThreads(unsigned threads) {
 
 static void addTimes(Profile &profile, llvm::ArrayRef<Run> runs,
                      llvm::ArrayRef<size_t> rows) {
-  auto getMedian = [&](llvm::function_ref<double(const Run &)> getSeconds) {
+  auto summarize = [&](llvm::function_ref<double(const Run &)> getSeconds) {
     auto milliseconds = llvm::map_to_vector(
         runs, [&](const Run &run) { return getSeconds(run) * 1e3; });
-    return Timing::summarize(milliseconds).median;
+    return Timing::summarize(milliseconds);
   };
   profile.runs = runs.size();
-  profile.milliseconds = getMedian([](const Run &run) { return run.whole; });
-  for (auto [step, row] : llvm::enumerate(rows))
-    profile.operations[row].milliseconds +=
-        getMedian([&](const Run &run) { return run.seconds[step]; });
+  profile.milliseconds =
+      summarize([](const Run &run) { return run.whole; }).median;
+  for (auto [step, row] : llvm::enumerate(rows)) {
+    Timing timing =
+        summarize([&](const Run &run) { return run.seconds[step]; });
+    profile.operations[row].milliseconds += timing.median;
+    profile.operations[row].minMilliseconds += timing.min;
+  }
   profile.fastestMilliseconds = runs.front().whole * 1e3;
   double begin = 0;
   for (auto [seconds, row] : llvm::zip_equal(runs.front().seconds, rows)) {

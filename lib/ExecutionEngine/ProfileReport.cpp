@@ -92,7 +92,8 @@ static void printOperations(llvm::raw_ostream &stream, const Profile &profile,
            std::pair(-profile.operations[b].milliseconds, b);
   });
   double sum = std::max(getSum(profile), 1e-9);
-  stream << "        ms      %  calls     MFLOP  GFLOP/s        MB  roof %  "
+  stream << "        ms     least      %  calls     MFLOP  GFLOP/s        MB  "
+            "roof %  "
             "operation                                 "
             "layer                         strategy        location\n";
   double left = 0;
@@ -102,9 +103,10 @@ static void printOperations(llvm::raw_ostream &stream, const Profile &profile,
       left += row->milliseconds;
       continue;
     }
-    stream << llvm::format("%10.4f %6.2f %6u %9.2f ", row->milliseconds,
-                           100 * row->milliseconds / sum, row->calls,
-                           static_cast<double>(row->flops) * 1e-6)
+    stream << llvm::format("%10.4f %9.4f %6.2f %6u ", row->milliseconds,
+                           row->minMilliseconds, 100 * row->milliseconds / sum,
+                           row->calls)
+           << llvm::format("%9.2f ", static_cast<double>(row->flops) * 1e-6)
            << llvm::format(
                   "%8.2f %9.3f %7.1f  ",
                   getRate(static_cast<double>(row->flops), row->milliseconds),
@@ -118,7 +120,7 @@ static void printOperations(llvm::raw_ostream &stream, const Profile &profile,
     stream << "\n";
   }
   if (order.size() > maxRows)
-    stream << llvm::format("%10.4f %6.2f ", left, 100 * left / sum)
+    stream << llvm::format("%10.4f           %6.2f ", left, 100 * left / sum)
            << order.size() - maxRows << " others\n";
   stream << llvm::format("%10.4f        the call itself, and interruptions\n",
                          profile.milliseconds - getSum(profile));
@@ -178,6 +180,7 @@ static json::Object toJSON(const ProfiledOperation &row) {
       {"reason", row.strategy.reason},
       {"calls", row.calls},
       {"ms", row.milliseconds},
+      {"min_ms", row.minMilliseconds},
       {"flops", row.flops},
       {"bytes", row.bytes},
       {"gflops", getRate(static_cast<double>(row.flops), row.milliseconds)},

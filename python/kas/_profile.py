@@ -32,7 +32,9 @@ class ProfiledOperation(NamedTuple):
     calls: int
     """Loop nests that run for it in each call."""
     ms: float
-    """Milliseconds of a call, the median."""
+    """Milliseconds of a call: the sum of the medians of its loop nests."""
+    min_ms: float
+    """The same of the least times: where other processes want the cores, too, these say more."""
     flops: int
     """Floating-point operations, without products with padding."""
     bytes: int

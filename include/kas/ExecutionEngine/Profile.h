@@ -68,7 +68,9 @@ struct ProfiledOperation {
   LoweringStrategy strategy;
   /// How many loop nests run for it in each call.
   unsigned calls = 0;
-  double milliseconds = 0;
+  /// The sum of the medians of its loop nests, and of the least times: where
+  /// other processes want the cores, too, these say more.
+  double milliseconds = 0, minMilliseconds = 0;
   /// Of all operations of the model in the row.
   int64_t flops = 0;
   /// Of the buffers that its loop nests use, each once for each.
