@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ContractionEmitter.h"
+#include "ContractionTail.h"
 
 using namespace kas;
 using namespace kas::codegen;
@@ -14,10 +15,29 @@ using namespace mlir;
 
 void ContractionEmitter::flattenBuffers() {
   output = flatten(contraction.output.buffer, contraction.output.size);
+  result = output;
   for (const PackedAccess &input : contraction.vectorInputs)
     vectorInputs.push_back(flatten(input.buffer, input.size));
   for (const StridedAccess &input : contraction.scalarInputs)
     scalarInputs.push_back(flatten(input.buffer, input.size));
+}
+
+void ContractionEmitter::flattenTail() {
+  result = output;
+  if (!options.tail)
+    return;
+  auto getSize = [](Value buffer) {
+    return cast<MemRefType>(buffer.getType()).getNumElements();
+  };
+  const ContractionTail &tail = *options.tail;
+  if (tail.bias)
+    bias = flatten(tail.bias, getSize(tail.bias));
+  if (!tail.elementwise)
+    return;
+  for (const ContractionTail::Input &input : tail.inputs)
+    tailInputs.push_back(
+        input.buffer ? flatten(input.buffer, getSize(input.buffer)) : Value());
+  result = flatten(tail.result, contraction.output.size);
 }
 
 Value ContractionEmitter::tailMask(int64_t lanes, int64_t size) {
@@ -27,22 +47,24 @@ Value ContractionEmitter::tailMask(int64_t lanes, int64_t size) {
 }
 
 Value ContractionEmitter::loadSum(Value place, Piece piece, bool accumulates) {
+  return accumulates ? loadPiece(output, place, piece)
+                     : zeros(getVectorType(piece.lanes));
+}
+
+Value ContractionEmitter::loadPiece(Value buffer, Value place, Piece piece) {
   VectorType type = getVectorType(piece.lanes);
-  if (accumulates && piece.active == piece.lanes)
-    return vector::LoadOp::create(builder, loc, type, output, place);
-  Value none = zeros(type);
-  if (!accumulates)
-    return none;
-  return vector::MaskedLoadOp::create(builder, loc, type, output, place,
+  if (piece.active == piece.lanes)
+    return vector::LoadOp::create(builder, loc, type, buffer, place);
+  return vector::MaskedLoadOp::create(builder, loc, type, buffer, place,
                                       tailMask(piece.active, piece.lanes),
-                                      none);
+                                      zeros(type));
 }
 
 void ContractionEmitter::storeSum(Value sum, Value place, Piece piece) {
   if (piece.active == piece.lanes)
-    vector::StoreOp::create(builder, loc, sum, output, place);
+    vector::StoreOp::create(builder, loc, sum, result, place);
   else
-    vector::MaskedStoreOp::create(builder, loc, output, place,
+    vector::MaskedStoreOp::create(builder, loc, result, place,
                                   tailMask(piece.active, piece.lanes), sum);
 }
 

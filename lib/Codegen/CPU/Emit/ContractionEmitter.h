@@ -91,12 +91,16 @@ protected:
 
   /// The flat form of the output and of all inputs.
   void flattenBuffers();
+  /// The same of what is computed with the sums.
+  void flattenTail();
   /// Which of the first `lanes` lanes of a vector of `size` there are.
   mlir::Value tailMask(int64_t lanes, int64_t size);
   /// The sums that begin at `place` of the output, or zeros, and where they go
-  /// in the end.
+  /// in the end, in the result.
   mlir::Value loadSum(mlir::Value place, Piece piece, bool accumulates);
   void storeSum(mlir::Value sum, mlir::Value place, Piece piece);
+  /// The lanes that exist of what begins at `place` of a flat buffer.
+  mlir::Value loadPiece(mlir::Value buffer, mlir::Value place, Piece piece);
   /// `row * column + sum`.
   mlir::Value multiplyAdd(mlir::Value row, mlir::Value column, mlir::Value sum);
 
@@ -107,6 +111,11 @@ protected:
   llvm::SmallVector<mlir::Value> indices;
   mlir::Value output;
   llvm::SmallVector<mlir::Value> vectorInputs, scalarInputs;
+  /// The bias, and the tensors of the next elementwise operation: its inputs
+  /// (null: the sums) and its result, which is the output if there is none.
+  mlir::Value bias;
+  llvm::SmallVector<mlir::Value> tailInputs;
+  mlir::Value result;
 };
 
 } // namespace kas::codegen

@@ -81,12 +81,33 @@ bool ContractionTail::takeBias(Value buffer, int64_t position,
   auto found = getBiasStrides(
       contraction, cast<MemRefType>(contraction.output.buffer.getType()),
       position);
-  if (!found || contraction.rows.size() != 1 ||
-      (*found)[contraction.rows.front()] != 1)
+  if (!found || contraction.rows.size() > 1 ||
+      (contraction.rows.size() == 1 && (*found)[contraction.rows.front()] != 1))
     return false;
   bias = buffer;
   biasStrides = *found;
   return true;
+}
+
+bool ContractionTail::suitsRowVectors(
+    const StridedContraction &contraction) const {
+  // `takeBias` has looked at the rows that there are.
+  bool hasChannels = bias || llvm::any_of(inputs, [](const Input &input) {
+                       return !input.strides.empty();
+                     });
+  return !hasChannels || contraction.rows.size() == 1;
+}
+
+bool ContractionTail::suitsDirectTiles(const StridedContraction &contraction,
+                                       unsigned vectorLoop) const {
+  if (bias && (biasStrides[vectorLoop] != 0 || contraction.factor != 1))
+    return false;
+  return llvm::all_of(inputs, [&](const Input &input) {
+    if (!input.buffer)
+      return true;
+    return input.strides.empty() ? getWhole(input.buffer) != getWhole(result)
+                                 : input.strides[vectorLoop] == 0;
+  });
 }
 
 static linalg::BroadcastOp findBroadcast(linalg::LinalgOp op) {

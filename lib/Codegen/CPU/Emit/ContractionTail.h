@@ -56,9 +56,16 @@ struct ContractionTail {
   bool takeReader(mlir::linalg::GenericOp reader, mlir::ValueRange inputs,
                   const StridedContraction &contraction);
   /// Takes a bias of one dimension, that of the output at `position`. False if
-  /// the loops do not fit it.
+  /// the loops do not fit it: the rows step through it, or there are none.
   bool takeBias(mlir::Value buffer, int64_t position,
                 const StridedContraction &contraction);
+
+  /// Whether vectors along the rows can compute it.
+  bool suitsRowVectors(const StridedContraction &contraction) const;
+  /// Whether vectors along `vectorLoop` can, some of which are computed twice:
+  /// a value per channel is the same in all lanes, and no input is overwritten.
+  bool suitsDirectTiles(const StridedContraction &contraction,
+                        unsigned vectorLoop) const;
 
   /// Lets the result of the elementwise operation be written where `op` is.
   void prepare(mlir::linalg::LinalgOp op) const;

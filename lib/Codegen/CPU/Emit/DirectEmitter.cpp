@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DirectEmitter.h"
+#include "ContractionTail.h"
 
 using namespace kas;
 using namespace kas::codegen;
@@ -22,6 +23,7 @@ using namespace mlir;
 
 void DirectEmitter::emit() {
   flattenBuffers();
+  flattenTail();
   int64_t numItems = plan.rowGroups * plan.columnGroups;
   for (ArrayRef<unsigned> loops :
        {ArrayRef(contraction.batches), ArrayRef(contraction.columns),
@@ -131,6 +133,44 @@ void DirectEmitter::emitVectors() {
 // A tile
 //===----------------------------------------------------------------------===//
 
+/// The value of one channel in all lanes, `row` and `column` after the tile's
+/// first ones.
+Value DirectEmitter::loadChannel(Value buffer, ArrayRef<int64_t> strides,
+                                 int64_t row, int64_t column, int64_t lanes) {
+  StridedAccess access;
+  access.strides.assign(strides.begin(), strides.end());
+  int64_t offset = (plan.rowLoop ? row * strides[*plan.rowLoop] : 0) +
+                   (plan.columnLoop ? column * strides[*plan.columnLoop] : 0);
+  Value value =
+      memref::LoadOp::create(builder, loc, buffer, address(access, offset));
+  return vector::BroadcastOp::create(builder, loc, getVectorType(lanes), value);
+}
+
+/// What the elementwise operation makes of the sums at `place`.
+Value DirectEmitter::emitTail(Value sums, Value place, int64_t row,
+                              int64_t column, Piece piece) {
+  if (!options.tail || !options.tail->elementwise)
+    return sums;
+  SmallVector<Value> inputs;
+  for (auto [buffer, input] : llvm::zip_equal(tailInputs, options.tail->inputs))
+    inputs.push_back(
+        !buffer ? sums
+        : input.strides.empty()
+            ? loadPiece(buffer, place, piece)
+            : loadChannel(buffer, input.strides, row, column, piece.lanes));
+  return options.tail->emit(builder, loc, inputs);
+}
+
+/// Calls `body` with each row, column and piece of a tile.
+static void
+forEachSum(const DirectPlan &plan, ArrayRef<Piece> pieces,
+           function_ref<void(int64_t row, int64_t column, Piece)> body) {
+  for (int64_t row = 0; row < plan.registerRows; ++row)
+    for (int64_t column = 0; column < plan.registerColumns; ++column)
+      for (Piece piece : pieces)
+        body(row, column, piece);
+}
+
 /// The sums of the tile at the current indices: rows, then columns, then
 /// vectors.
 void DirectEmitter::emitTile(ArrayRef<Piece> pieces) {
@@ -139,25 +179,28 @@ void DirectEmitter::emitTile(ArrayRef<Piece> pieces) {
   int64_t columnStride = plan.columnLoop ? strides[*plan.columnLoop] : 0;
   Value start = address(contraction.output);
   SmallVector<Value> sums, places;
-  for (int64_t row = 0; row < plan.registerRows; ++row)
-    for (int64_t column = 0; column < plan.registerColumns; ++column)
-      for (Piece piece : pieces) {
-        places.push_back(apply(
-            dim(0) + (row * rowStride + column * columnStride + piece.offset),
-            {start}));
-        sums.push_back(loadSum(places.back(), piece, contraction.accumulates));
-      }
+  forEachSum(plan, pieces, [&](int64_t row, int64_t column, Piece piece) {
+    places.push_back(
+        apply(dim(0) + (row * rowStride + column * columnStride + piece.offset),
+              {start}));
+    sums.push_back(
+        bias ? loadChannel(bias, options.tail->biasStrides, row, column,
+                           piece.lanes)
+             : loadSum(places.back(), piece, contraction.accumulates));
+  });
   sums = emitReduction(plan.looped, sums, pieces);
-  for (auto [index, sum, place] : llvm::enumerate(sums, places)) {
-    Piece piece = pieces[index % pieces.size()];
+  unsigned index = 0;
+  forEachSum(plan, pieces, [&](int64_t row, int64_t column, Piece piece) {
+    Value sum = sums[index], place = places[index];
+    ++index;
     if (contraction.factor != 1) {
       auto factors = DenseElementsAttr::get(
           getVectorType(piece.lanes), static_cast<float>(contraction.factor));
       sum = arith::MulFOp::create(
           builder, loc, sum, arith::ConstantOp::create(builder, loc, factors));
     }
-    storeSum(sum, place, piece);
-  }
+    storeSum(emitTail(sum, place, row, column, piece), place, piece);
+  });
 }
 
 /// Nested loops that carry the sums; inside, one step of all of them.

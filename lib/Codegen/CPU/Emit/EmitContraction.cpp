@@ -30,6 +30,21 @@ using namespace mlir;
 
 namespace {
 
+/// Whether tiles of `plan` compute the tail with the sums.
+bool takesTail(const PanelPlan &, const StridedContraction &,
+               const ContractionOptions &) {
+  return false;
+}
+bool takesTail(const DirectPlan &plan, const StridedContraction &contraction,
+               const ContractionOptions &options) {
+  return options.tail &&
+         options.tail->suitsDirectTiles(contraction, plan.vectorLoop);
+}
+bool takesTail(const RowVectorPlan &, const StridedContraction &contraction,
+               const ContractionOptions &options) {
+  return options.tail && options.tail->suitsRowVectors(contraction);
+}
+
 /// How a contraction is emitted.
 struct ContractionChoice {
   std::variant<PanelPlan, DirectPlan, RowVectorPlan> plan;
@@ -40,6 +55,14 @@ struct ContractionChoice {
   template <typename Plan>
   bool is() const {
     return std::holds_alternative<Plan>(plan);
+  }
+  bool takesTail(const StridedContraction &contraction,
+                 const ContractionOptions &options) const {
+    return std::visit(
+        [&](const auto &chosen) {
+          return ::takesTail(chosen, contraction, options);
+        },
+        plan);
   }
 };
 
@@ -102,9 +125,9 @@ static void remarkPlan(Location loc, const RowVectorPlan &plan,
       << remark::metric("weightsCombined", weightsCombined);
 }
 
-/// What it takes to compute the tail by loops of its own, which only vectors
-/// along the rows save: each reads and writes the second-level cache, in halves
-/// of a cycle.
+/// What it takes to compute the tail by loops of its own, which vectors along
+/// the rows and direct tiles save: each reads and writes the second-level
+/// cache, in halves of a cycle.
 static int64_t getTailTime(const StridedContraction &contraction,
                            const ContractionTarget &target,
                            const ContractionOptions &options) {
@@ -142,21 +165,26 @@ choosePlan(const StridedContraction &contraction,
            const ContractionTarget &target, const ContractionOptions &options,
            std::optional<CPUStrategy> strategy, PlanReasons &reasons) {
   std::optional<ContractionChoice> best;
-  auto consider = [&](auto makePlan, int64_t tailTime, std::string &reason) {
+  int64_t tailTime = getTailTime(contraction, target, options);
+  auto consider = [&](auto makePlan, std::string &reason) {
     auto plan = makePlan(
         contraction, target, options.threads ? options.threads : 8,
         options.schedule, [&](const Twine &text) { reason = text.str(); });
-    if (succeeded(plan) && (!best || plan->time + tailTime < best->time))
-      best = ContractionChoice{*plan, plan->time + tailTime};
+    if (failed(plan))
+      return;
+    int64_t time = plan->time;
+    if (!takesTail(*plan, contraction, options))
+      time += tailTime;
+    if (!best || time < best->time)
+      best = ContractionChoice{*plan, time};
   };
-  int64_t tailTime = getTailTime(contraction, target, options);
   if (strategy.value_or(CPUStrategy::Panels) == CPUStrategy::Panels)
-    consider(makePanelPlan, tailTime, reasons[0]);
+    consider(makePanelPlan, reasons[0]);
   if (strategy.value_or(CPUStrategy::Direct) == CPUStrategy::Direct)
-    consider(makeDirectPlan, tailTime, reasons[1]);
+    consider(makeDirectPlan, reasons[1]);
   // Where weights are packed at each call, panels and direct tiles do as well.
   if (strategy ? *strategy == CPUStrategy::RowVectors : options.prepared)
-    consider(makeRowVectorPlan, /*tailTime=*/0, reasons[2]);
+    consider(makeRowVectorPlan, reasons[2]);
   return best;
 }
 
@@ -182,10 +210,12 @@ chooseContraction(const StridedContraction &contraction,
     emitReason(llvm::join(llvm::make_filter_range(reasons, isGiven), "; "));
     return failure();
   }
-  bool isReadOnce = choice->is<DirectPlan>() &&
-                    contraction.getExtent(contraction.rows) == 1 &&
-                    !(options.tail && options.tail->bias);
-  if (options.readsUnpadded && !choice->is<RowVectorPlan>() && !isReadOnce) {
+  bool isReadOnce =
+      choice->is<DirectPlan>() && contraction.getExtent(contraction.rows) == 1;
+  bool beginsRight = !options.tail || !options.tail->bias ||
+                     choice->takesTail(contraction, options);
+  if (options.readsUnpadded &&
+      !(beginsRight && (choice->is<RowVectorPlan>() || isReadOnce))) {
     const std::string &noVectors = reasons[2];
     emitReason("other tiles take less time" +
                (noVectors.empty() ? "" : "; " + noVectors));
@@ -232,8 +262,11 @@ LogicalResult kas::codegen::emitContraction(
       chooseContraction(nest, target, options, emitReason);
   if (failed(choice))
     return failure();
+  ContractionOptions taken = options;
+  if (!choice->takesTail(nest, options))
+    taken.tail = nullptr;
   if (tookTail)
-    *tookTail = choice->is<RowVectorPlan>() && options.tail;
+    *tookTail = taken.tail != nullptr;
   std::visit(
       [&](const auto &plan) {
         remarkPlan(loc, plan, target.lanes, combined.has_value());
@@ -241,7 +274,7 @@ LogicalResult kas::codegen::emitContraction(
       choice->plan);
   if (combined)
     combined->emit(builder, loc);
-  emitPlan(builder, loc, nest, *choice, target, options);
+  emitPlan(builder, loc, nest, *choice, target, taken);
   if (combined && options.deallocate)
     memref::DeallocOp::create(builder, loc, combined->getBuffer());
   return success();

@@ -26,25 +26,6 @@ using namespace mlir;
 // Weights and data
 //===----------------------------------------------------------------------===//
 
-/// The buffers of what is computed with the sums.
-void RowVectorEmitter::flattenTail() {
-  result = output;
-  if (!options.tail)
-    return;
-  auto getSize = [](Value buffer) {
-    return cast<MemRefType>(buffer.getType()).getNumElements();
-  };
-  const ContractionTail &tail = *options.tail;
-  if (tail.bias)
-    bias = flatten(tail.bias, getSize(tail.bias));
-  if (!tail.elementwise)
-    return;
-  for (const ContractionTail::Input &input : tail.inputs)
-    tailInputs.push_back(
-        input.buffer ? flatten(input.buffer, getSize(input.buffer)) : Value());
-  result = flatten(tail.result, contraction.output.size);
-}
-
 /// Copies the weights: by batch, block of rows and reductions, the rows of the
 /// block one after another, with zeros after the last one.
 void RowVectorEmitter::emitPacking() {

@@ -63,7 +63,6 @@ public:
 private:
   using SumsBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
       llvm::ArrayRef<TileColumn>, mlir::ValueRange)>;
-  void flattenTail();
   void emitPacking();
   void emitBorders();
   void makeStepLoops();
@@ -111,11 +110,6 @@ private:
   int64_t rows, depth, blockRows, numBlocks;
   mlir::VectorType vectorType;
   mlir::Value packed, data;
-  /// The bias, and the tensors of the next elementwise operation: its inputs
-  /// without the sums, and its result.
-  mlir::Value bias;
-  llvm::SmallVector<mlir::Value> tailInputs;
-  mlir::Value result;
   /// Where the weights of the current block begin, and its first row.
   mlir::Value weightBase, rowBase;
   /// The loops around and inside of the unrolled steps, and how far such a step

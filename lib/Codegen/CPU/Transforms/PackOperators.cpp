@@ -518,8 +518,8 @@ void PackOperators::lowerSum(linalg::LinalgOp op) {
   }
   if (failed(contraction) || !readsPadding(op))
     return packing.undo();
-  // Weights that were packed ahead suit padded images just as well, and sums
-  // begin with a bias in row vectors alone.
+  // Weights that were packed ahead suit padded images just as well, and panels
+  // do not begin with a bias.
   options.readsUnpadded = prepared || bias;
   packing.setOptions(options);
   ContractionTail tail;
