@@ -26,6 +26,21 @@ if TYPE_CHECKING:
     from torch import nn
 
 
+_UNITS = {
+    name: unit
+    for unit, names in {
+        "seconds": ("s", "sec", "secs", "second", "seconds"),
+        "minutes": ("m", "min", "mins", "minute", "minutes"),
+        "hours": ("h", "hr", "hrs", "hour", "hours"),
+        "days": ("d", "day", "days"),
+        "candidates": ("candidate", "candidates"),
+        "trainings": ("training", "trainings"),
+    }.items()
+    for name in names
+}
+"""What a budget of text is of, by what people write."""
+
+
 @dataclass(frozen=True)
 class Budget:
     """When a search ends: whatever comes first. At least one limit is needed."""
@@ -40,7 +55,7 @@ class Budget:
 
     @staticmethod
     def of(value: Any) -> Budget:
-        """A `Budget`; a number of seconds; or text such as `90s`, `15m`, `8h` or `500 candidates`."""
+        """A `Budget`; a number of seconds; or text such as `90s`, `15m`, `10 min`, `8 hours` or `500 candidates`."""
         if isinstance(value, Budget):
             budget = value
         elif isinstance(value, bool) or not isinstance(value, (int, float, str)):
@@ -49,19 +64,20 @@ class Budget:
                 f"{type(value).__name__}"
             )
         elif isinstance(value, str):
-            match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|h|candidates|trainings)\s*", value)
-            if not match:
+            match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", value)
+            unit = _UNITS.get(match[2]) if match else None
+            if match is None or unit is None or (unit == "candidates" and "." in match[1]):
                 raise ValueError(
                     "the budget must be text such as '90s', '15m', '8h', '500 candidates' or '40 trainings', got "
                     f"{value!r}"
                 )
-            number, unit = float(match[1]), match[2]
+            number = float(match[1])
             if unit == "candidates":
                 budget = Budget(candidates=int(number))
             elif unit == "trainings":
                 budget = Budget(epochs=number)
             else:
-                budget = Budget(seconds=number * {"s": 1, "m": 60, "h": 3600}[unit])
+                budget = Budget(seconds=number * {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}[unit])
         else:
             budget = Budget(seconds=float(value))
         limits = [limit for limit in dataclasses.astuple(budget) if limit is not None]

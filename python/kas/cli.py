@@ -1,11 +1,13 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `kas`: search, report, show, export, bench, study, compare."""
+"""The command `kas`: search, report, show, export, bench, study, compare, doctor."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
 import os
 import sqlite3
 import statistics
@@ -14,10 +16,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ._doctor import examine, render
 from ._errors import Error, MissingExtraError
 from ._module import Binding, Module, Operator
 from ._module import operator as named_operator
 from ._search import ALGORITHMS, SearchSpace
+from ._sequence import OperatorSequence
 
 
 class UsageError(Exception):
@@ -135,11 +139,52 @@ def _search(arguments: argparse.Namespace) -> int:
         time_limit=arguments.time_limit,
         memory_limit=arguments.memory_limit,
         device=arguments.device,
+        baselines=_read_baselines(arguments.baseline),
         progress=not arguments.quiet,
     )
-    if outcome.best is not None:
+    if arguments.json:
+        _print_json(
+            {
+                "complete": outcome.is_complete,
+                "best": None if outcome.best is None else outcome.best.id,
+                "network itself": outcome.dense,
+                "baselines": outcome.baselines,
+                "candidates": outcome.rows(),
+            }
+        )
+    elif outcome.best is not None:
         print(outcome.best.candidate.text, end="")
     return 0 if outcome.is_complete else 130
+
+
+def _read_baselines(sources: Sequence[str]) -> dict[str, str | Operator | OperatorSequence]:
+    """Operators of the library by their names; of files the sequences or, where there is none, the operators."""
+    found: dict[str, str | Operator | OperatorSequence] = {}
+    for source in sources:
+        if not os.path.isfile(source):
+            if source.endswith(".mlir") or os.sep in source:
+                raise UsageError(f"there is no file '{source}'")
+            found[f"kas.{source.removeprefix('kas.')}"] = source
+            continue
+        with open(source, encoding="utf-8") as file:
+            module = Module(file.read(), source)
+        found.update(module.sequences)
+        if not module.sequences:
+            found.update((name, module[name]) for name in module.operators)
+    return found
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2))
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    findings = examine()
+    if arguments.json:
+        _print_json([dataclasses.asdict(finding) for finding in findings])
+    else:
+        print(render(findings))
+    return 0
 
 
 def _report(arguments: argparse.Namespace) -> int:
@@ -152,14 +197,22 @@ def _show(arguments: argparse.Namespace) -> int:
     if arguments.candidate is None and os.path.isfile(arguments.source) and _is_database(arguments.source):
         return _list(arguments)
     operator, space, metrics = _find_operator(arguments.source, arguments.candidate)
-    print(operator.formula)
-    print(f"weights indexed by a position: {'yes' if operator.weights_indexed_by_position else 'no'}")
-    for name, value in sorted(metrics.items()):
-        print(f"{name}: {value:.6g}")
+    costs = []
     for binding in [arguments.bind] if arguments.bind else (space.bindings if space else []):
         if not isinstance(binding, str):
             binding = {name: binding[name] for name in (*operator.symbols[0], *operator.symbols[1])}
-        cost = operator.cost(binding)
+        costs.append((binding, operator.cost(binding)))
+    by_position = operator.weights_indexed_by_position
+    if arguments.json:
+        rows = [{"binding": binding, **cost._asdict()} for binding, cost in costs]
+        facts = {"formula": operator.formula, "weights_indexed_by_position": by_position, "metrics": metrics}
+        _print_json({**facts, "costs": rows})
+        return 0
+    print(operator.formula)
+    print(f"weights indexed by a position: {'yes' if by_position else 'no'}")
+    for name, value in sorted(metrics.items()):
+        print(f"{name}: {value:.6g}")
+    for binding, cost in costs:
         print(f"{binding}: {cost.flops} FLOPs, {cost.parameters} parameters, {cost.bytes} bytes")
     return 0
 
@@ -168,7 +221,6 @@ def _list(arguments: argparse.Namespace) -> int:
     """The best of a database."""
     connection = _open(arguments.source)
     counts = dict(connection.execute("SELECT state, count(*) FROM candidate GROUP BY state"))
-    print(", ".join(f"{count} {state}" for state, count in sorted(counts.items())) or "no candidates")
     candidates = [id for (id,) in connection.execute("SELECT id FROM candidate WHERE state = 'evaluated'")]
     rows = [(id, _metrics(connection, id)) for id in candidates]
     name = arguments.sort or ("accuracy" if any("accuracy" in metrics for _, metrics in rows) else "flops")
@@ -178,6 +230,10 @@ def _list(arguments: argparse.Namespace) -> int:
     rows = [row for row in rows if name in row[1]]
     # Of those trained longest first: the others' accuracies are of another training.
     rows.sort(key=lambda row: (-row[1].get("epochs", 0), sign * row[1][name], row[0]))
+    if arguments.json:
+        _print_json({"states": counts, "candidates": [{"id": id, "metrics": all} for id, all in rows[: arguments.top]]})
+        return 0
+    print(", ".join(f"{count} {state}" for state, count in sorted(counts.items())) or "no candidates")
     columns = [
         c
         for c in (
@@ -232,6 +288,7 @@ def _bench(arguments: argparse.Namespace) -> int:
         bindings = [{name: binding[name] for name in names} for binding in space.bindings]
     else:
         raise UsageError("requires sizes: --bind=N=1,...")
+    results = []
     for binding in bindings:
         function = operator.compile(binding, threads=arguments.threads)
         generator = numpy.random.default_rng(0)
@@ -244,10 +301,24 @@ def _bench(arguments: argparse.Namespace) -> int:
             times.append(1e3 * (time.perf_counter() - start))
         flops = operator.existing_flops(binding)
         median = statistics.median(times)
+        results.append(
+            {
+                "binding": binding,
+                "runs": arguments.runs,
+                "median_ms": median,
+                "min_ms": min(times),
+                "gflops": flops / median / 1e6,
+                "compile_ms": function.compile_milliseconds,
+            }
+        )
+        if arguments.json:
+            continue
         print(
             f"{binding}: {median:.4g} ms (median of {arguments.runs}, least {min(times):.4g}), "
             f"{flops / median / 1e6:.3g} GFLOP/s, compiled in {function.compile_milliseconds:.0f} ms"
         )
+    if arguments.json:
+        _print_json(results)
     return 0
 
 
@@ -293,9 +364,40 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 # The parser
 
+_GROUPS = {
+    "find operators": {
+        "search": "look for operators for a network, by training it with them",
+        "report": "write the page on a search, or serve it",
+        "show": "the best of a search, or one operator",
+    },
+    "use operators": {
+        "export": "write an operator as a file",
+        "bench": "compile an operator for this CPU and time it",
+    },
+    "measure": {
+        "compare": "train and time operators in networks beside baselines",
+        "study": "measure models x compressions x algorithms x schedules x targets",
+    },
+    "this machine": {"doctor": "what is there, what is missing, and how to get it"},
+}
+_HELP = {name: text for commands in _GROUPS.values() for name, text in commands.items()}
+_EXIT_CODES = """exit codes:
+  0    done
+  1    an error, whose message is on the standard error stream
+  2    wrong arguments
+  130  ended by Ctrl-C; with a database the same command goes on"""
+
+
+def _describe_commands() -> str:
+    """All commands in groups, and the exit codes."""
+    lines = []
+    for group, commands in _GROUPS.items():
+        lines += [f"{group}:", *(f"  {name:<9}{text}" for name, text in commands.items()), ""]
+    return "\n".join([*lines, _EXIT_CODES])
+
 
 def _add_compare(commands: Any) -> None:
-    parser = commands.add_parser("compare", help="train and time operators in networks beside baselines")
+    parser = commands.add_parser("compare", help=_HELP["compare"])
     add = parser.add_argument
     add("spec", help="the file that says what is compared (docs/guide/discovery.md)")
     add("--store", help="the file that keeps trainings and times; the same command goes on (default: SPEC.jsonl)")
@@ -317,7 +419,7 @@ def _add_compare(commands: Any) -> None:
 
 
 def _add_search(commands: Any, with_options: bool) -> None:
-    parser = commands.add_parser("search", help="look for operators for a network, by training it with them")
+    parser = commands.add_parser("search", help=_HELP["search"])
     # torch takes seconds to import, and may not be there: its options only where they are needed.
     if with_options:
         from .evaluate.__main__ import add_arguments
@@ -325,7 +427,7 @@ def _add_search(commands: Any, with_options: bool) -> None:
         add_arguments(parser)
     add = parser.add_argument
     add("--space-file", help="a file with the kas.space to search, in place of that of the layers")
-    add("--budget", default="15m", help="such as 90s, 15m, 8h, '500 candidates' or '40 trainings' (default 15m)")
+    add("--budget", default="15m", help="such as 90s, '15 min', 8h, '500 candidates' or '40 trainings' (default 15m)")
     add("--database", help="the file that keeps the search; the same command goes on")
     add(
         "--limit",
@@ -345,6 +447,14 @@ def _add_search(commands: Any, with_options: bool) -> None:
     add("--final", type=int, default=5, help="train so many of the best with several seeds (default 5)")
     add("--final-seeds", type=int, default=3, help="how many seeds (default 3)")
     add("--latency", action="store_true", help="compile and time those")
+    add(
+        "--baseline",
+        action="append",
+        default=[],
+        metavar="OPERATOR",
+        help="compare with an operator of the library, or with those of a file of MLIR, too; may be repeated",
+    )
+    add("--json", action="store_true", help="print all that was found as JSON")
     add("--workers", type=int, help="processes that train (default: the number of cores)")
     add("--time-limit", type=float, help="seconds for a training (default: ten times the network's own)")
     add("--memory-limit", type=int, help="MiB of address space of a process")
@@ -354,24 +464,30 @@ def _add_search(commands: Any, with_options: bool) -> None:
 
 def make_parser(with_search: bool = True) -> argparse.ArgumentParser:
     """The parser of the command; `with_search`: with the options of `kas search`, which need torch."""
-    parser = argparse.ArgumentParser(prog="kas", description="Discovers and compiles new neural-network operators.")
-    commands = parser.add_subparsers(dest="command", required=True)
+    parser = argparse.ArgumentParser(
+        prog="kas",
+        usage="kas [-h] COMMAND ...",
+        description="Discovers and compiles new neural-network operators. 'kas COMMAND --help' has the options.",
+        epilog=_describe_commands(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", help=argparse.SUPPRESS)
     _add_search(commands, with_search)
-    report = commands.add_parser("report", help="write the page on a search, or serve it", add_help=False)
+    report = commands.add_parser("report", help=_HELP["report"], add_help=False)
     report.set_defaults(run=_report)
-    show = commands.add_parser("show", help="the best of a search, or one operator")
+    show = commands.add_parser("show", help=_HELP["show"])
     show.add_argument("--sort", help="the metric to sort by (default: accuracy, else flops)")
     show.add_argument("--top", type=int, default=20, help="how many candidates (default 20)")
     show.set_defaults(run=_show)
-    export = commands.add_parser("export", help="write an operator as a file")
+    export = commands.add_parser("export", help=_HELP["export"])
     export.add_argument("--format", choices=("mlir", "pytorch", "loops", "graph"), default="mlir")
     export.add_argument("-o", "--output", help="the file (default: the standard output)")
     export.set_defaults(run=_export)
-    bench = commands.add_parser("bench", help="compile an operator for this CPU and time it")
+    bench = commands.add_parser("bench", help=_HELP["bench"])
     bench.add_argument("--runs", type=int, default=21)
     bench.add_argument("--threads", type=int, default=1, help="0 leaves the number to OpenMP (default 1)")
     bench.set_defaults(run=_bench)
-    study = commands.add_parser("study", help="measure models x compressions x algorithms x schedules x targets")
+    study = commands.add_parser("study", help=_HELP["study"])
     study.add_argument("spec", help="the file that says what to run (docs/guide/studies.md)")
     study.add_argument("--database", help="the file that keeps the study; the same command goes on (default: SPEC.db)")
     study.add_argument(
@@ -384,6 +500,10 @@ def make_parser(with_search: bool = True) -> argparse.ArgumentParser:
     study.add_argument("--quiet", action="store_true")
     study.set_defaults(run=_study)
     _add_compare(commands)
+    doctor = commands.add_parser("doctor", help=_HELP["doctor"])
+    doctor.set_defaults(run=_doctor)
+    for command in (show, bench, doctor):
+        command.add_argument("--json", action="store_true", help="print JSON")
     for command in (show, export, bench):
         command.add_argument("source", help="the database of a search, a file of MLIR, or the name of an operator")
         command.add_argument("candidate", type=int, nargs="?", help="its number in the database or file")

@@ -1,0 +1,125 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The command kas: its help, JSON, what kas doctor says, and what it makes of budgets and baselines."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import kas
+from kas import _doctor, cli
+
+SPACE = """
+kas.space @layer<N, Cin, Cout, W | k>
+    [N, Cout unordered, W] from [N, Cin unordered, W]
+    bindings [<N = 1, Cin = 8, Cout = 8, W = 12, k = 3>]
+    limits {depth = 5}
+"""
+BIND = "N=1,Cin=4,Cout=4,H=4,W=4,k=3"
+
+
+def run(capsys, *arguments):
+    assert cli.main(arguments) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_help_has_groups_and_exit_codes(capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--help"])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    for part in ("find operators:\n  search ", "this machine:\n  doctor ", "exit codes:\n  0 ", "2    wrong arguments"):
+        assert part in text
+    # Each command once, and each has its own help.
+    for name in cli._HELP:
+        assert text.count(f"\n  {name} ") == 1
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["none"])
+    assert ended.value.code == 2
+
+
+def test_python_runs_the_package():
+    command = [sys.executable, "-m", "kas", "show", "conv2d"]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert output.startswith("Y[n,cout,h,w] = ")
+
+
+def test_json(capsys, tmp_path):
+    shown = run(capsys, "show", "conv2d", "--bind", BIND, "--json")
+    assert shown["formula"] == kas.operator("conv2d").formula
+    assert shown["costs"] == [{"binding": BIND, **kas.operator("conv2d").cost(BIND)._asdict()}]
+    (timed,) = run(capsys, "bench", "conv2d", "--bind", BIND, "--runs", "3", "--json")
+    assert timed["runs"] == 3 and 0 < timed["min_ms"] <= timed["median_ms"]
+    with kas.Searcher(SPACE, "random", database=tmp_path / "a.db") as searcher:
+        first, second = searcher.ask(2)
+        searcher.tell(first.id, {"accuracy": 0.5})
+        searcher.tell(second.id, error="no")
+    listed = run(capsys, "show", str(tmp_path / "a.db"), "--json")
+    assert listed["states"] == {"evaluated": 1, "failed": 1}
+    assert [row["id"] for row in listed["candidates"]] == [0] and listed["candidates"][0]["metrics"]["accuracy"] == 0.5
+
+
+def test_doctor(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("KAS_RT_LIBVULKAN", "none.so")
+    monkeypatch.setattr(_doctor, "FASHION_MNIST", str(tmp_path / "none"))
+    monkeypatch.setattr(_doctor, "EXTRAS", {"report": ("no_such_module",)})
+    findings = {one["name"]: one for one in run(capsys, "doctor", "--json")}
+    assert findings["kas"]["found"] and not findings["dot"]["found"]
+    assert findings["kas[report]"]["remedy"] == "pip install 'kas[report]'"
+    assert cli.main(["doctor"]) == 0
+    text = capsys.readouterr().out
+    for part in (
+        "-> apt-get install graphviz",
+        "-> apt-get install libvulkan1 mesa-vulkan-drivers",
+        "-> apt-get install dataset-fashion-mnist",
+        "missing  programs",
+    ):
+        assert part in text
+    # Where everything is there it says so.
+    for name in ("dot", *_doctor.PROGRAMS):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        os.chmod(tmp_path / name, 0o755)
+    (tmp_path / "none").mkdir()
+    findings = {one["name"]: one["found"] for one in run(capsys, "doctor", "--json")}
+    assert findings["dot"] == str(tmp_path / "dot") and findings["programs"] == str(tmp_path)
+    assert findings["fashion-mnist"]
+
+
+def test_baselines_of_files(tmp_path):
+    conv = str(kas.operator("conv1x1"))
+    (tmp_path / "one.mlir").write_text(conv)
+    (tmp_path / "two.mlir").write_text(f"{conv}\nkas.sequence @alone [@conv1x1] between []")
+    found = cli._read_baselines(["conv2d", str(tmp_path / "one.mlir"), str(tmp_path / "two.mlir")])
+    assert found["kas.conv2d"] == "conv2d" and isinstance(found["conv1x1"], kas.Operator)
+    assert isinstance(found["alone"], kas.OperatorSequence) and len(found) == 3
+    with pytest.raises(cli.UsageError, match=r"there is no file 'none.mlir'"):
+        cli._read_baselines(["none.mlir"])
+
+
+@pytest.mark.parametrize(
+    ("text", "budget"),
+    [
+        ("10 min", {"seconds": 600}),
+        ("1 candidate", {"candidates": 1}),
+        ("90s", {"seconds": 90}),
+        ("1.5 hours", {"seconds": 5400}),
+        ("2 days", {"seconds": 172800}),
+        ("1 training", {"epochs": 1}),
+        ("500 candidates", {"candidates": 500}),
+    ],
+)
+def test_budgets(text, budget):
+    pytest.importorskip("torch")
+    assert kas.Budget.of(text) == kas.Budget(**budget)
+
+
+@pytest.mark.parametrize("text", ["1.5 candidates", "10 parsecs", "min", "10"])
+def test_budgets_that_are_none(text):
+    pytest.importorskip("torch")
+    with pytest.raises(ValueError, match="the budget must be text such as"):
+        kas.Budget.of(text)
