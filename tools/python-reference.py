@@ -27,6 +27,7 @@ MODULES = [
     "kas.report",
     "kas.distributed",
     "kas.study",
+    "kas.bench1",
 ]
 HEAD = """# Python reference
 
