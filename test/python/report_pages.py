@@ -61,6 +61,8 @@ def opened(browser, url, scheme="light", width=1400, ready="html[data-ready=yes]
     """A page that asks for nothing beyond its address and complains about nothing."""
     context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=scheme)
     page = context.new_page()
+    # Other work on the machine makes nothing fail.
+    page.set_default_timeout(300_000)
     complaints, requests = [], []
     page.on(
         "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
@@ -73,6 +75,25 @@ def opened(browser, url, scheme="light", width=1400, ready="html[data-ready=yes]
     assert not complaints
     assert not [one for one in requests if not one.startswith((url.split("#")[0], "data:", "blob:"))]
     context.close()
+
+
+def find_clipped(page):
+    """Texts of a plot that are not inside it, and pairs of them that overlap."""
+    return page.evaluate(
+        """() => [...document.querySelectorAll(".chart")].flatMap((chart) => {
+          const outer = chart.getBoundingClientRect();
+          const texts = [...chart.querySelectorAll(".xtick text, .ytick text, .xtitle, .ytitle, .legendtext")];
+          const boxes = texts.map((text) => [text.textContent, text.getBoundingClientRect()]);
+          const isOutside = (b) =>
+            b.left < outer.left || b.right > outer.right || b.top < outer.top || b.bottom > outer.bottom;
+          const bad = boxes.filter(([, b]) => isOutside(b));
+          for (const [i, [one, a]] of boxes.entries())
+            for (const [two, b] of boxes.slice(i + 1))
+              if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
+                bad.push([one, two]);
+          return bad.map(String);
+        })"""
+    )
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from report_pages import SPACE, browser, fill, opened, page_url, proceed, sync_api, wait_for_candidate
+from report_pages import SPACE, browser, fill, find_clipped, opened, page_url, proceed, sync_api, wait_for_candidate
 
 import kas
 from kas import report
@@ -155,25 +155,7 @@ def test_nothing_is_clipped(browser, page_url, scheme, width):
     with opened(browser, page_url, scheme, width) as page:
         assert page.evaluate("document.documentElement.dataset.theme") == scheme
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-        # Texts of a plot are inside it, and those of an axis do not overlap.
-        assert (
-            page.evaluate(
-                """() => [...document.querySelectorAll(".chart")].flatMap((chart) => {
-              const outer = chart.getBoundingClientRect();
-              const texts = [...chart.querySelectorAll(".xtick text, .ytick text, .xtitle, .ytitle, .legendtext")];
-              const boxes = texts.map((text) => [text.textContent, text.getBoundingClientRect()]);
-              const isOutside = (b) =>
-                b.left < outer.left || b.right > outer.right || b.top < outer.top || b.bottom > outer.bottom;
-              const bad = boxes.filter(([, b]) => isOutside(b));
-              for (const [i, [one, a]] of boxes.entries())
-                for (const [two, b] of boxes.slice(i + 1))
-                  if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
-                    bad.push([one, two]);
-              return bad.map(String);
-            })"""
-            )
-            == []
-        )
+        assert find_clipped(page) == []
         page.click("#theme")
         assert page.evaluate("document.documentElement.dataset.theme") != scheme
 

@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 
 import pytest
-from report_pages import SPACE, browser, opened, page_url, sync_api, wait_for_candidate
+from report_pages import SPACE, browser, find_clipped, opened, page_url, sync_api, wait_for_candidate
 
 import kas
 from kas import report
@@ -136,9 +136,9 @@ def test_verdict(browser, page_url):
     with opened(browser, page_url) as page:
         text = page.inner_text("#verdict")
         assert text == (
-            "Nothing better than the network itself was found: candidate 29 has accuracy after 9 epochs 0.729, against "
-            "0.81 (network itself), 0.7 (separable). Not compared with kas.conv2d, which has no accuracy after 9 "
-            "epochs."
+            "Nothing better than the network itself was found by accuracy after 9 epochs: candidate 29 has 0.729, "
+            "against 0.81 (network itself), 0.7 (separable). Not compared with kas.conv2d, which has no accuracy after "
+            "9 epochs."
         )
         assert page.get_attribute("#verdict", "class") == ""
 
@@ -150,21 +150,22 @@ def test_verdict(browser, page_url):
             "-accuracy",
             {"a": {"accuracy": 0.8}, "b": {"accuracy": 0.85}},
             True,
-            "Candidate 7 is better than a and b: accuracy 0.9, against 0.8 (a), 0.85 (b). It was chosen by this number "
-            "among all candidates: train it with other seeds before you rely on it.",
+            "Candidate 7 is better than a and b by accuracy: 0.9, against 0.8 (a), 0.85 (b). It was chosen by this "
+            "number among all candidates: train it with other seeds before you rely on it.",
         ),
         (
             "-accuracy",
             {"a": {"accuracy": 0.9}},
             False,
-            "Nothing better than a was found: candidate 7 has accuracy 0.9, against 0.9 (a).",
+            "Nothing better than a was found by accuracy: candidate 7 has 0.9, against 0.9 (a).",
         ),
-        ("flops", {"a": {"flops": 4}}, True, "Candidate 7 is better than a: flops 2, against 4 (a)."),
+        ("flops", {"a": {"flops": 4}}, True, "Candidate 7 is better than a by flops: 2, against 4 (a)."),
         (
             "2*flops-accuracy",
             {"a": {"flops": 1, "accuracy": 0.2}},
             False,
-            "Nothing better than a was found: candidate 7 has 2*flops - accuracy 3.1, against 1.8 (a).",
+            "Nothing better than a was found by 2*flops - accuracy (less is better): candidate 7 has 3.1, "
+            "against 1.8 (a).",
         ),
         (
             "pareto(flops,-accuracy)",
@@ -250,9 +251,12 @@ def test_empty_plots(browser, tmp_path):
         assert page.text_content("#front .annotation") == "all 2 candidates failed, most of them: out of memory"
 
 
-def test_phone(browser, page_url):
-    with opened(browser, page_url, width=390) as page:
+@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 390), ("dark", 1400)])
+def test_nothing_is_clipped(browser, page_url, scheme, width):
+    """On a phone, too, with the entries of all baselines in the legends."""
+    with opened(browser, page_url, scheme, width) as page:
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        assert find_clipped(page) == []
 
 
 def test_command_again(tmp_path):

@@ -242,11 +242,12 @@ def _compare_best(
     own = totals[best[1]]
     better = [name for name, value in known.items() if own < value]
     worse = [name for name, value in known.items() if own >= value]
-    numbers = f"{what} {show(own)}, against " + ", ".join(f"{show(known[name])} ({name})" for name in known)
+    by = f"by {what}" + (" (less is better)" if len(terms) > 1 else "")
+    numbers = f"{show(own)}, against " + ", ".join(f"{show(known[name])} ({name})" for name in known)
     if worse:
-        text = f"Nothing better than {_list(worse)} was found: candidate {best[0]} has {numbers}."
+        text = f"Nothing better than {_list(worse)} was found {by}: candidate {best[0]} has {numbers}."
     else:
-        text = f"Candidate {best[0]} is better than {_list(better)}: {numbers}."
+        text = f"Candidate {best[0]} is better than {_list(better)} {by}: {numbers}."
         if any(_is_trained(name) for _, name in terms):
             text += (
                 " It was chosen by this number among all candidates: train it with other seeds before you rely on it."

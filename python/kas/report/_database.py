@@ -117,7 +117,9 @@ class Database:
             "name": os.path.basename(self.path),
             "settings": self.settings,
             "statistics": statistics,
-            "command": get_command(self.settings, len(rows), [name for name, _ in baselines.values()]),
+            "command": get_command(
+                self.settings, len(rows), [baselines[id][0] for id in sorted(baselines, reverse=True)]
+            ),
             "start": start,
             "ids": [row[0] for row in rows],
             "parents": [row[1] for row in rows],

@@ -136,7 +136,8 @@
 
   function axisTitle(name) {
     const notes = [search.units[name], isMaximized(name) ? "more is better" : ""].filter(Boolean);
-    const rest = notes.length ? `(${notes.join(", ")})` : "";
+    // Phones have no room for one line.
+    const rest = notes.length ? `(${notes.join(innerWidth < 600 ? ",<br>" : ", ")})` : "";
     return `${plain(name)}${name.length + rest.length > 30 ? "<br>" : " "}${rest}`.trim();
   }
 
@@ -265,15 +266,14 @@
     for (const name of search.axes) {
       const values = column(name).filter(isNumber);
       const best = values.reduce((one, other) => (isBetter(name, other, one) ? other : one), values[0]);
-      if (values.length) tiles.push([`best ${name}`, format(best)]);
-      for (const baseline of search.baselines)
-        if (isNumber(baseline.metrics[name])) tiles.push([`${name} of ${baseline.name}`, format(baseline.metrics[name])]);
+      const known = search.baselines.filter(({metrics}) => isNumber(metrics[name]));
+      if (values.length) tiles.push([`best ${name}`, format(best), ...known.map((one) => `${format(one.metrics[name])} ${one.name}`)]);
     }
     byId("verdict").hidden = !search.verdict;
     byId("verdict").textContent = search.verdict?.text ?? "";
     byId("verdict").className = search.verdict?.better ? "better" : "";
-    clear(byId("tiles"), ...tiles.map(([name, value]) =>
-      make("div", {class: "tile"}, make("b", {text: value}), make("span", {text: name}))));
+    clear(byId("tiles"), ...tiles.map(([name, value, ...others]) => make("div", {class: "tile"}, make("b", {text: value}),
+      make("span", {text: name}), ...others.map((text) => make("span", {class: "other", text})))));
   }
 
   function drawFailures() {
