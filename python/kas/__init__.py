@@ -30,6 +30,7 @@ from ._module import (
     operator,
     parse,
 )
+from ._profile import CompiledPass, Profile, ProfiledOperation
 from ._request import Request
 from ._search import ALGORITHMS, Candidate, Membership, Searcher, SearchResult, SearchSpace
 from ._sequence import OperatorSequence
@@ -37,6 +38,7 @@ from ._sequence import OperatorSequence
 __all__ = [
     "ALGORITHMS",
     "Candidate",
+    "CompiledPass",
     "Coordinate",
     "Cost",
     "Diagnostic",
@@ -52,6 +54,8 @@ __all__ = [
     "Operator",
     "OperatorBuilder",
     "OperatorSequence",
+    "Profile",
+    "ProfiledOperation",
     "Request",
     "SearchResult",
     "SearchSpace",
