@@ -83,7 +83,9 @@ def check(network, x, directory, threads):
 )
 def test_depthwise(channels, kernel, stride, height, width, tmp_path):
     torch.manual_seed(0)
-    check(Depthwise(channels, kernel, stride), torch.randn(2, channels, height, width), tmp_path, threads=1 + stride % 2)
+    check(
+        Depthwise(channels, kernel, stride), torch.randn(2, channels, height, width), tmp_path, threads=1 + stride % 2
+    )
 
 
 def test_squeeze_and_excitation(tmp_path):

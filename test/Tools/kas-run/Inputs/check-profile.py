@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """usage: check-profile.py REPORT.json TRACE.json: whether a profile of tiny.mlir and its trace are consistent."""
 
+import itertools
 import json
 import pathlib
 import sys
@@ -24,5 +25,5 @@ passes = [event for event in events if event["ph"] == "X" and event["pid"] == 1]
 laps = [event for event in events if event["ph"] == "X" and event["pid"] == 2]
 assert {"kas-pack-operators", "optimization"} <= {event["name"] for event in passes}
 assert len(laps) == sum(row["calls"] for row in rows)
-for before, after in zip(laps, laps[1:]):
+for before, after in itertools.pairwise(laps):
     assert abs(before["ts"] + before["dur"] - after["ts"]) < 1e-3
