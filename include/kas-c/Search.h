@@ -104,8 +104,9 @@ bool kasSearcherGetFinals(KasSearcher *searcher, KasStream json,
                           KasDiagnostics diagnostics);
 
 /// Records what candidates are compared with, beside the network itself: an
-/// operator or a sequence by its IR, with a `number` of -2 or less and a name of
-/// its own. What is there of that number or name is replaced. Needs a database.
+/// operator or a sequence by its IR, with a `number` of -2 or less and a name
+/// of its own. What is there of that number or name is replaced. Needs a
+/// database.
 bool kasSearcherRecordBaseline(KasSearcher *searcher, int64_t number,
                                const char *name, const char *text,
                                KasDiagnostics diagnostics);

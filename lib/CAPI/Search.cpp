@@ -424,24 +424,24 @@ bool kasSearcherRecordBaseline(KasSearcher *searcher, int64_t number,
 
 bool kasSearcherGetBaselines(KasSearcher *searcher, KasStream json,
                              KasDiagnostics diagnostics) {
-  return useStore(
-      searcher, diagnostics, [&](SearchStore &store) -> llvm::Error {
-        llvm::Expected<std::vector<StoredBaseline>> baselines =
-            store.readBaselines();
-        if (!baselines)
-          return baselines.takeError();
-        CallbackStream stream(json);
-        llvm::json::OStream writer(stream);
-        writer.array([&] {
-          for (const StoredBaseline &baseline : *baselines)
-            writer.object([&] {
-              writer.attribute("number", baseline.id);
-              writer.attribute("name", baseline.name);
-              writer.attribute("text", baseline.text);
-            });
-        });
-        return llvm::Error::success();
-      });
+  return useStore(searcher, diagnostics,
+                  [&](SearchStore &store) -> llvm::Error {
+                    llvm::Expected<std::vector<StoredBaseline>> baselines =
+                        store.readBaselines();
+                    if (!baselines)
+                      return baselines.takeError();
+                    CallbackStream stream(json);
+                    llvm::json::OStream writer(stream);
+                    writer.array([&] {
+                      for (const StoredBaseline &baseline : *baselines)
+                        writer.object([&] {
+                          writer.attribute("number", baseline.id);
+                          writer.attribute("name", baseline.name);
+                          writer.attribute("text", baseline.text);
+                        });
+                    });
+                    return llvm::Error::success();
+                  });
 }
 
 bool kasSearcherRecordTraining(KasSearcher *searcher, int64_t candidate,
