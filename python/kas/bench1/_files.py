@@ -170,12 +170,15 @@ def _make_latency(line: list[str]) -> tuple[int, Latency]:
 
 def _make_training(line: list[str]) -> tuple[str, Training]:
     operator, task, seed, failure, *values, curve, losses, parameters, seconds = line
-    accuracies = [float(value) if value else None for value in values]
+    validation, test, shifted, rotated = (float(value) if value else None for value in values)
     return operator, Training(
         task,
         int(seed),
         failure or None,
-        *accuracies,
+        validation,
+        test,
+        shifted,
+        rotated,
         curve=tuple(map(float, curve.split())),
         losses=tuple(map(float, losses.split())),
         parameters=int(parameters) if parameters else None,

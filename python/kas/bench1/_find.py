@@ -55,6 +55,6 @@ def find(
     # What is written may be the form of the search where the simpler one is not.
     for form in (parsed, parsed.canonical()):
         key, reasons = space.find(form)
-        if key in rows:
+        if key is not None and key in rows:
             return Found(rows[key].number)
     return Found(None, "; ".join(reasons) or "not listed")

@@ -48,7 +48,7 @@ def describe(identities: Mapping[str, str], stores: Sequence[Store]) -> dict[str
     return {
         "name": "KAS-Bench-1",
         "licence": LICENCE,
-        "command": "python -m kas.bench1 list, train, time, pack",
+        "command": "python -m kas.bench1 list, costs, train, time, pack",
         "space": {"name": "resnet18", "sha256": hashlib.sha256(read_text().encode()).hexdigest()},
         "tasks": {
             name: {

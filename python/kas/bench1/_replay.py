@@ -73,7 +73,7 @@ class _Evaluator:
             self.best, self.accuracy = row, training.validation
         test = None if self.best is None else self.best.get_accuracy(self.task)
         regret = math.inf if test is None else self.target - test
-        self.steps.append(Step(self.spent, self.best and self.best.number, regret))
+        self.steps.append(Step(self.spent, None if self.best is None else self.best.number, regret))
 
 
 def _metrics(row: Row, training: Training, epoch: int) -> dict[str, float]:
@@ -210,5 +210,9 @@ class _Search:
                 self.evaluator.spend(row, training, share, end == epochs)
                 metrics = _metrics(row, training, end)
                 bracket.score(id, metrics["accuracy"], metrics)
-            bracket.advance(self.searcher.tell)
+            bracket.advance(self.tell)
         return True
+
+    def tell(self, id: int, metrics: dict[str, float]) -> None:
+        """What became of a candidate that is trained no further."""
+        self.searcher.tell(id, metrics)
