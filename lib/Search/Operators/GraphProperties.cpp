@@ -57,6 +57,11 @@ void GraphProperties::addAxes() {
               ? 1
               : limits.sees[number].evaluate(binding).value_or(1));
     }
+    axis.bySize.append(llvm::seq<unsigned>(0, getNumBindings()).begin(),
+                       llvm::seq<unsigned>(0, getNumBindings()).end());
+    llvm::sort(axis.bySize, [&](unsigned a, unsigned b) {
+      return std::pair(axis.size[a], a) < std::pair(axis.size[b], b);
+    });
   }
 }
 

@@ -60,6 +60,8 @@ private:
     /// By binding: of the input; how far positions are apart; what is to be
     /// seen.
     llvm::SmallVector<int64_t, 4> size, strides, windows;
+    /// The bindings, those with few positions first.
+    llvm::SmallVector<unsigned, 4> bySize;
     /// No factor of the dimension of the input has an output and no window.
     bool needsWindows = false;
   };

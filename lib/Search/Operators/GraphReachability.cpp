@@ -165,6 +165,19 @@ bool kas::search::isReachable(GraphSpace &space, const GraphStateData &state) {
 // Reductions
 //===----------------------------------------------------------------------===//
 
+/// Whether any more of them may help.
+static bool canReachByReductions(GraphSpace &space,
+                                 const GraphStateData &state) {
+  const SpaceLimits &limits = space.problem->limits;
+  llvm::SmallVector<ShapeItem, GraphSpace::maxLive> items;
+  for (const LiveCoord &coord : state.getLive())
+    items.push_back(getShapeItem(space, coord));
+  return space.distance.isWithinReductions(
+      items, getShapeBudget(space, state),
+      static_cast<int>(limits.depth) - state.steps,
+      limits.reduce - state.counts[ReduceMove]);
+}
+
 bool kas::search::isReachableByReductions(GraphSpace &space,
                                           const GraphStateData &state) {
   if (!space.options.useDistance)
@@ -176,7 +189,8 @@ bool kas::search::isReachableByReductions(GraphSpace &space,
   if (const int8_t *known = space.areReductionsAlive.find(hash))
     return *known;
   bool isAlive = isReachable(space, state);
-  if (!isAlive)
+  if (!isAlive && state.counts[ReduceMove] < space.problem->limits.reduce &&
+      canReachByReductions(space, state))
     forEachReduce(space, state, 0, [&](uint32_t) { return isAlive = true; });
   space.areReductionsAlive[hash] = isAlive;
   return isAlive;

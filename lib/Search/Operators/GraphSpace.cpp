@@ -39,6 +39,7 @@ GraphSpace::GraphSpace(std::shared_ptr<const SearchProblem> problem,
   addReduceSizes(0, Powers());
   llvm::sort(reduceSizes,
              [&](SizeId a, SizeId b) { return sizes[a].size < sizes[b].size; });
+  distance.allowReductions(reduceSizes);
   for (size_t binding = 0; binding < problem->bindings.size(); ++binding) {
     double points = problem->limits.reduceRatio;
     for (SizeId target : targets)

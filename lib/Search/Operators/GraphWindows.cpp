@@ -62,7 +62,8 @@ bool GraphProperties::canSee(const LiveCoord &coord) {
   if (known < 0) {
     Component component = getAlone(coord.expr, -1);
     known = llvm::any_of(axes, [&](const Axis &axis) {
-      return axis.needsWindows && holdsAtAll([&](unsigned binding) {
+      return axis.needsWindows &&
+             llvm::all_of(axis.bySize, [&](unsigned binding) {
                return canSee(component, axis, binding);
              });
     });

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Search/Operators/ShapeDistance.h"
+#include "ShapePartition.h"
 #include "kas/Support/Random.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -61,224 +61,6 @@ void ShapeDistance::requireWindows(llvm::ArrayRef<unsigned> windowed) {
   for (unsigned target : windowed)
     isAnyWindowed = areWindowed[target] = true;
 }
-
-//===----------------------------------------------------------------------===//
-// Partition
-//===----------------------------------------------------------------------===//
-
-namespace kas::search {
-/// The depth-first search over what each item becomes, until one way is found
-/// that takes at most `limit` steps.
-struct ShapePartition {
-  static constexpr unsigned maxTargets = 8;
-
-  ShapeDistance &distance;
-  const SpaceLimits &limits;
-  llvm::ArrayRef<ShapeItem> items;
-  const ShapeBudget &budget;
-  int limit;
-  unsigned numTargets;
-  Powers mask;
-  /// By input dimension: what its factors lack so far, and how many it has.
-  Powers lacking[maxTargets];
-  uint8_t factors[maxTargets] = {};
-  /// What all input dimensions lack, and what the items from one on can give:
-  /// primary symbols come from factors only.
-  Powers lackingInAll;
-  Powers available[ShapeDistance::maxItems + 1];
-  /// By input dimension: the sets of weights that index reductions in it.
-  uint16_t weightSets[maxTargets] = {};
-
-  struct Counts {
-    int8_t kept = 0, joins = 0, windows = 0, expanded = 0, weights = 0,
-           dropped = 0;
-    /// Windows with a reduction, coordinates that need one of their own, and
-    /// whether halves of a merge need one below.
-    int8_t seeing = 0, unseeing = 0;
-    bool isHalfUnseeing = false;
-    /// The largest window, and the largest that some kept base allows (U2).
-    uint8_t window = 0, allowed = 0;
-    /// The product of the factors that no weight indexes, and that of the
-    /// windows.
-    double pooled = 1, windowPoints = 1;
-    /// What the last item became, so that equal ones do so in order.
-    int8_t last = 0;
-    /// An item that is the input dimension as it is.
-    uint8_t closed = 0;
-  };
-  enum Choice { Drop, Expand, Window, FirstFactor };
-
-  ShapePartition(ShapeDistance &distance, llvm::ArrayRef<ShapeItem> items,
-                 const ShapeBudget &budget, int limit)
-      : distance(distance), limits(distance.problem.limits), items(items),
-        budget(budget), limit(limit), numTargets(distance.targets.size()),
-        mask(distance.sizes.getPrimaryMask()) {
-    for (unsigned target = 0; target < numTargets; ++target) {
-      lacking[target] = distance.sizes[distance.targets[target]].powers;
-      lackingInAll = lackingInAll + (lacking[target] & mask);
-    }
-    for (size_t index = items.size(); index-- > 0;)
-      available[index] = available[index + 1] +
-                         (distance.sizes[items[index].size].powers & mask);
-  }
-
-  bool isFeasible() {
-    Counts counts;
-    counts.weights = budget.needsWeight;
-    for (const ShapeItem &item : items)
-      counts.allowed = std::max(counts.allowed, item.windowBelow);
-    return visit(0, counts);
-  }
-
-  int getCost(const Counts &counts) const {
-    int joins = counts.kept - static_cast<int>(numTargets);
-    return counts.weights + counts.expanded + std::max(joins, 0);
-  }
-
-  bool finish(const Counts &counts) {
-    for (unsigned target = 0; target < numTargets; ++target)
-      if (factors[target] == 0 || !lacking[target].isZero())
-        return false;
-    return counts.window <= counts.allowed && canMakeWindows(counts) &&
-           counts.unseeing + counts.isHalfUnseeing <= counts.seeing &&
-           (counts.weights <= counts.dropped || !limits.weightTakes);
-  }
-
-  /// Windows that a split has yet to make have two factors at least, and so has
-  /// each one that a coordinate needs.
-  bool canMakeWindows(const Counts &counts) const {
-    if (!budget.needsMadeWindow || counts.windows == 0)
-      return true;
-    bool isOneWindow = counts.windows < 4;
-    return counts.windows > 1 && 2 * counts.unseeing <= counts.windows &&
-           (!isOneWindow ||
-            counts.windowPoints <= static_cast<double>(limits.window));
-  }
-
-  bool visit(unsigned index, const Counts &counts) {
-    if (counts.weights > budget.weights || counts.joins > budget.split ||
-        std::max(counts.windows, counts.unseeing) > budget.unfold ||
-        counts.expanded > budget.expand || getCost(counts) > limit ||
-        (available[index] - lackingInAll).hasNegative())
-      return false;
-    if (index == items.size())
-      return finish(counts);
-    const ShapeItem &item = items[index];
-    int least = index && items[index - 1] == item ? counts.last : 0;
-    int choices = FirstFactor + static_cast<int>(numTargets);
-    for (int choice = least; choice < choices; ++choice)
-      if (visitChoice(index, choice, counts))
-        return true;
-    return false;
-  }
-
-  bool visitChoice(unsigned index, int choice, Counts next) {
-    const ShapeItem &item = items[index];
-    const SizeInfo &info = distance.sizes[item.size];
-    next.last = choice;
-    auto needWeights = [&](int8_t weights) {
-      next.weights = std::max(next.weights, weights);
-    };
-    bool isUnweighted = item.flags & ShapeItem::Unweighted;
-    switch (choice) {
-    case Drop:
-      if (!(item.flags & (ShapeItem::Droppable | ShapeItem::DroppableLater)))
-        return false;
-      needWeights(item.flags & ShapeItem::Droppable ? 1 : 2);
-      ++next.dropped;
-      return visit(index + 1, next);
-    case Expand:
-      if (!(item.flags & ShapeItem::Expandable))
-        return false;
-      ++next.expanded;
-      return visit(index + 1, next);
-    case Window:
-      if (!info.isOdd || info.max > limits.window || info.max < 2 ||
-          (item.flags & ShapeItem::Frozen))
-        return false;
-      needWeights(isUnweighted);
-      ++next.kept;
-      ++next.windows;
-      next.seeing += !(item.flags & ShapeItem::Unseeing) || canSeeMerged(item);
-      next.window = std::max<int64_t>(next.window, info.min);
-      next.windowPoints *= static_cast<double>(info.min);
-      allowWindows(item, next);
-      return visit(index + 1, next);
-    default:
-      if (item.flags & ShapeItem::Strided)
-        return false;
-      if (isUnweighted) { // P1
-        next.pooled *= static_cast<double>(info.max);
-        needWeights(next.pooled > static_cast<double>(limits.pooling));
-      }
-      allowWindows(item, next);
-      return see(item, choice - FirstFactor, next) &&
-             visitFactor(index, choice - FirstFactor, next);
-    }
-  }
-
-  static bool canSeeMerged(const ShapeItem &item) {
-    return item.flags & ShapeItem::SeeingMerged;
-  }
-
-  /// Q1: whether the item can be a factor, and the window that it needs.
-  bool see(const ShapeItem &item, unsigned target, Counts &counts) const {
-    if (!(item.flags & ShapeItem::Unseeing) || !distance.areWindowed[target])
-      return true;
-    if (item.flags & ShapeItem::SeeingHalf)
-      return counts.isHalfUnseeing = true;
-    ++counts.unseeing;
-    return (item.flags & ShapeItem::Unfoldable) &&
-           distance.sizes[item.size].maxWindow > 0;
-  }
-
-  /// What the data keeps may be the base of an unfold.
-  void allowWindows(const ShapeItem &item, Counts &counts) const {
-    if (item.flags & ShapeItem::Unfoldable)
-      counts.allowed =
-          std::max(counts.allowed, distance.sizes[item.size].maxWindow);
-  }
-
-  /// The item becomes a factor of an input dimension.
-  bool visitFactor(unsigned index, unsigned target, Counts next) {
-    const Powers &powers = distance.sizes[items[index].size].powers;
-    // Equal dimensions that nothing is in yet are one.
-    if (target && distance.targets[target] == distance.targets[target - 1] &&
-        distance.areWindowed[target] == distance.areWindowed[target - 1] &&
-        factors[target] == 0 && factors[target - 1] == 0)
-      return false;
-    Powers old = lacking[target], rest = old - powers;
-    if ((rest & mask).hasNegative() || (next.closed >> target & 1))
-      return false;
-    if (items[index].flags & ShapeItem::Frozen) {
-      if (factors[target] || !rest.isZero())
-        return false;
-      next.closed |= 1 << target;
-    }
-    uint16_t oldSets = weightSets[target];
-    if (budget.weights == 0 && (items[index].flags & ShapeItem::IsReduce) &&
-        distance.areChannels[target]) { // D3
-      uint16_t set = 1 << items[index].weights;
-      if (oldSets & set)
-        return false;
-      weightSets[target] |= set;
-    }
-    ++next.kept;
-    next.joins += factors[target] > 0;
-    Powers oldLacking = lackingInAll;
-    // What comes later has to give what is lacking then.
-    lackingInAll = lackingInAll - (powers & mask);
-    lacking[target] = rest;
-    ++factors[target];
-    bool isFound = visit(index + 1, next);
-    --factors[target];
-    weightSets[target] = oldSets;
-    lacking[target] = old;
-    lackingInAll = oldLacking;
-    return isFound;
-  }
-};
-} // namespace kas::search
 
 //===----------------------------------------------------------------------===//
 // Merges
@@ -349,6 +131,25 @@ uint16_t ShapeDistance::getSightOfHalf(const ShapeItem &whole,
   return ShapeItem::Unseeing | half;
 }
 
+bool ShapeDistance::hasWindowPiece(SizeId size, unsigned merges) {
+  if (merges > 2)
+    return true;
+  std::vector<int8_t> &known = windowPieces[merges - 1];
+  if (known.size() <= size)
+    known.resize(sizes.size() + size, -1);
+  if (known[size] >= 0)
+    return known[size];
+  bool isFound = llvm::any_of(sizes.getBlocks(size), [&](SizeId block) {
+    return llvm::any_of(
+        std::array{block, sizes.divide(size, block)}, [&](SizeId half) {
+          const SizeInfo &info = sizes[half];
+          return (info.isOdd && info.max <= problem.limits.window) ||
+                 (merges > 1 && hasWindowPiece(half, merges - 1));
+        });
+  });
+  return windowPieces[merges - 1][size] = isFound;
+}
+
 /// The halves of a coordinate of this size, by all blocks or by those that a
 /// shift allows.
 llvm::ArrayRef<ShapeDistance::Cut> ShapeDistance::getCuts(SizeId size,
@@ -369,18 +170,6 @@ llvm::ArrayRef<ShapeDistance::Cut> ShapeDistance::getCuts(SizeId size,
   return *lists[size];
 }
 
-/// The flags of items that a step may take away.
-static uint16_t getDroppable(const ShapeBudget &budget) {
-  uint16_t droppable = 0;
-  if (budget.weights > 0)
-    droppable |= ShapeItem::Droppable;
-  if (budget.weights > 1)
-    droppable |= ShapeItem::DroppableLater;
-  if (budget.expand > 0)
-    droppable |= ShapeItem::Expandable;
-  return droppable;
-}
-
 /// A shift of a split, merged: two to four coordinates become the halves of
 /// their product.
 bool ShapeDistance::canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
@@ -397,7 +186,7 @@ bool ShapeDistance::canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
           static_cast<int>(targets.size()) >
       limit)
     return false;
-  uint16_t droppableFlags = getDroppable(budget);
+  uint16_t droppableFlags = ShapePartition::getDroppable(budget);
   for (uint32_t chosen = 3; chosen < 1u << count; ++chosen) {
     int factors = llvm::popcount(chosen);
     if (factors < 2 || factors > 4 || factors - 1 > budget.split ||
@@ -489,8 +278,7 @@ bool ShapeDistance::canStride(llvm::ArrayRef<ShapeItem> items,
     ShapeItem old = item;
     item.flags &=
         ~(ShapeItem::Stridable | ShapeItem::Droppable | ShapeItem::Expandable);
-    for (SizeId factor :
-         llvm::ArrayRef(strideFactors).take_front(numSignatureStrides)) {
+    for (SizeId factor : getSignatureStrides()) {
       item.size = sizes.multiply(old.size, factor);
       if (sizes[item.size].isLegal && isWithin(strided, rest, limit - 1))
         return true;
@@ -520,7 +308,7 @@ uint64_t ShapeDistance::getKey(uint64_t sum, const ShapeBudget &budget) {
 bool ShapeDistance::isTooFar(llvm::ArrayRef<ShapeItem> items,
                              const ShapeBudget &budget, int limit) const {
   int kept = 0;
-  uint16_t droppable = getDroppable(budget);
+  uint16_t droppable = ShapePartition::getDroppable(budget);
   Powers powers;
   for (const ShapeItem &item : items) {
     kept += !(item.flags & droppable);
@@ -528,6 +316,17 @@ bool ShapeDistance::isTooFar(llvm::ArrayRef<ShapeItem> items,
   }
   return kept - static_cast<int>(targets.size()) + budget.needsWeight > limit ||
          (powers - targetPowers).hasNegative();
+}
+
+/// Those with primary symbols first: they decide most. The order is for speed
+/// only.
+void ShapeDistance::sort(llvm::MutableArrayRef<ShapeItem> items) const {
+  llvm::sort(items, [&](const ShapeItem &a, const ShapeItem &b) {
+    return std::tuple(!sizes[a.size].hasPrimary, a.size, a.flags, a.weights,
+                      a.windowBelow) < std::tuple(!sizes[b.size].hasPrimary,
+                                                  b.size, b.flags, b.weights,
+                                                  b.windowBelow);
+  });
 }
 
 bool ShapeDistance::isWithin(llvm::ArrayRef<ShapeItem> unsorted,
@@ -547,17 +346,12 @@ bool ShapeDistance::isWithin(llvm::ArrayRef<ShapeItem> unsorted,
   if (std::optional<bool> known = recall(key, limit))
     return *known;
   ++statistics.computed;
-  // Those with primary symbols first: they decide most. The order is for speed
-  // only.
-  llvm::sort(items, [&](const ShapeItem &a, const ShapeItem &b) {
-    return std::tuple(!sizes[a.size].hasPrimary, a.size, a.flags, a.weights,
-                      a.windowBelow) < std::tuple(!sizes[b.size].hasPrimary,
-                                                  b.size, b.flags, b.weights,
-                                                  b.windowBelow);
-  });
-  bool isFound = ShapePartition(*this, items, budget, limit).isFeasible() ||
-                 canStride(items, budget, limit) ||
-                 canMerge(items, budget, limit);
+  sort(items);
+  bool isFound =
+      ShapePartition(*this, items, budget, limit, /*hasViews=*/false)
+          .isFeasible() ||
+      (canBeWithViews(items, budget, limit) &&
+       (canStride(items, budget, limit) || canMerge(items, budget, limit)));
   if (memo.isFull() && 2 * memo.getMemorySize() > maxBytes)
     memo = FlatMap<Known>(minCapacity);
   Known &known = memo[key];
@@ -566,6 +360,44 @@ bool ShapeDistance::isWithin(llvm::ArrayRef<ShapeItem> unsorted,
   else
     known.unreachable = std::max<int>(known.unreachable, limit);
   return isFound;
+}
+
+/// Whether strides and merges may help at all, before all blocks are tried.
+bool ShapeDistance::canBeWithViews(llvm::ArrayRef<ShapeItem> items,
+                                   const ShapeBudget &budget, int limit) {
+  if ((budget.merge == 0 && budget.stride == 0) || limit < 1)
+    return false;
+  // The blocks of one merge are not many.
+  return budget.merge + budget.stride < 2 ||
+         !ShapePartition::coversViews(budget, limit) ||
+         ShapePartition(*this, items, budget, limit, /*hasViews=*/true)
+             .isFeasible();
+}
+
+void ShapeDistance::allowReductions(llvm::ArrayRef<SizeId> reductions) {
+  for (SizeId size : reductions) {
+    const SizeInfo &info = sizes[size];
+    hasWindowReduction |= info.isOdd && info.max <= problem.limits.window;
+    for (unsigned i = 0; i < sizes.getNumPowers(); ++i)
+      if (sizes.getPrimaryMask().get(i) && info.powers.get(i) > 0)
+        reductionPowers.set(i, 8);
+  }
+}
+
+bool ShapeDistance::isWithinReductions(llvm::ArrayRef<ShapeItem> unsorted,
+                                       const ShapeBudget &budget, int limit,
+                                       unsigned numReductions) {
+  if (budget.merge + budget.stride < 2 ||
+      !ShapePartition::coversViews(budget, limit) || unsorted.size() > maxItems)
+    return true;
+  llvm::SmallVector<ShapeItem, maxItems> items(unsorted);
+  for (ShapeItem &item : items)
+    if (budget.weights > 0)
+      item = forgetWeights(item);
+  sort(items);
+  return ShapePartition(*this, items, budget, limit, /*hasViews=*/true,
+                        numReductions)
+      .isFeasible();
 }
 
 std::optional<int> ShapeDistance::measure(llvm::ArrayRef<ShapeItem> items,

@@ -100,6 +100,14 @@ public:
   bool isWithin(llvm::ArrayRef<ShapeItem> items, const ShapeBudget &budget,
                 int limit);
 
+  /// Whether the bound may be at most `limit` after up to so many more
+  /// reductions, each of them a step.
+  bool isWithinReductions(llvm::ArrayRef<ShapeItem> items,
+                          const ShapeBudget &budget, int limit,
+                          unsigned numReductions);
+  /// What they may be.
+  void allowReductions(llvm::ArrayRef<SizeId> reductions);
+
   /// The least limit up to `limit` within which the bound is, if any.
   std::optional<int> measure(llvm::ArrayRef<ShapeItem> items,
                              const ShapeBudget &budget, int limit);
@@ -137,10 +145,12 @@ public:
 
   /// The factors of strides, in a fixed order.
   llvm::ArrayRef<SizeId> getStrideFactors() const { return strideFactors; }
-  /// `factor` is the quotient of an input and an output size.
+  /// Those that are quotients of an input and an output size.
+  llvm::ArrayRef<SizeId> getSignatureStrides() const {
+    return llvm::ArrayRef(strideFactors).take_front(numSignatureStrides);
+  }
   bool isSignatureStride(SizeId factor) const {
-    return llvm::is_contained(
-        llvm::ArrayRef(strideFactors).take_front(numSignatureStrides), factor);
+    return llvm::is_contained(getSignatureStrides(), factor);
   }
 
   struct Statistics {
@@ -152,8 +162,11 @@ public:
 private:
   friend struct ShapePartition;
   void findChannels();
+  void sort(llvm::MutableArrayRef<ShapeItem> items) const;
   bool isTooFar(llvm::ArrayRef<ShapeItem> items, const ShapeBudget &budget,
                 int limit) const;
+  bool canBeWithViews(llvm::ArrayRef<ShapeItem> items,
+                      const ShapeBudget &budget, int limit);
   bool canMerge(llvm::ArrayRef<ShapeItem> items, const ShapeBudget &budget,
                 int limit);
   /// Both halves of a merged coordinate.
@@ -166,6 +179,9 @@ private:
   uint8_t getWindowBelow(const ShapeItem &item) const;
   static uint16_t getSightOfHalf(const ShapeItem &whole, uint8_t windowBelow);
   llvm::ArrayRef<Cut> getCuts(SizeId size, bool isSmall);
+  /// Whether so many merges of a coordinate of this size may leave a piece that
+  /// is odd and at most as large as a window.
+  bool hasWindowPiece(SizeId size, unsigned merges);
   bool canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
                           const ShapeBudget &budget, int limit);
   bool canStride(llvm::ArrayRef<ShapeItem> items, const ShapeBudget &budget,
@@ -179,12 +195,18 @@ private:
   /// By input dimension: it must see a window.
   llvm::SmallVector<bool, 4> areWindowed;
   bool isAnyWindowed = false;
+  /// Some reduction may be a window; many of the primary symbols that they
+  /// have.
+  bool hasWindowReduction = false;
+  Powers reductionPowers;
   /// Of primary symbols, in all of them.
   Powers targetPowers;
   llvm::SmallVector<SizeId, 4> strideFactors;
   unsigned numSignatureStrides = 0;
   /// By size: by all blocks, and by those that a shift allows.
   CutLists cuts[2];
+  /// By number of merges and size: what `hasWindowPiece` has found.
+  std::vector<int8_t> windowPieces[2];
   /// What is known about a multiset: the least limit that is enough, and the
   /// largest one that is not.
   struct Known {

@@ -33,6 +33,17 @@ kas.space @two_merges<N, Cin, Cout, H | k, s>
             occurrences.Cin = 2, occurrences.Cout = 2, shift_backward = 0}
 )";
 
+/// Strides, two merges, and windows that must be seen: what the distance leaves
+/// before it tries all blocks.
+constexpr llvm::StringLiteral stridedMerges = R"(
+kas.space @strided_merges<C, D, H | k, s>
+    [D unordered, H/s] from [C unordered, H]
+    bindings [<C = 4, D = 6, H = 16, k = 3, s = 2>]
+    limits {depth = 7, reduce = 2, split = 2, merge = 2, shift = 1, unfold = 1,
+            stride = 1, weights = 2, sees = ["k"], unfold_ratio = 1.5,
+            occurrences.s = 2, occurrences.k = 1, occurrences.H = 0}
+)";
+
 /// Windows below merges and without, and windows from carries.
 constexpr llvm::StringLiteral oneAxis = R"(
 kas.space @one_axis<C, H | k, s>
@@ -106,6 +117,16 @@ TEST_F(SpacesTest, TwoMergesAreTheSameByAllAlgorithms) {
   if (!isSlow())
     problem->limits.depth = 5;
   expectEqualStrategies(problem, /*withoutDistance=*/true, /*withoutAny=*/true);
+}
+
+TEST_F(SpacesTest, StridedMergesAreTheSameByAllAlgorithms) {
+  auto problem = std::make_shared<SearchProblem>(*parse(stridedMerges));
+  if (isSlow())
+    expectEqualStrategies(problem, /*withoutDistance=*/true,
+                          /*withoutAny=*/true);
+  problem->limits.sees.clear();
+  problem->limits.depth = isSlow() ? 6 : 5;
+  expectEqualStrategies(problem, /*withoutDistance=*/true, isSlow());
 }
 
 /// A copy of the large space that can be listed: three weights, two merges and
