@@ -147,7 +147,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             raise TableError(f"requires an object '{key}' in '{path}', got {manifest.get(key)!r}")
     if missing := [name for name in COLUMNS if name not in manifest["files"]]:
         raise TableError(f"requires the file '{missing[0]}' among those of '{path}', got none")
-    return manifest
+    result: dict[str, Any] = manifest
+    return result
 
 
 def _make_row(line: list[str]) -> Row:

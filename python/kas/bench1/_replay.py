@@ -188,7 +188,7 @@ class _Search:
 
     def run(self, halving: Halving) -> None:
         while self.evaluator.spent < self.budget:
-            chosen = {}
+            chosen: dict[int, Candidate] = {}
             while len(chosen) < halving.size and (candidate := self.ask()) is not None:
                 chosen[candidate.id] = candidate
             if not chosen or not self.train(chosen, halving):
