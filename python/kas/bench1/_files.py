@@ -131,7 +131,7 @@ class _Reader:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What a folder says of its tables; a `TableError` where it has none of this format."""
+    """The description that a folder has of its tables; a `TableError` where it has none of this format."""
     path = folder / MANIFEST
     if not path.is_file():
         raise TableError(f"requires the file '{MANIFEST}' of the tables in '{folder}', got none")
