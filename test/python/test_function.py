@@ -78,6 +78,50 @@ func.func @f(%x: {data}) -> {result} {{
         assert numpy.array_equal(module.clone().compile("f", threads=threads)(x), expected)
 
 
+POOLINGS_BETWEEN_GUARD_PAGES = """
+import ctypes, mmap, numpy, kas
+
+libc, page = ctypes.CDLL(None, use_errno=True), mmap.PAGESIZE
+
+def guard(count, at_end):
+    size = -(-4 * count // page) * page
+    memory = mmap.mmap(-1, size + 2 * page)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    for place in (start, start + page + size):
+        assert libc.mprotect(ctypes.c_void_p(place), page, 0) == 0
+    place = start + page + (size - 4 * count if at_end else 0)
+    return memory, numpy.frombuffer((ctypes.c_float * count).from_address(place), numpy.float32)
+
+for rows, columns, window, stride in [(16, 16, 2, 2), (9, 33, 3, 2), (7, 40, 3, 1), (5, 8, 3, 2), (3, 7, 1, 1)]:
+    down, across = (rows - window) // stride + 1, (columns - window) // stride + 1
+    data, result = f"tensor<1x1x{rows}x{columns}xf32>", f"tensor<1x1x{down}x{across}xf32>"
+    shape = f"tensor<{window}x{window}xf32>"
+    function = kas.Module(f'''
+func.func @f(%x: {data}) -> {result} {{
+  %zero = arith.constant 0.0 : f32
+  %window = tensor.empty() : {shape}
+  %empty = tensor.empty() : {result}
+  %init = linalg.fill ins(%zero : f32) outs(%empty : {result}) -> {result}
+  %y = linalg.pooling_nchw_sum {{strides = dense<{stride}> : vector<2xi64>}}
+      ins(%x, %window : {data}, {shape}) outs(%init : {result}) -> {result}
+  return %y : {result}
+}}''').compile("f", threads=1)
+    for at_end in (False, True):
+        kept, x = guard(rows * columns, at_end)
+        also_kept, y = guard(down * across, at_end)
+        x[:] = 1
+        function(x.reshape(1, 1, rows, columns), out=y.reshape(1, 1, down, across))
+        assert (y == window * window).all()
+print("nothing outside")
+"""
+
+
+def test_poolings_touch_nothing_outside():
+    command = [sys.executable, "-c", POOLINGS_BETWEEN_GUARD_PAGES]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout == "nothing outside\n", (done.returncode, done.stderr)
+
+
 def test_takes_torch_tensors_without_copies(conv):
     torch = pytest.importorskip("torch")
     _, _, function = conv
