@@ -30,6 +30,7 @@ from kas.evaluate.protocol import (  # noqa: E402
     Store,
     _latency,
     _run,
+    _train,
 )
 from kas.evaluate.protocol import _protocol as implementation  # noqa: E402
 from kas.evaluate.protocol._layers import SEQUENCES  # noqa: E402
@@ -209,6 +210,30 @@ def test_the_first_steps_of_each_contender_are_those_of_pytorch(workers, name):
         assert used == ("pytorch" if name.startswith("nas-pte") else backend)
         losses.append([training._step(x, y, 1e-3) for _ in range(2)])
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+
+
+@needs_data
+def test_trainings_that_differ_in_their_seed_are_compiled_once(workers, monkeypatch):
+    compiled = []
+
+    class Counted(_train.Program):
+        def __init__(self, *arguments):
+            compiled.append(arguments)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(_train, "Program", Counted)
+    worker = protocol.Worker(workers["native"].protocol)
+    jobs = [Job(Point("pooled", "depthwise", width), seed, True) for seed in (1, 2) for width in (16, 32)]
+    records = [worker.train(job) for job in jobs]
+    assert len(compiled) == 2
+    alone = protocol.Worker(workers["native"].protocol).train(jobs[-1])
+    assert alone["curve"] == records[-1]["curve"] != records[1]["curve"]
+    assert alone["test"] == records[-1]["test"]
+    # A few are kept.
+    monkeypatch.setattr(_train, "MOST_COMPILED", 1)
+    worker.train(jobs[0])
+    worker.train(jobs[1])
+    assert len(compiled) == 3 + 1
 
 
 @needs_data

@@ -20,7 +20,7 @@ from ..._module import Module, Operator
 from ..._module import operator as named_operator
 from ..._sequence import OperatorSequence
 from .._data import Data, Split
-from .._native import NativeTraining, Replacement, UnsupportedNetworkError
+from .._native import NativeTraining, Program, Replacement, UnsupportedNetworkError
 from .._trainer import main_space
 from .._training import Training, TrainingFailure, initialize
 from ._layers import LAYERS, SEQUENCES, Layer
@@ -142,6 +142,10 @@ def place(protocol: Protocol, point: Point, as_sequences: bool = False) -> tuple
     return network, replacements
 
 
+MOST_COMPILED = 8
+"""Points whose compiled functions a worker keeps."""
+
+
 class Worker:
     """Trains jobs of a protocol one after another; the data are loaded once."""
 
@@ -150,6 +154,7 @@ class Worker:
         self.data: Data = protocol.load_data()
         self.identity = identify(self.data)
         self.unseen = make_unseen(self.data.test)
+        self._compiled: dict[str, Program] = {}
 
     def start(self, job: Job) -> tuple[Training, str]:
         """A training that has not begun, and its backend: "pytorch" where steps of the network cannot be compiled."""
@@ -165,9 +170,21 @@ class Worker:
         return Training(network, self.data, recipe, job.seed), "pytorch"
 
     def _start_native(self, job: Job, network: nn.Module) -> Training:
-        model, replacements = place(self.protocol, job.point)
-        model = model.train() if replacements else network
-        return NativeTraining(network, self.data, self.protocol.recipe, job.seed, model, replacements)
+        program = self._get_program(job, network)
+        return NativeTraining(network, self.data, self.protocol.recipe, job.seed, network, [], program)
+
+    def _get_program(self, job: Job, network: nn.Module) -> Program:
+        """The compiled functions of a job. Those used last are kept: trainings with other seeds follow."""
+        key = self.protocol.key(job._replace(seed=0, is_reported=False), self.identity)
+        program = self._compiled.pop(key, None)
+        if program is None:
+            model, replacements = place(self.protocol, job.point)
+            model = model.train() if replacements else network
+            program = Program(model, self.data, self.protocol.recipe, replacements)
+        self._compiled[key] = program
+        while len(self._compiled) > MOST_COMPILED:
+            del self._compiled[next(iter(self._compiled))]
+        return program
 
     def train(self, job: Job) -> dict[str, Any]:
         """The record of a training: settings, `failure`, or accuracies in percent, CPU seconds and the curve."""
