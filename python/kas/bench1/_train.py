@@ -14,14 +14,10 @@ from .._errors import need
 
 need("torch", "torch")
 
-from torch import nn
-
-from ..evaluate._native import NativeTraining, Program
 from ..evaluate._training import Training as Run
-from ..evaluate.protocol import Job, Point, Protocol, Store, Worker
+from ..evaluate.protocol import Job, Protocol, Store, Worker
 from ..evaluate.protocol._protocol import identify
 from ..evaluate.protocol._run import Team
-from ..evaluate.protocol._train import place
 from ._table import Row, Training
 from ._tasks import REFERENCES, SEEDS, TASKS, Task, get_name, make_job, make_protocol
 
@@ -32,10 +28,7 @@ GROUP = 50
 
 
 class CurveWorker(Worker):
-    """A worker that also evaluates after each epoch, and compiles a network once for all its seeds."""
-
-    _point: Point | None = None
-    _program: Program | None = None
+    """A worker that also evaluates after each epoch."""
 
     def start(self, job: Job) -> tuple[Run, str]:
         """A training that has only its last epoch before it: the curve has the others."""
@@ -44,15 +37,6 @@ class CurveWorker(Worker):
             training.advance(epoch)
             training.evaluate()
         return training, backend
-
-    def _start_native(self, job: Job, network: nn.Module) -> Run:
-        recipe = self.protocol.recipe
-        if self._point != job.point:
-            self._point = None
-            model, replacements = place(self.protocol, job.point)
-            self._program = Program(model.train() if replacements else network, self.data, recipe, replacements)
-            self._point = job.point
-        return NativeTraining(network, self.data, recipe, job.seed, network, (), self._program)
 
     def _evaluate(self, training: Run, job: Job) -> Mapping[str, Any]:
         found = dict(super()._evaluate(training, job))
