@@ -56,12 +56,16 @@ static void addOperators(OpPassManager &manager,
     if (options.algorithm == ConvolutionAlgorithm::Winograd) {
       WinogradOptions winograd;
       winograd.threads = options.threads;
+      if (options.sharesShortLoops)
+        winograd.minParallelTime = 0;
       winograd.vectorBits = options.vectorBits;
       winograd.prepared = options.prepareWeights;
       manager.addPass(createWinograd(winograd));
     }
     PackOperatorsOptions panels;
     panels.threads = options.threads;
+    if (options.sharesShortLoops)
+      panels.minParallelTime = 0;
     panels.vectorBits = options.vectorBits;
     panels.prepared = options.prepareWeights;
     panels.algorithm = options.algorithm;
@@ -72,11 +76,15 @@ static void addOperators(OpPassManager &manager,
   manager.addPass(createKasToLinalgPass(linalg));
   KasToAffinePassOptions loops;
   loops.parallel = options.threads != 1;
+  if (options.sharesShortLoops)
+    loops.minParallelWork = 0;
   loops.verifyLowering = options.verifyLowering;
   manager.addPass(createKasToAffinePass(loops));
   manager.addPass(createKasEraseOperatorsPass());
   LowerPoolingOptions pooling;
   pooling.threads = options.threads;
+  if (options.sharesShortLoops)
+    pooling.minParallelWork = 0;
   manager.addNestedPass<func::FuncOp>(createLowerPooling(pooling));
   manager.addNestedPass<func::FuncOp>(createKeepReads());
 }
@@ -110,6 +118,8 @@ static void addTiles(OpPassManager &manager,
                      const CPUPipelineOptions &options) {
   PackContractionsOptions contractions;
   contractions.threads = options.threads;
+  if (options.sharesShortLoops)
+    contractions.minParallelTime = 0;
   contractions.vectorBits = options.vectorBits;
   contractions.prepared = options.prepareWeights;
   contractions.algorithm = options.algorithm;
@@ -124,6 +134,8 @@ static void addLoops(OpPassManager &manager,
                      const CPUPipelineOptions &options) {
   LinalgToCPULoopsOptions loops;
   loops.threads = options.threads;
+  if (options.sharesShortLoops)
+    loops.minParallelWork = 0;
   manager.addNestedPass<func::FuncOp>(createLinalgToCPULoops(loops));
   manager.addPass(memref::createFoldMemRefAliasOpsPass());
   manager.addPass(createCanonicalize());
@@ -200,6 +212,11 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
       llvm::cl::desc("Threads of parallel loops: 1 makes serial code, 0 leaves "
                      "the number to OpenMP"),
       llvm::cl::init(CPUPipelineOptions().threads)};
+  Option<bool> sharesShortLoops{
+      *this, "share-short-loops",
+      llvm::cl::desc("Let threads share loops however short they are, which "
+                     "takes longer: for tests"),
+      llvm::cl::init(CPUPipelineOptions().sharesShortLoops)};
   Option<std::string> cpu{
       *this, "cpu",
       llvm::cl::desc("A CPU that LLVM knows, such as x86-64-v3 or neoverse-n1, "
@@ -266,6 +283,7 @@ void kas::registerCPUPipeline() {
       [](OpPassManager &manager, const PipelineOptions &text) {
         CPUPipelineOptions options;
         options.threads = text.threads;
+        options.sharesShortLoops = text.sharesShortLoops;
         options.target = {text.cpu, text.triple, text.features};
         options.vectorBits = text.vectorBits;
         options.packOperators = text.packOperators;

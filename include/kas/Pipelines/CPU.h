@@ -24,6 +24,9 @@ struct CPUPipelineOptions {
   /// Threads of parallel loops: 1 makes serial code that needs no OpenMP, 0
   /// leaves the number to OpenMP (OMP_NUM_THREADS, else one per core).
   unsigned threads = 0;
+  /// Let threads share loops however short they are. It takes longer, and is
+  /// for tests of what threads do.
+  bool sharesShortLoops = false;
   /// What to compile for; an empty CPU: the target that the module names, else
   /// the host.
   TargetNames target = {.cpu = "", .triple = "", .features = ""};

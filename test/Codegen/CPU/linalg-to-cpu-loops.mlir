@@ -1,6 +1,6 @@
 // RUN: kas-opt %s -kas-linalg-to-cpu-loops=min-parallel-work=1000 -canonicalize | FileCheck %s
 // RUN: kas-opt %s -kas-linalg-to-cpu-loops=threads=1 -canonicalize | FileCheck %s --check-prefix=SERIAL
-// RUN: kas-opt %s -kas-linalg-to-cpu-loops=threads=3 -canonicalize | FileCheck %s --check-prefix=SHARED
+// RUN: kas-opt %s -kas-linalg-to-cpu-loops='threads=3 min-parallel-work=6272' -canonicalize | FileCheck %s --check-prefix=SHARED
 
 // The columns, which lie one beside the other, are stepped through innermost,
 // inside the reduction; the rows are done in parallel.

@@ -1,5 +1,6 @@
 // RUN: kas-opt %s -kas-lower-pooling=threads=1 | FileCheck %s
-// RUN: kas-opt %s -kas-lower-pooling=threads=2 | FileCheck %s --check-prefix=THREADS
+// RUN: kas-opt %s -kas-lower-pooling='threads=2 min-parallel-work=144' | FileCheck %s --check-prefix=THREADS
+// RUN: kas-opt %s -kas-lower-pooling='threads=2 min-parallel-work=577' | FileCheck %s --check-prefix=SHORT
 
 // Lines outside are the nearest ones inside; the first column has a loop of its own, the others stay inside.
 //
@@ -24,6 +25,11 @@
 //
 // THREADS-LABEL: func.func @padded(
 // THREADS:         scf.parallel
+//
+// What is short is not worth waking threads: 4 planes of 4x4 windows of 3x3 points.
+// SHORT-LABEL: func.func @padded(
+// SHORT-NOT:     scf.parallel
+// SHORT:         return
 func.func @padded(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x4x4xf32> {
   %low = arith.constant 0xFF800000 : f32
   %padded = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] {

@@ -1,5 +1,6 @@
 // RUN: kas-opt %s -kas-pack-contractions="threads=1 vector-bits=512" | FileCheck %s
 // RUN: kas-opt %s -kas-pack-contractions="threads=2 vector-bits=512" | FileCheck %s --check-prefix=THREADS
+// RUN: kas-opt %s -kas-pack-contractions="threads=2 vector-bits=512 min-parallel-time=100000000" | FileCheck %s --check-prefix=SHORT
 // RUN: kas-opt %s -kas-pack-contractions="threads=1 vector-bits=256" | FileCheck %s --check-prefix=NARROW
 
 // Two rows of the image make a tile of 112 columns. They are packed, as three
@@ -17,6 +18,10 @@
 // CHECK:         return
 // THREADS-LABEL: func.func @conv
 // THREADS:       scf.parallel
+// Threads are not woken for what one computes sooner.
+// SHORT-LABEL:   func.func @conv
+// SHORT-NOT:     scf.parallel
+// SHORT:         return
 // NARROW-LABEL:  func.func @conv
 // NARROW:        vector.fma {{.*}} vector<8xf32>
 func.func @conv(%x: memref<1x64x58x58xf32>, %w: memref<64x64x3x3xf32>, %y: memref<1x64x56x56xf32>) {

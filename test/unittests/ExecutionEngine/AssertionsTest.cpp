@@ -76,6 +76,7 @@ protected:
         text, mlir::ParserConfig(&context), "model.mlir");
     CPUPipelineOptions pipeline;
     pipeline.threads = GetParam();
+    pipeline.sharesShortLoops = true;
     JITOptions jit;
     jit.symbols = {{"malloc", reinterpret_cast<void *>(&allocate)},
                    {"free", reinterpret_cast<void *>(&release)}};

@@ -69,6 +69,7 @@ protected:
                                            unsigned threads = 1) {
     CPUPipelineOptions pipeline;
     pipeline.threads = threads;
+    pipeline.sharesShortLoops = true;
     JITOptions jit;
     jit.cache = cache;
     return compileForCPU(*module, name, pipeline, jit);

@@ -75,6 +75,7 @@ Outcome run(const std::string &text, ObjectCache *cache = nullptr,
   auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   CPUPipelineOptions pipeline;
   pipeline.threads = threads;
+  pipeline.sharesShortLoops = true;
   pipeline.minKernels = minKernels;
   JITOptions jit;
   jit.cache = cache;

@@ -110,6 +110,7 @@ void ExportedFunctionsTest::check(uint64_t first, unsigned count) {
   Random random(first);
   CPUPipelineOptions options, plain;
   options.threads = 1 + random.below(2);
+  options.sharesShortLoops = true;
   options.prepareWeights = random.below(2);
   constexpr ConvolutionAlgorithm algorithms[] = {
       ConvolutionAlgorithm::Auto, ConvolutionAlgorithm::Auto,

@@ -128,6 +128,7 @@ void checkOperators(Flush flush, unsigned wanted) {
     // Serial code, code for two threads, and narrower vectors take turns.
     unsigned turn = numRun / batchSize;
     options.pipeline.threads = turn % 3 == 1 ? 2 : 1;
+    options.pipeline.sharesShortLoops = true;
     options.pipeline.vectorBits = turn % 3 == 2 ? 128 : 0;
     // And so do weights that are packed ahead.
     options.pipeline.prepareWeights = turn % 2 == 1;

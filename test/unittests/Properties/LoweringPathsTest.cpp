@@ -49,6 +49,7 @@ TEST(LoweringPaths, AffineAgreesWithTheReference) {
 TEST(LoweringPaths, ParallelAffineAgreesWithTheReference) {
   CPUPipelineOptions parallel;
   parallel.threads = 2;
+  parallel.sharesShortLoops = true;
   checkStrategy(
       [](OpPassManager &manager) {
         manager.addPass(createKasSpecializePass());
@@ -137,6 +138,7 @@ TEST(LoweringPaths, PreparedWeightsAgreeWithTheReference) {
   prepared.prepareWeights = true;
   for (unsigned threads : {1, 2}) {
     prepared.threads = threads;
+    prepared.sharesShortLoops = true;
     prepared.vectorBits = threads == 1 ? 128 : 256;
     checkStrategy([](OpPassManager &) {}, prepared, getNumOperators(50, 1000),
                   larger);

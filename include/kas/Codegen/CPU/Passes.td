@@ -155,6 +155,9 @@ def PackContractions : Pass<"kas-pack-contractions", "::mlir::func::FuncOp"> {
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"0",
            "Threads to share the tiles; 1: no parallel loop, 0: unknown">,
+    Option<"minParallelTime", "min-parallel-time", "int64_t",
+           /*default=*/"40000",
+           "Cycles below which threads cost more than they bring">,
     Option<"prepared", "prepared", "bool", /*default=*/"false",
            "Weights are packed ahead (kas-prepare-weights): packing costs "
            "nothing">,
@@ -201,6 +204,9 @@ def PackOperators : Pass<"kas-pack-operators"> {
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"0",
            "Threads to share the tiles; 1: no parallel loop, 0: unknown">,
+    Option<"minParallelTime", "min-parallel-time", "int64_t",
+           /*default=*/"40000",
+           "Cycles below which threads cost more than they bring">,
     Option<"prepared", "prepared", "bool", /*default=*/"false",
            "Weights are packed ahead (kas-prepare-weights): packing costs "
            "nothing">,
@@ -248,6 +254,9 @@ def Winograd : Pass<"kas-winograd", "::mlir::ModuleOp"> {
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"0",
            "Threads to share the loops; 1: no parallel loop, 0: unknown">,
+    Option<"minParallelTime", "min-parallel-time", "int64_t",
+           /*default=*/"40000",
+           "Cycles below which threads cost more than they bring">,
     Option<"prepared", "prepared", "bool", /*default=*/"false",
            "Weights are transformed ahead (kas-prepare-weights)">,
     Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
@@ -317,7 +326,10 @@ def LowerPooling : Pass<"kas-lower-pooling", "::mlir::func::FuncOp"> {
   }];
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"0",
-           "Threads to share the planes; 1: no parallel loop, 0: unknown">
+           "Threads to share the planes; 1: no parallel loop, 0: unknown">,
+    Option<"minParallelWork", "min-parallel-work", "int64_t",
+           /*default=*/"32768",
+           "Points of windows below which threads cost more than they bring">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",

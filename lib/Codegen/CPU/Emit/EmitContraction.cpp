@@ -263,6 +263,14 @@ LogicalResult kas::codegen::emitContraction(
   if (failed(choice))
     return failure();
   ContractionOptions taken = options;
+  taken.threads = options.getThreads(choice->time);
+  if (taken.threads != options.threads) {
+    // Nor are they to be cut for several threads.
+    FailureOr<ContractionChoice> alone =
+        chooseContraction(nest, target, taken, emitReason);
+    if (succeeded(alone))
+      choice = alone;
+  }
   if (!choice->takesTail(nest, options))
     taken.tail = nullptr;
   if (tookTail)

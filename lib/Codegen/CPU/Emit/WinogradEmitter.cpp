@@ -57,7 +57,8 @@ public:
         options(options), target(options.target),
         linesOfTiles(llvm::divideCeil(conv.outHeight, tileOut)),
         columnsOfTiles(llvm::divideCeil(conv.outWidth, tileOut)),
-        numTiles(linesOfTiles * columnsOfTiles), images(getBlock()),
+        numTiles(linesOfTiles * columnsOfTiles),
+        threads(options.getThreads(getProductsTime())), images(getBlock()),
         joined(numTiles < minColumns ? images : 1),
         lanes(std::max<int64_t>(4, target.getLanes(columnsOfTiles))) {}
 
@@ -103,7 +104,7 @@ private:
   }
   /// A loop from 0 below `extent`, shared by threads if it is the outermost.
   void loop(int64_t extent, bool shared, Body body) {
-    if (shared && options.threads != 1)
+    if (shared && threads != 1)
       return sharedLoop(extent, body);
     serialLoop(extent, /*step=*/1, body)
         ->setAttr("loop_annotation", getFinishedLoop(builder.getContext()));
@@ -114,6 +115,11 @@ private:
                                      DenseElementsAttr::get(type, exists));
   }
 
+  /// Of the products of all matrices, in halves of a cycle.
+  int64_t getProductsTime() const {
+    return conv.batches * conv.groups * conv.inputs * conv.outputs * numTiles *
+           numPoints / target.lanes * target.getOperationTime(target.lanes);
+  }
   int64_t getBlock() const;
   LogicalResult emitBlock(Value weights, Value data, Value output);
   template <size_t rows, size_t columns>
@@ -137,6 +143,8 @@ private:
   const ContractionOptions &options;
   ContractionTarget target;
   int64_t linesOfTiles, columnsOfTiles, numTiles;
+  /// That share what is transformed.
+  int64_t threads;
   /// With fewer tiles, those of several images are columns of one matrix.
   static constexpr int64_t minColumns = 16;
   /// How many images are computed at a time, how many of them are in one
@@ -295,7 +303,7 @@ int64_t WinogradEmitter::getBlock() const {
   // the windows are read for each block.
   int64_t maxBytes = std::max<int64_t>(5 << 19, 4 * numPoints * conv.groups *
                                                     conv.inputs * conv.outputs);
-  if (options.threads != 1)
+  if (threads != 1)
     return conv.batches;
   int64_t bytes =
       4 * numPoints * conv.groups * (conv.inputs + conv.outputs) * numTiles;

@@ -192,6 +192,14 @@ struct ContractionOptions {
   /// The tiles that it is to be cut into where they suit; an operation's
   /// schedule comes first.
   ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::Auto;
+  /// Cycles that a loop takes at least that threads share: to wake them and to
+  /// wait for them takes longer than all that they take off of a shorter one.
+  int64_t minParallelTime = 0;
+
+  /// The threads for what takes one thread `time`, in halves of a cycle.
+  int64_t getThreads(int64_t time) const {
+    return time < 2 * minParallelTime ? 1 : threads;
+  }
 };
 
 /// Emits `contraction` as loops over register tiles at the builder's insertion

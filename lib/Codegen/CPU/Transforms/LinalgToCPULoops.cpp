@@ -243,18 +243,19 @@ struct LinalgToCPULoops
     bool keeps =
         vectorLoop && isUnrolledTooEarly(op.getStaticLoopRanges()[*vectorLoop]);
     op = orderLoops(rewriter, op);
+    bool isShared = threads != 1 && !alreadyParallel &&
+                    getNumIterations(op) >= minParallelWork;
     SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
     SmallVector<int64_t> ranges = op.getStaticLoopRanges();
     // Threads share outer loops, which must be left for them.
     bool sharesFirst = !ranges.empty() && !ShapedType::isDynamic(ranges[0]) &&
                        isBalanced(ranges[0], threads);
     op = collapseLoops(rewriter, op, [&](unsigned loop) {
-      return threads != 1 && kinds[loop] == utils::IteratorType::parallel &&
+      return isShared && kinds[loop] == utils::IteratorType::parallel &&
              (loop == 0 || !sharesFirst);
     });
     kinds = op.getIteratorTypesArray();
     ranges = op.getStaticLoopRanges();
-    int64_t work = getNumIterations(op);
     rewriter.setInsertionPoint(op);
     FailureOr<linalg::LinalgLoops> loops =
         linalg::linalgOpToLoops(rewriter, op);
@@ -264,7 +265,7 @@ struct LinalgToCPULoops
     if (keeps && !loops->empty())
       if (auto innermost = dyn_cast_or_null<scf::ForOp>(loops->back()))
         keepLoop(innermost);
-    if (threads == 1 || alreadyParallel || work < minParallelWork)
+    if (!isShared)
       return success();
     SmallVector<scf::ForOp> shared =
         chooseShared(kinds, ranges, *loops, threads);

@@ -69,6 +69,11 @@ struct Pooling {
 
   static std::optional<Pooling> match(linalg::PoolingNchwMaxOp op);
   static std::optional<Pooling> match(linalg::PoolingNchwSumOp op);
+  /// Of all windows.
+  int64_t countPoints() const {
+    return cast<ShapedType>(op->getResult(0).getType()).getNumElements() *
+           height.window * width.window;
+  }
   void lower(int64_t threads);
 
 private:
@@ -110,7 +115,7 @@ struct LowerPooling : kas::codegen::impl::LowerPoolingBase<LowerPooling> {
                     cast<linalg::PoolingNchwSumOp>(op.getOperation()));
       LDBG() << op.getLoc() << ": " << (pooling ? "lowered" : "left as it is");
       if (pooling)
-        pooling->lower(threads);
+        pooling->lower(pooling->countPoints() < minParallelWork ? 1 : threads);
     }
   }
 };

@@ -73,6 +73,7 @@ struct PackContractions
                                getContractionTarget(getOperation(), vectorBits),
                                /*deallocate=*/true, prepared};
     options.algorithm = algorithm;
+    options.minParallelTime = minParallelTime;
     llvm::SmallPtrSet<Operation *, 8> erased;
     for (linalg::LinalgOp op : ops)
       if (!erased.contains(op) && failed(lower(op, options, erased)))

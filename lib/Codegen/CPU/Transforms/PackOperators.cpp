@@ -198,6 +198,7 @@ private:
                                /*tail=*/nullptr,
                                getSchedule(op)};
     options.algorithm = algorithm;
+    options.minParallelTime = minParallelTime;
     return options;
   }
 
@@ -266,8 +267,11 @@ LogicalResult Packing::emit(const Contraction &source, Value output,
   if (failed(emitContraction(rewriter, loc, *contraction, options, emitReason)))
     llvm_unreachable("it had a time");
   if (sums != output)
-    emitTransposition(rewriter, loc, source, rearrangement, sums, output,
-                      options.threads);
+    // An element takes about a cycle.
+    emitTransposition(
+        rewriter, loc, source, rearrangement, sums, output,
+        options.getThreads(
+            2 * cast<MemRefType>(output.getType()).getNumElements()));
   remark::passed(loc,
                  remark::RemarkOpts::name("Rearranged").category(panelRemarks))
       << remark::metric("copiedWeights", rearrangement.copies.size())
@@ -278,7 +282,8 @@ LogicalResult Packing::emit(const Contraction &source, Value output,
 
 void Packing::emit(const InnerProductPlan &plan, Value output) {
   emitInnerProducts(rewriter, loc, plan, output,
-                    ContractionTarget(options.target), options.threads);
+                    ContractionTarget(options.target),
+                    options.getThreads(plan.time));
   remark::passed(
       loc, remark::RemarkOpts::name("InnerProducts").category(panelRemarks))
       << remark::metric("registerSums", plan.getNumSums())

@@ -83,6 +83,7 @@ private:
     ContractionOptions options{threads,
                                getContractionTarget(getOperation(), vectorBits),
                                /*deallocate=*/false, prepared};
+    options.minParallelTime = minParallelTime;
     if (!ContractionTarget(options.target).hasMaskedLoads)
       return;
     Operation *before = op->getPrevNode();
