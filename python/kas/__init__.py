@@ -73,13 +73,14 @@ __all__ = [
 
 
 # Their packages take seconds to import: they are imported when they are used.
-_MODULES = ("bench1", "distributed", "evaluate", "report", "study", "torch")
+_MODULES = ("bench1", "distributed", "evaluate", "onnx", "report", "study", "torch")
 _OF_MODEL_SEARCH = ("Budget", "Halving", "SearchCallback", "SearchOutcome", "Trained", "search")
 
 if TYPE_CHECKING:
     from . import bench1 as bench1
     from . import distributed as distributed
     from . import evaluate as evaluate
+    from . import onnx as onnx
     from . import report as report
     from . import study as study
     from . import torch as torch
