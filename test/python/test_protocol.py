@@ -709,5 +709,5 @@ def test_what_peers_print_is_no_answer(tmp_path):
     peers = _latency.Peers(str(interpreter), 1)
     assert peers.versions["onnxruntime"] == "1.0"
     with pytest.raises(RuntimeError, match="Error"):
-        peers.ask(load="nothing", name="onnxruntime", shape=[1])
+        peers.ask(load="nothing", name="onnxruntime")
     peers.close()

@@ -32,12 +32,15 @@ class _Call(torch.autograd.Function):
     """What a module computes, and a call of its function in the model."""
 
     @staticmethod
-    def forward(ctx: Any, run: Callable[..., torch.Tensor], name: str, *tensors: torch.Tensor) -> torch.Tensor:
+    def forward(
+        ctx: Any, run: Callable[..., torch.Tensor], function: Function, *tensors: torch.Tensor
+    ) -> torch.Tensor:
         return run(*tensors)
 
     @staticmethod
-    def symbolic(g: Any, run: Any, name: str, *tensors: Any) -> Any:
-        return g.op(f"{DOMAIN}::{name}", *tensors)
+    def symbolic(g: Any, run: Any, function: Function, *tensors: Any) -> Any:
+        result = g.op(f"{DOMAIN}::{function.name}", *tensors)
+        return result.setType(tensors[0].type().with_sizes(list(function.output_shape)))
 
 
 class _Functions:
@@ -73,7 +76,7 @@ class _Functions:
 
 
 def _apply(run: Callable[..., torch.Tensor], function: Function, *tensors: torch.Tensor) -> torch.Tensor:
-    output: torch.Tensor = _Call.apply(run, function.name, *tensors)  # type: ignore[no-untyped-call]
+    output: torch.Tensor = _Call.apply(run, function, *tensors)  # type: ignore[no-untyped-call]
     return output
 
 
@@ -129,7 +132,6 @@ def _trace(network: nn.Module, data: tuple[torch.Tensor, ...], opset: int) -> on
                 opset_version=opset,
                 input_names=names,
                 output_names=["output"],
-                custom_opsets={DOMAIN: 1},
             )
     except Exception as error:
         raise ValueError(f"PyTorch cannot write this network as ONNX: {type(error).__name__}: {error}") from error

@@ -23,6 +23,7 @@ import numpy
 import torch
 from torch import nn
 
+import kas.onnx
 import kas.torch
 
 from ..._errors import Error
@@ -90,7 +91,7 @@ class _PyTorch:
 
 
 class Peers:
-    """A process with another interpreter, which has PyTorch, ONNX, and ONNX Runtime or OpenVINO; see `_peers.py`."""
+    """A process with another interpreter, which has ONNX Runtime or OpenVINO; see `_peers.py`."""
 
     def __init__(self, python: str, threads: int):
         script = Path(__file__).with_name("_peers.py")
@@ -134,17 +135,20 @@ class Peers:
 class _Peer:
     """A network that a peer has loaded."""
 
-    def __init__(self, peers: Peers, name: str, path: str, batch: int):
+    def __init__(self, peers: Peers, name: str, path: str):
         self.peers = peers
-        self.number = peers.ask(load=path, name=name, shape=[batch, 1, 32, 32])["number"]
+        self.number = peers.ask(load=path, name=name)["number"]
 
     def time(self, calls: int) -> float:
         least: float = self.peers.ask(time=self.number, calls=calls)["microseconds"]
         return least
 
 
-def _load_peer(peers: Peers, name: str, path: str, batch: int) -> list[_Timer]:
-    return [_Peer(peers, name, path, batch)]
+def _load_peer(peers: Peers, name: str, network: nn.Module, example: torch.Tensor, path: str) -> list[_Timer]:
+    if not os.path.exists(path):
+        # OpenVINO takes no functions.
+        kas.onnx.export_network(network, example, path, inline=True)
+    return [_Peer(peers, name, path)]
 
 
 def _with_operators(module: Module) -> list[Module]:
@@ -238,11 +242,9 @@ def _compile(
     attempt("kas", compile_forms)
     attempt("pytorch", lambda: [_PyTorch(network, example)])
     if peers is not None:
-        path = os.path.join(folder, f"{point.network}-{point.contender}-{point.width}.pt")
-        with torch.no_grad():
-            torch.jit.trace(network, example).save(path)  # type: ignore[no-untyped-call]
+        path = os.path.join(folder, f"{point.network}-{point.contender}-{point.width}.onnx")
         for name in peers.versions:
-            attempt(name, partial(_load_peer, peers, name, path, len(example)))
+            attempt(name, partial(_load_peer, peers, name, network, example, path))
     return timers, failures
 
 
@@ -269,8 +271,9 @@ def measure(
 ) -> list[dict[str, Any]]:
     """A record for each point: the least microseconds of each implementation, and failures.
 
-    `python` is an interpreter that has PyTorch, ONNX, and ONNX Runtime or OpenVINO, such as the one that
-    `tools/kas-bench/peers.py --setup` makes; without one they are left out. All points by all
+    `python` is an interpreter that has ONNX Runtime or OpenVINO, such as the one that
+    `tools/kas-bench/peers.py --setup` makes; without one they are left out. It is given ONNX files, which the extra
+    `onnx` writes. All points by all
     implementations are timed in turn, in `rounds` rounds of `calls` calls, so that all see the same machine. Calls of
     kas are made by native code, the others from Python, which costs them a few microseconds.
     """

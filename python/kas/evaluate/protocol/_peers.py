@@ -1,10 +1,10 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes ONNX files of traced networks, and times them.
+"""Times networks in ONNX files.
 
-A program for an interpreter that has PyTorch, ONNX, and ONNX Runtime or OpenVINO, and need not have kas. Requests and
-answers are lines of JSON on the standard input and output; `_latency.py` makes them.
+A program for an interpreter that has NumPy, and ONNX Runtime or OpenVINO, and need not have kas. Requests and answers
+are lines of JSON on the standard input and output; `_latency.py` makes them.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ def _load_onnxruntime(path: str, threads: int) -> Callable[[], Any]:
     options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 3
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     binding = session.io_binding()
-    x = numpy.random.default_rng(0).standard_normal(session.get_inputs()[0].shape, dtype=numpy.float32)
-    y = onnxruntime.OrtValue.ortvalue_from_shape_and_type(session.get_outputs()[0].shape, numpy.float32, "cpu")
-    binding.bind_ortvalue_input("x", onnxruntime.OrtValue.ortvalue_from_numpy(x, "cpu"))
-    binding.bind_ortvalue_output("y", y)
+    (data,), (output,) = session.get_inputs(), session.get_outputs()
+    x = numpy.random.default_rng(0).standard_normal(data.shape, dtype=numpy.float32)
+    y = onnxruntime.OrtValue.ortvalue_from_shape_and_type(output.shape, numpy.float32, "cpu")
+    binding.bind_ortvalue_input(data.name, onnxruntime.OrtValue.ortvalue_from_numpy(x, "cpu"))
+    binding.bind_ortvalue_output(output.name, y)
     return lambda: session.run_with_iobinding(binding)
 
 
@@ -60,20 +61,6 @@ def _load_openvino(path: str, threads: int) -> Callable[[], Any]:
     return call
 
 
-def _export(path: str, shape: list[int]) -> str:
-    """The ONNX file of a traced network."""
-    import torch
-
-    target = f"{path}.onnx"
-    if not os.path.exists(target):
-        network = torch.jit.load(path)  # type: ignore[no-untyped-call]
-        with torch.no_grad():
-            torch.onnx.export(
-                network, (torch.zeros(shape),), target, dynamo=False, input_names=["x"], output_names=["y"]
-            )
-    return target
-
-
 def main() -> None:
     """Serves requests until the input ends."""
     threads = int(sys.argv[1])
@@ -87,7 +74,7 @@ def main() -> None:
         request = json.loads(line)
         try:
             if "load" in request:
-                loaded.append(loaders[request["name"]](_export(request["load"], request["shape"]), threads))
+                loaded.append(loaders[request["name"]](request["load"], threads))
                 loaded[-1]()
                 answer: dict[str, Any] = {"number": len(loaded) - 1}
             else:
