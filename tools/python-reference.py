@@ -20,6 +20,7 @@ PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "reference" / "pyt
 MODULES = [
     "kas",
     "kas.torch",
+    "kas.onnx",
     "kas.evaluate",
     "kas.evaluate.proxies",
     "kas.evaluate.protocol",

@@ -19,6 +19,7 @@ from . import _kas
 EXTRAS = {
     "torch": ("torch", "sklearn", "rich", "pandas"),
     "torch-mlir": ("torch_mlir",),
+    "onnx": ("onnx",),
     "ray": ("ray",),
     "report": ("plotly",),
     "study": ("yaml",),
@@ -87,6 +88,7 @@ def examine() -> list[Finding]:
 _PURPOSES = {
     "torch": "networks of PyTorch, training and search",
     "torch-mlir": "networks of PyTorch as MLIR",
+    "onnx": "operators and networks as ONNX models",
     "ray": "searches on several machines",
     "report": "pages about searches",
     "study": "studies, and comparisons of operators",

@@ -257,10 +257,17 @@ def _list(arguments: argparse.Namespace) -> int:
 def _export(arguments: argparse.Namespace) -> int:
     operator, space, _ = _find_operator(arguments.source, arguments.candidate)
     binding: Any = arguments.bind
-    if arguments.format in ("pytorch", "loops") and binding is None:
+    if arguments.format in ("pytorch", "loops", "onnx") and binding is None:
         if space is None:
             raise UsageError(f"--format={arguments.format} requires sizes: --bind=N=1,...")
         binding = {name: space.bindings[0][name] for name in (*operator.symbols[0], *operator.symbols[1])}
+    if arguments.format == "onnx":
+        if arguments.output is None:
+            raise UsageError("--format=onnx requires a file: -o FILE.onnx")
+        from .onnx import export
+
+        export(operator, binding, arguments.output)
+        return 0
     writers: dict[str, Callable[[], str]] = {
         "mlir": lambda: str(operator),
         "pytorch": lambda: operator.to_pytorch(binding),
@@ -480,7 +487,7 @@ def make_parser(with_search: bool = True) -> argparse.ArgumentParser:
     show.add_argument("--top", type=int, default=20, help="how many candidates (default 20)")
     show.set_defaults(run=_show)
     export = commands.add_parser("export", help=_HELP["export"])
-    export.add_argument("--format", choices=("mlir", "pytorch", "loops", "graph"), default="mlir")
+    export.add_argument("--format", choices=("mlir", "pytorch", "loops", "graph", "onnx"), default="mlir")
     export.add_argument("-o", "--output", help="the file (default: the standard output)")
     export.set_defaults(run=_export)
     bench = commands.add_parser("bench", help=_HELP["bench"])

@@ -31,3 +31,10 @@ def test_tutorial(tmp_path, monkeypatch):
     outcome = names["outcome"]
     assert len(outcome.trained) == 18 and len(outcome.finalists) == 2
     assert outcome.best.metrics["final_test_accuracy"] > 0.5
+
+
+def test_onnx_page(tmp_path, monkeypatch):
+    # It leaves files where it is run.
+    monkeypatch.chdir(tmp_path)
+    run_page("guide/onnx.md")
+    assert (tmp_path / "network.onnx").exists()

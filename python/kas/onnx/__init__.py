@@ -15,7 +15,8 @@ need("onnx", "onnx")
 
 from typing import TYPE_CHECKING
 
-from ._export import export
+from ._export import OPSETS, export
+from ._import import Loaded, load
 
 if TYPE_CHECKING:
     from ._network import export_network as export_network
@@ -31,4 +32,4 @@ else:
         raise AttributeError(f"module 'kas.onnx' has no attribute '{name}'")
 
 
-__all__ = ["export", "export_network"]
+__all__ = ["OPSETS", "Loaded", "export", "export_network", "load"]

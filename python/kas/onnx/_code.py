@@ -301,9 +301,7 @@ class _Functional:
         low, high, value = (0,) * rank, (0,) * rank, data.value
         if data.padding and not any((*data.padding.low[:-rank], *data.padding.high[:-rank])):
             low, high, value = data.padding.low[-rank:], data.padding.high[-rank:], data.padding.source
-        places = [
-            size - step * (window - 1) for size, window, step in zip(data.shape[2:], weight.shape[2:], dilation)
-        ]
+        places = [size - step * (window - 1) for size, window, step in zip(data.shape[2:], weight.shape[2:], dilation)]
         result = data.body.add(
             "Conv",
             [value, weight.value],

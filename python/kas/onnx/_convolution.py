@@ -82,9 +82,13 @@ class Convolution:
             beside = []
         self.spatial = sorted([*windows, *beside], key=lambda one: one.data)
         kept = {one.data for one in beside}
-        self.batch = [(data, output) for data, output in form["batch"] if data not in kept]
+        self.batch: list[tuple[int, int]] = [(data, output) for data, output in form["batch"] if data not in kept]
         self.groups: int = form["groups"]
-        self.filters = [form["outputs"], form["inputs"] // self.groups, *(one.window for one in self.spatial)]
+        self.filters: list[int] = [
+            form["outputs"],
+            form["inputs"] // self.groups,
+            *(one.window for one in self.spatial),
+        ]
         self.data_order = [*(data for data, _ in self.batch), *form["data_channels"], *(s.data for s in self.spatial)]
         self.output_order = [*(output for _, output in self.batch), *form["output_channels"]]
         self.output_order += [one.output for one in self.spatial]

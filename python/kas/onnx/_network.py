@@ -32,9 +32,7 @@ class _Call(torch.autograd.Function):
     """What a module computes, and a call of its function in the model."""
 
     @staticmethod
-    def forward(
-        ctx: Any, run: Callable[..., torch.Tensor], function: Function, *tensors: torch.Tensor
-    ) -> torch.Tensor:
+    def forward(ctx: Any, run: Callable[..., torch.Tensor], function: Function, *tensors: torch.Tensor) -> torch.Tensor:
         return run(*tensors)
 
     @staticmethod
@@ -127,7 +125,7 @@ def _trace(network: nn.Module, data: tuple[torch.Tensor, ...], opset: int) -> on
             torch.onnx.export(
                 network,
                 data,
-                buffer,
+                buffer,  # type: ignore[arg-type]
                 dynamo=False,
                 opset_version=opset,
                 input_names=names,

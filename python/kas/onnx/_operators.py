@@ -48,7 +48,9 @@ def write_operator(body: Body, operator: Operator, binding: Binding, data: Value
     return values[stages[-1].result]
 
 
-def write_kernel(body: Body, kernel: Kernel, binding: Binding, data: Sequence[Value], weights: Sequence[Value]) -> Value:
+def write_kernel(
+    body: Body, kernel: Kernel, binding: Binding, data: Sequence[Value], weights: Sequence[Value]
+) -> Value:
     """The output of a kernel for inputs with a batch."""
     return _code.run(kernel.to_pytorch(binding), kernel.name, data, weights, body)
 
@@ -58,8 +60,10 @@ def _find_stages(operator: Operator, binding: Binding) -> tuple[Operator, list[_
     operator = operator.alone()
     shapes = operator.shapes(binding)
     names = [f"%arg{index}" for index in range(1 + len(shapes.weights))]
-    types = ["x".join(["tensor<" + "x".join(map(str, shape)), "f32>"]) if shape else "tensor<f32>"
-             for shape in (shapes.data, *shapes.weights, shapes.output)]
+    types = [
+        "x".join(["tensor<" + "x".join(map(str, shape)), "f32>"]) if shape else "tensor<f32>"
+        for shape in (shapes.data, *shapes.weights, shapes.output)
+    ]
     values = ", ".join(f"{name} = {value}" for name, value in parse_binding(binding_to_text(binding)).items())
     arguments = ", ".join(f"{name}: {kind}" for name, kind in zip(names, types))
     function = (

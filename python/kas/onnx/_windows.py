@@ -118,7 +118,7 @@ class Windows(NamedTuple):
     def maximum(self, body: Body, dims: Sequence[int]) -> Value | None:
         """MaxPool, where the maximum of these dimensions is one."""
         order = self._find_places(dims)
-        if order is None or self.padding.fill == 0 and any((*self.padding.low, *self.padding.high)):
+        if order is None or (self.padding.fill == 0 and any((*self.padding.low, *self.padding.high))):
             return None
         source = self.padding.source
         first = min(self.windows)
@@ -251,9 +251,7 @@ class _Convolution(NamedTuple):
         order = [parts.index((letter, None)) for letter in [*self.grouped, *self.outputs]]
         places = {part: index for index, (_, part) in enumerate(parts) if part is not None}
         order += [places[part] for part in self.inputs]
-        order += [
-            index for dim in spatial for part, index in places.items() if part.is_window and part.dim == dim.dim
-        ]
+        order += [index for dim in spatial for part, index in places.items() if part.is_window and part.dim == dim.dim]
         output_sizes = [weight.shape[letters.index(letter)] for letter in self.outputs]
         value = body.transpose(body.reshape(weight, sizes), order)
         value = body.reshape(value, [groups * math.prod(output_sizes), per_group, *(w.size for w in windows)])

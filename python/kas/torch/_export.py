@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import copy
-import json
-import re
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,6 +14,7 @@ from torch import nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from .._arguments import set_attributes
 from .._errors import need
 from .._module import Module
 from ._decompositions import get_table
@@ -230,7 +229,7 @@ def to_mlir(model: nn.Module, example: Any, *, fold_batch_norms: bool = True, dr
         if name not in trained and not name.endswith((".running_mean", ".running_var")):
             attributes[-1]["kas.constant"] = None
     attributes += [{"kas.dropout": probability} for probability in probabilities]
-    exported = Module(_set_attributes(text, attributes), "<network>")
+    exported = Module(set_attributes(text, attributes), "<network>")
     return Exported(exported.run("kas-mark-dropout") if dropout else exported, tensors)
 
 
@@ -240,21 +239,3 @@ def _find_dropouts(network: nn.Module, data: tuple[Any, ...]) -> list[float]:
     with torch.no_grad(), torch.random.fork_rng(devices=[]), _Dropouts() as dropouts:
         torch.func.functional_call(network, state, data)
     return dropouts.probabilities
-
-
-def _set_attributes(text: str, attributes: list[dict[str, Any]]) -> str:
-    """`text` with the attributes of the arguments of its function; `None` stands for no value."""
-    start = text.index("func.func @forward(")
-    end = text.index("{", text.index("->", start))
-
-    def write(match: re.Match[str]) -> str:
-        entries = [
-            name if value is None else f"{name} = {json.dumps(value, ensure_ascii=False)}"
-            for name, value in attributes[int(match[2])].items()
-        ]
-        return f"{match[1]} {{{', '.join(entries)}}}"
-
-    arguments, count = re.subn(r"(%arg(\d+): tensor<[^>]*>)", write, text[start:end])
-    if count != len(attributes):
-        raise ValueError(f"torch-mlir made a function of {count} arguments, expected {len(attributes)}")
-    return text[:start] + arguments + text[end:]

@@ -273,9 +273,9 @@ def measure(
 
     `python` is an interpreter that has ONNX Runtime or OpenVINO, such as the one that
     `tools/kas-bench/peers.py --setup` makes; without one they are left out. It is given ONNX files, which the extra
-    `onnx` writes. All points by all
-    implementations are timed in turn, in `rounds` rounds of `calls` calls, so that all see the same machine. Calls of
-    kas are made by native code, the others from Python, which costs them a few microseconds.
+    `onnx` writes. All points by all implementations are timed in turn, in `rounds` rounds of `calls` calls, so that all
+    see the same machine. Calls of kas are made by native code, the others from Python, which costs them a few
+    microseconds.
     """
     torch.set_num_threads(threads)
     generator = torch.Generator().manual_seed(0)
