@@ -15,8 +15,9 @@ from . import _code
 from ._body import Body, Value
 from ._convolution import find_convolution
 
-_UNFOLDED = 4
-"""How many multiply-adds of a convolution take less time than one where windows are written first, or thereabouts."""
+_MOST_MACS = 4
+"""A stage is a convolution of up to so many times its multiply-adds: with 3, the first one of @syno_operator1 takes a
+third of the time that it takes where windows are gathered and multiplied."""
 
 _APPLY = re.compile(r"(%\S+) = kas\.apply @([^\s(<]+)\(([^)]*)\)")
 
@@ -33,15 +34,13 @@ def write_operator(body: Body, operator: Operator, binding: Binding, data: Value
     """The output of an operator: as one convolution, or by its best stages, each a convolution where it is one."""
     whole, stages, names = _find_stages(operator, binding)
     convolution = find_convolution(whole)
+    if convolution is not None and (convolution.is_average or convolution.macs <= whole.cost().macs):
+        return convolution.write(body, data, weights)
     found = [find_convolution(stage.operator) for stage in stages]
-    if convolution is not None:
-        most = whole.cost().macs * (1 if all(found) else _UNFOLDED)
-        if convolution.is_average or convolution.macs <= most:
-            return convolution.write(body, data, weights)
     values = dict(zip(names, [data, *weights]))
     for stage, part in zip(stages, found):
         first, *others = (values[name] for name in stage.operands)
-        if part is not None and part.macs <= max(1, stage.operator.cost().macs) * _UNFOLDED:
+        if part is not None and part.macs <= max(1, stage.operator.cost().macs) * _MOST_MACS:
             values[stage.result] = part.write(body, first, others)
         else:
             values[stage.result] = _code.run(stage.operator.to_pytorch(), stage.operator.name, [first], others, body)
