@@ -23,7 +23,6 @@ import numpy
 import torch
 from torch import nn
 
-import kas.onnx
 import kas.torch
 
 from ..._errors import Error
@@ -146,8 +145,10 @@ class _Peer:
 
 def _load_peer(peers: Peers, name: str, network: nn.Module, example: torch.Tensor, path: str) -> list[_Timer]:
     if not os.path.exists(path):
-        # OpenVINO takes no functions.
-        kas.onnx.export_network(network, example, path, inline=True)
+        # Only this needs the extra. OpenVINO takes no functions.
+        from ...onnx import export_network
+
+        export_network(network, example, path, inline=True)
     return [_Peer(peers, name, path)]
 
 
