@@ -74,7 +74,7 @@ __all__ = [
 
 # Their packages take seconds to import: they are imported when they are used.
 _MODULES = ("bench1", "distributed", "evaluate", "onnx", "report", "study", "torch")
-_OF_MODEL_SEARCH = ("Budget", "Halving", "SearchCallback", "SearchOutcome", "Trained", "search")
+_OF_MODEL_SEARCH = ("Budget", "Halving", "SearchCallback", "SearchOutcome", "Trained", "search", "search_in_turn")
 
 if TYPE_CHECKING:
     from . import bench1 as bench1
@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from . import study as study
     from . import torch as torch
     from ._model_search import search as search
+    from ._search_in_turn import search_in_turn as search_in_turn
     from ._search_outcome import Budget as Budget
     from ._search_outcome import SearchCallback as SearchCallback
     from ._search_outcome import SearchOutcome as SearchOutcome
@@ -98,9 +99,9 @@ else:
 
             return importlib.import_module(f"kas.{name}")
         if name in _OF_MODEL_SEARCH:
-            from . import _model_search
+            from . import _model_search, _search_in_turn
 
-            return getattr(_model_search, name)
+            return getattr(_search_in_turn if name == "search_in_turn" else _model_search, name)
         raise AttributeError(f"module 'kas' has no attribute '{name}'")
 
 

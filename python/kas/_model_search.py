@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import re
 import shutil
 import statistics
 import tempfile
@@ -26,36 +25,40 @@ need("torch", "torch")
 
 from torch import nn
 
-import kas.torch
-
 from ._module import Binding
 from ._progress import Progress, make_progress
 from ._search import Candidate, Searcher, SearchSpace
 from ._search_baselines import GivenBaselines, SearchBaseline, number_baselines
 from ._search_outcome import Budget, SearchCallback, SearchOutcome, Trained
+from ._search_setup import check_objective, fit_limits, get_names, make_trainer
 from ._time_plan import TimePlan
-from .evaluate import Data, Recipe, Trainer
+from .evaluate import Data, Recipe, Task, TaskData, Trainer
 from .evaluate._halving import Bracket, Halving
 from .evaluate._latency import measure_latency, measure_own_latency
+from .evaluate._task import NetworkFactory
 from .evaluate._trainer import summarize
+from .evaluate._training import CLASSIFICATION
 from .evaluate._workers import Done, Job, Pool
+from .torch._sites import LayerChoice
 
 if TYPE_CHECKING:
     from .distributed import TrainingPool
 
 
 def search(
-    model: nn.Module,
-    data: str | Data = "digits",
+    model: nn.Module | NetworkFactory,
+    data: str | Data | TaskData = "digits",
     budget: Any = "15m",
     *,
+    task: Task = CLASSIFICATION,
     space: str | SearchSpace | None = None,
+    sites: LayerChoice | None = None,
     limits: Mapping[str, float | Sequence[str | int] | None] = {},
     binding: Binding = None,
     recipe: Recipe = Recipe(),
     algorithm: str = "surrogate",
     parameters: Mapping[str, float] = {},
-    objective: str = "-accuracy",
+    objective: str | None = None,
     halving: Halving = Halving(),
     translation_equivariant: bool = False,
     flops_ratio: float = 0.5,
@@ -75,25 +78,32 @@ def search(
     progress: bool | str = True,
     callbacks: Sequence[SearchCallback] = (),
     pool: Pool | TrainingPool | None = None,
+    settings: Mapping[str, str] = {},
 ) -> SearchOutcome:
     """Looks for operators that make a network as accurate at a lower cost.
 
     `model` is a torch.nn.Module, `data` a `kas.evaluate.Data` or the name of one, `budget` a `kas.Budget`, a number of
     seconds, or text such as `15m`. The layers of `space` are replaced (a name of `kas.torch.extract`, or a
     `kas.SearchSpace` for these layers, such as one with other limits; without it, the kind with the most FLOPs), all
-    of them by one operator, with at most `flops_ratio` and at least `min_flops_ratio` of their FLOPs. `limits` are
-    limits of the space in place of those that extraction wrote, e.g. `{"shift": 0}`; `{"sees": None}` takes one away
-    (docs/reference/dialect.md, `kas.space`). `translation_equivariant` leaves out operators whose weights depend on a
-    position, and those that move data by position.
+    of them by one operator, with at most `flops_ratio` and at least `min_flops_ratio` of their FLOPs. `sites` are those
+    that may be replaced (all): names of modules, patterns such as `blocks.*.mlp*`, or a predicate of the name and the
+    module. `limits` are limits of the space in place of those that extraction wrote, e.g. `{"shift": 0}`;
+    `{"sees": None}` takes one away (docs/reference/dialect.md, `kas.space`). `translation_equivariant` leaves out
+    operators whose weights depend on a position, and those that move data by position.
+
+    `task` is what networks are trained for (docs/guide/own-tasks.md), by default classification. Another one has its
+    loss, metrics, optimizer, steps and data (a `kas.evaluate.TaskData`), and its metric takes the place of the
+    accuracy. `model` may be a function that makes the network: see `kas.evaluate.Trainer`.
 
     Candidates come from the engine (`algorithm`, `parameters`, `seed`; docs/guide/searching.md), which minimizes
-    `objective`, a weighted sum of metrics (accuracy, loss, flops, params, flops_ratio, latency_ms). They are trained by
-    `recipe` under `halving`, each with seed 0, by `workers` processes (as many as cores, or those of `pool`).
-    Afterwards the `final` most accurate are trained whole with `final_seeds` seeds, as is the network itself;
-    `test_accuracy` is measured there only. With `latency` those are also compiled and timed; an objective with
-    `latency_ms` has that done with every candidate. Trainings that need more than `time_limit` seconds (by default ten
-    times as many CPU seconds as the network itself) or `memory_limit` MiB, or whose loss is no number, are failures.
-    A budget of time includes the final round, by the times that trainings took so far.
+    `objective`, a weighted sum of metrics (accuracy, loss, flops, params, flops_ratio, latency_ms; by default the
+    metric of the task: `-accuracy`). They are trained by `recipe` under `halving`, each with seed 0, by `workers`
+    processes (as many as cores, or those of `pool`). Afterwards the `final` most accurate are trained whole with
+    `final_seeds` seeds, as is the network itself; `test_accuracy` is measured there only. With `latency` those are also
+    compiled and timed; an objective with `latency_ms` has that done with every candidate. Trainings that need more than
+    `time_limit` seconds (by default ten times as many CPU seconds as the network itself) or `memory_limit` MiB, or
+    whose loss is no number, are failures. A budget of time includes the final round, by the times that trainings took
+    so far.
 
     `baselines` are what candidates are compared with beside the network itself: names of operators of the library,
     operators and sequences, in a list or by name. They are trained as the network itself is, kept in the database, and
@@ -101,7 +111,7 @@ def search(
 
     `database` is a file that keeps everything. Ctrl-C ends the search with the outcome so far, and the same call goes
     on (with a larger budget also one that is complete). With one worker and no limit of time, equal calls give equal
-    results.
+    results. `settings` are further texts that must be the same to go on, such as the version of a loss.
 
     Raises `ValueError` and `TypeError` for a model without such layers, data that do not fit it, and wrong options;
     `kas.Error` for a space without operators and a database of another search.
@@ -116,16 +126,21 @@ def search(
         raise ValueError(f"'workers' must be at least 1, got {workers}")
     if not 0 <= min_flops_ratio <= flops_ratio:
         raise ValueError(f"requires 0 <= min_flops_ratio <= flops_ratio, got {min_flops_ratio} and {flops_ratio}")
-    trainer = _make_trainer(model, data, recipe, space, binding, flops_ratio, min_flops_ratio, inherit, backend, device)
+    trainer = make_trainer(
+        model, data, recipe, task, space, sites, binding, flops_ratio, min_flops_ratio, inherit, backend, device
+    )
+    objective = task.objective if objective is None else objective
+    check_objective(objective, trainer.metrics)
     if translation_equivariant:
         limits = {**limits, "weights_by_position": 0, "equivariant": 1}
-    problem = space if isinstance(space, SearchSpace) else _fit_limits(trainer.sites.spaces[trainer.space], limits)
-    settings = {**trainer.describe(), "halving": repr(halving)}
+    problem = space if isinstance(space, SearchSpace) else fit_limits(trainer.sites.spaces[trainer.space], limits)
+    decisive = {**trainer.describe(), "halving": repr(halving), **settings}
+    if sites is not None:
+        decisive["sites"] = ", ".join(sorted(site.name for site in trainer.replaced))
     if translation_equivariant:
-        settings["translation_equivariant"] = "True"
+        decisive["translation_equivariant"] = "True"
     if workers is None:
         workers = len(os.sched_getaffinity(0)) if device == "cpu" else 1
-    _check_objective(objective)
     with contextlib.ExitStack() as stack:
         searcher = stack.enter_context(
             Searcher(
@@ -135,7 +150,7 @@ def search(
                 database=database,
                 objective=objective,
                 parameters=parameters,
-                settings=settings,
+                settings=decisive,
             )
         )
         if pool is None:
@@ -147,86 +162,6 @@ def search(
         run.plan.final, run.plan.final_seeds = final, final_seeds
         run.progress = stack.enter_context(make_progress(progress))
         return run.execute()
-
-
-METRICS = ("accuracy", "loss", "epochs", "train_seconds", "flops", "params", "flops_ratio", "latency_ms")
-"""Of each candidate; `latency_ms` only where the objective has it."""
-
-
-def _get_names(objective: str) -> list[str]:
-    """The metrics that an objective names."""
-    return [name for name in re.findall(r"(?<![\w.])[A-Za-z_]\w*", objective) if name != "pareto"]
-
-
-def _check_objective(objective: str) -> None:
-    for name in _get_names(objective):
-        if name not in METRICS:
-            raise ValueError(f"the objective must be made of {', '.join(METRICS)}, got '{name}'")
-
-
-def _fit_limits(space: SearchSpace, limits: Mapping[str, float | Sequence[str | int] | None]) -> SearchSpace:
-    """The space with other limits. Windows that the layers themselves have are allowed at their smallest size."""
-    changes = dict(limits)
-    if "unfold_ratio" not in changes:
-        ratios = [
-            binding[size] / binding["k"]
-            for binding in space.bindings
-            for size in ("H", "W", "T")
-            if "k" in binding and size in binding
-        ]
-        if ratios and 1 < min(ratios) < 2:
-            # At 5x5 a window of 3 has 5/3 points of the image for each of its own.
-            changes["unfold_ratio"] = math.floor(min(ratios) * 100) / 100
-    if not changes:
-        return space
-    match = re.search(r"limits \{(.*?)\}", space.text)
-    entries = re.split(r",\s*(?=[\w.]+ = )", match[1].strip()) if match and match[1].strip() else []
-    known = dict(entry.split(" = ") for entry in entries)
-    for name, value in changes.items():
-        if value is None:
-            known.pop(name, None)
-            continue
-        if name == "sees" and isinstance(value, (list, tuple)):
-            known[name] = "[" + ", ".join(f'"{window}"' for window in value) + "]"
-            continue
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise TypeError(f"the limit '{name}' must be a number, got {value!r}")
-        known[name] = f"{value} : i64" if isinstance(value, int) else f"{value!r} : f64"
-    text = "limits {" + ", ".join(f"{name} = {value}" for name, value in known.items()) + "}"
-    changed = space.text.replace(match[0], text) if match else space.text.replace("\n  budget", f"\n  {text}\n  budget")
-    return SearchSpace(changed, space.name)
-
-
-def _make_trainer(
-    model: nn.Module,
-    data: str | Data,
-    recipe: Recipe,
-    space: str | SearchSpace | None,
-    binding: Binding,
-    flops_ratio: float,
-    min_flops_ratio: float,
-    inherit: bool,
-    backend: str,
-    device: str,
-) -> Trainer:
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"the model must be a torch.nn.Module, got {type(model).__name__}")
-    first = Trainer(model, data, recipe)
-    sites = kas.torch.extract(model, first.data.train[0][:1], flops_ratio=flops_ratio, min_flops_ratio=min_flops_ratio)
-    if isinstance(space, SearchSpace):
-        # Its operators go where its bindings are: the kind with the most FLOPs, unless a kind has its name.
-        space = space.name if space.name in sites.spaces else None
-    return Trainer(
-        model,
-        first.data,
-        recipe,
-        space=space,
-        sites=sites,
-        binding=binding,
-        inherit=inherit,
-        backend=backend,
-        device=device,
-    )
 
 
 class _Limits(TypedDict, total=False):
@@ -309,7 +244,7 @@ class _Run:
             if candidate < 0:
                 last.setdefault((candidate, seed), {})[name] = (epoch, value)
         for (number, seed), values in last.items():
-            if "test_accuracy" not in values:
+            if f"test_{self.trainer.task.metric}" not in values:
                 continue
             run = {name: value for name, (_, value) in values.items()}
             self.baseline_runs.setdefault(number, {})[seed] = run
@@ -381,7 +316,7 @@ class _Run:
     def _measure_baselines(self) -> None:
         """Their costs, and their latency where that of candidates is measured."""
         problem, extra = self.problem, dict(self.trainer.binding or {})
-        is_timed = self.latency or "latency_ms" in _get_names(self.objective)
+        is_timed = self.latency or "latency_ms" in get_names(self.objective)
         for one in self.baselines:
             costs = one.count_costs(problem, extra)
             costs["flops_ratio"] = costs["flops"] / self.baseline_flops
@@ -398,9 +333,13 @@ class _Run:
 
     def _summarize_baseline(self, number: int) -> dict[str, float]:
         """Means over the seeds."""
-        names = ("accuracy", "loss", "test_accuracy")
-        runs = [{name: run[name] for name in names} for run in self.baseline_runs.get(number, {}).values()]
-        return summarize(runs) if runs else {}
+        return self._summarize(list(self.baseline_runs.get(number, {}).values()))
+
+    def _summarize(self, runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
+        """The means of the metrics of the task."""
+        names = (*self.trainer.metrics, *(f"test_{name}" for name in self.trainer.test_metrics))
+        chosen = [{name: run[name] for name in names} for run in runs]
+        return summarize(chosen, self.trainer.deviating) if chosen else {}
 
     # The search
 
@@ -460,8 +399,10 @@ class _Run:
         if id >= self.first_new:
             return {}
         known = (result for result in self.searcher.results if first <= result.id < first + self.policy.size)
+        score = self.trainer.task.score
         return {
-            result.id: (int(result.metrics.get("epochs", 0)), result.metrics.get("accuracy", 0.0)) for result in known
+            result.id: (int(result.metrics.get("epochs", 0)), score(result.metrics) if result.metrics else -math.inf)
+            for result in known
         }
 
     def _checkpoint(self, candidate: Candidate) -> str:
@@ -519,13 +460,13 @@ class _Run:
             before = bracket.outcomes.get(id, {"epochs": 0})["epochs"]
             self.plan.observe(int(done.metrics["epochs"] - before), done.seconds)
             self.epochs += (done.metrics["epochs"] - before) / self.trainer.recipe.epochs
-            bracket.score(id, done.metrics["accuracy"], done.metrics)
+            bracket.score(id, self.trainer.task.score(done.metrics), done.metrics)
         candidates = dict(bracket.candidates)
         bracket.advance(lambda out, metrics: self._tell(candidates[out], metrics, None))
         self.brackets = [bracket for bracket in self.brackets if not bracket.is_done]
 
     def _tell(self, candidate: Candidate, metrics: dict[str, float] | None, failure: str | None) -> None:
-        if metrics is not None and "latency_ms" in _get_names(self.objective):
+        if metrics is not None and "latency_ms" in get_names(self.objective):
             try:
                 metrics = {**metrics, "latency_ms": measure_latency(candidate.operator, self.problem)}
             except Error as error:
@@ -544,7 +485,7 @@ class _Run:
 
     def _train_finalists(self) -> None:
         whole = [r for r in self.searcher.results if r.metrics.get("epochs") == self.trainer.recipe.epochs]
-        whole.sort(key=lambda r: (-r.metrics["accuracy"], r.id))
+        whole.sort(key=lambda r: (-self.trainer.task.score(r.metrics), r.id))
         chosen = [r for r in whole[: self.final] if r.id not in self.final_metrics]
         limits = self._limits(None)
         jobs = [
@@ -566,8 +507,7 @@ class _Run:
         if any(run is None for run in runs):
             self._record_final(candidate.id, None, "a training failed", start)
             return
-        names = ("accuracy", "loss", "test_accuracy")
-        metrics = summarize([{name: run[name] for name in names} for run in runs if run is not None])
+        metrics = self._summarize([run for run in runs if run is not None])
         if self.latency:
             metrics["latency_ms"] = measure_latency(candidate.operator, self.problem)
         self._record_final(candidate.id, {f"final_{name}": value for name, value in metrics.items()}, None, start)

@@ -47,7 +47,7 @@ class Progress:
 def _numbers(phase: str, outcome: SearchOutcome, seconds: float, budget: Budget, effort: float) -> dict[str, str]:
     failed = sum(entry.failure is not None for entry in outcome.trained)
     done = len(outcome.trained) - failed
-    best = outcome.best
+    best, metric = outcome.best, outcome.trainer.task.metric
     result = {
         "phase": phase,
         "candidates": f"{done} evaluated, {failed} failed, {len(outcome.fully_trained)} trained to the end",
@@ -55,12 +55,10 @@ def _numbers(phase: str, outcome: SearchOutcome, seconds: float, budget: Budget,
         "minute",
     }
     if outcome.dense:
-        result["network itself"] = f"accuracy {outcome.dense['accuracy']:.3f}"
+        result["network itself"] = f"{metric} {outcome.dense[metric]:.3f}"
     if best is not None:
-        accuracy = best.metrics.get("final_accuracy", best.metrics["accuracy"])
-        result["best"] = (
-            f"accuracy {accuracy:.3f} at {best.metrics['flops_ratio']:.2f} of the FLOPs (candidate {best.id})"
-        )
+        value = best.metrics.get(f"final_{metric}", best.metrics[metric])
+        result["best"] = f"{metric} {value:.3f} at {best.metrics['flops_ratio']:.2f} of the FLOPs (candidate {best.id})"
     if outcome.front:
         result["front"] = f"{len(outcome.front)} operators"
     if outcome.failures:
@@ -131,17 +129,18 @@ class TableProgress(Progress):
 def summary(outcome: SearchOutcome) -> str:
     """The end of a search in some lines."""
     lines = [repr(outcome)[1:-1]]
+    metric = outcome.trainer.task.metric
     if outcome.dense:
-        spread = outcome.dense.get("test_accuracy_deviation")
+        spread = outcome.dense.get(f"test_{metric}_deviation")
         lines.append(
-            f"  the network itself: test accuracy {outcome.dense['test_accuracy']:.4f}"
+            f"  the network itself: test {metric} {outcome.dense[f'test_{metric}']:.4f}"
             + (f" +- {spread:.4f}" if spread is not None else "")
         )
     for entry in outcome.finalists:
         m = entry.metrics
-        spread = m.get("final_test_accuracy_deviation")
+        spread = m.get(f"final_test_{metric}_deviation")
         lines.append(
-            f"  candidate {entry.id}: test accuracy {m['final_test_accuracy']:.4f}"
+            f"  candidate {entry.id}: test {metric} {m[f'final_test_{metric}']:.4f}"
             + (f" +- {spread:.4f}" if spread is not None else "")
             + f", {m['flops_ratio']:.3f} of the FLOPs: {entry.operator.formula}"
         )

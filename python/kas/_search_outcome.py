@@ -94,9 +94,9 @@ class Trained:
 
     candidate: Candidate
     metrics: dict[str, float] = field(default_factory=dict)
-    """`accuracy` and `loss` on the validation set after `epochs` epochs, `flops` and `params` of the replaced layers,
-    `flops_ratio` to the network's own, `train_seconds`; of those in the final round also means over its seeds, each
-    name with `final_` before it."""
+    """`accuracy` and `loss`, or those of the task, on the validation set after `epochs` epochs, `flops` and `params` of
+    the replaced layers, `flops_ratio` to the network's own, `train_seconds`; of those in the final round also means
+    over its seeds, each name with `final_` before it."""
     failure: str | None = None
 
     @property
@@ -141,15 +141,16 @@ class SearchOutcome:
 
     @property
     def finalists(self) -> list[Trained]:
-        """Those of the final round, the most accurate first."""
-        finals = [entry for entry in self.trained if "final_accuracy" in entry.metrics]
-        return sorted(finals, key=lambda entry: (-entry.metrics["final_accuracy"], entry.id))
+        """Those of the final round, the most accurate first: by the metric of the task."""
+        task = self.trainer.task
+        finals = [entry for entry in self.trained if f"final_{task.metric}" in entry.metrics]
+        return sorted(finals, key=lambda entry: (-task.score(entry.metrics, "final_"), entry.id))
 
     @property
     def fully_trained(self) -> list[Trained]:
         """Those that were trained by the whole recipe, the most accurate first."""
         whole = [entry for entry in self.trained if entry.metrics.get("epochs") == self.trainer.recipe.epochs]
-        return sorted(whole, key=lambda entry: (-entry.metrics["accuracy"], entry.id))
+        return sorted(whole, key=lambda entry: (-self.trainer.task.score(entry.metrics), entry.id))
 
     @property
     def best(self) -> Trained | None:
@@ -157,18 +158,19 @@ class SearchOutcome:
         ranked = self.finalists or self.fully_trained
         if not ranked:
             ranked = [entry for entry in self.trained if entry.failure is None]
-            ranked.sort(key=lambda entry: (-entry.metrics.get("epochs", 0), -entry.metrics["accuracy"], entry.id))
+            task = self.trainer.task
+            ranked.sort(key=lambda entry: (-entry.metrics.get("epochs", 0), -task.score(entry.metrics), entry.id))
         return ranked[0] if ranked else None
 
     @property
     def front(self) -> list[Trained]:
-        """The Pareto front of FLOPs and accuracy, the candidate with the fewest FLOPs first.
+        """The Pareto front of FLOPs and accuracy (the metric of the task), the candidate with the fewest FLOPs first.
 
         Of the candidates of the final round or, without one, of those trained by the whole recipe.
         """
-        name = "final_accuracy" if self.finalists else "accuracy"
+        prefix, task = "final_" if self.finalists else "", self.trainer.task
         entries = self.finalists or self.fully_trained
-        chosen = front([(entry.metrics["flops"], -entry.metrics[name]) for entry in entries])
+        chosen = front([(entry.metrics["flops"], -task.score(entry.metrics, prefix)) for entry in entries])
         return sorted((entries[index] for index in chosen), key=lambda entry: (entry.metrics["flops"], entry.id))
 
     def network(self, entry: Trained | None = None, *, backend: str = "compiled", seed: int = 0) -> nn.Module:

@@ -95,8 +95,8 @@ def _find_operator(source: str, candidate: int | None) -> tuple[Operator, Search
 
 def _search(arguments: argparse.Namespace) -> int:
     from . import _model_search
-    from .evaluate import load_data
-    from .evaluate.__main__ import load_network, make_recipe
+    from .evaluate.__main__ import load_network, load_task, make_recipe
+    from .evaluate._data_sets import load_any_data
     from .evaluate._halving import Halving
 
     def numbers(entries: Sequence[str], what: str) -> dict[str, float]:
@@ -117,9 +117,11 @@ def _search(arguments: argparse.Namespace) -> int:
             space = SearchSpace(Module(file.read(), arguments.space_file), arguments.space)
     outcome = _model_search.search(
         load_network(arguments.network),
-        load_data(arguments.data, arguments.data_path),
+        load_any_data(arguments.data, arguments.data_path),
         arguments.budget,
+        task=load_task(arguments.task),
         space=space,
+        sites=arguments.sites,
         limits=numbers(arguments.limit, "a limit"),
         binding=arguments.binding,
         recipe=make_recipe(arguments),
@@ -223,10 +225,15 @@ def _list(arguments: argparse.Namespace) -> int:
     counts = dict(connection.execute("SELECT state, count(*) FROM candidate GROUP BY state"))
     candidates = [id for (id,) in connection.execute("SELECT id FROM candidate WHERE state = 'evaluated'")]
     rows = [(id, _metrics(connection, id)) for id in candidates]
-    name = arguments.sort or ("accuracy" if any("accuracy" in metrics for _, metrics in rows) else "flops")
+    row = connection.execute("SELECT value FROM setting WHERE name = 'objective'").fetchone()
+    objective = row[0] if row else ""
+    wishes = ["accuracy", objective.removeprefix("-")]
+    own = next((name for name in wishes if any(name in metrics for _, metrics in rows)), "flops")
+    name = arguments.sort or own
     if rows and not any(name in metrics for _, metrics in rows):
         raise UsageError(f"no candidate has the metric '{name}', only {', '.join(sorted(rows[0][1]))}")
-    sign = -1 if "accuracy" in name else 1
+    is_maximized = "accuracy" in name or (objective == f"-{own}" and name.endswith(own))
+    sign = -1 if is_maximized else 1
     rows = [row for row in rows if name in row[1]]
     # Of those trained longest first: the others' accuracies are of another training.
     rows.sort(key=lambda row: (-row[1].get("epochs", 0), sign * row[1][name], row[0]))
@@ -236,15 +243,8 @@ def _list(arguments: argparse.Namespace) -> int:
     print(", ".join(f"{count} {state}" for state, count in sorted(counts.items())) or "no candidates")
     columns = [
         c
-        for c in (
-            "accuracy",
-            "epochs",
-            "final_test_accuracy",
-            "flops_ratio",
-            "flops",
-            "params",
-            "latency_ms",
-            "final_latency_ms",
+        for c in dict.fromkeys(
+            (own, "epochs", f"final_test_{own}", "flops_ratio", "flops", "params", "latency_ms", "final_latency_ms")
         )
         if any(c in metrics for _, metrics in rows)
     ]
@@ -445,7 +445,7 @@ def _add_search(commands: Any, with_options: bool) -> None:
     )
     add("--algorithm", default="surrogate", choices=ALGORITHMS, help="how candidates are chosen (default surrogate)")
     add("--parameter", action="append", default=[], metavar="NAME=NUMBER", help="a constant of the algorithm")
-    add("--objective", default="-accuracy", help="what is to be small (default -accuracy)")
+    add("--objective", help="what is to be small (default: the metric of the task, -accuracy)")
     add("--no-halving", action="store_true", help="train every candidate to the end")
     add("--translation-equivariant", action="store_true", help="leave out operators whose weights depend on a position")
     add("--flops-ratio", type=float, default=0.5, help="at most so many of the layers' FLOPs (default 0.5)")
@@ -483,7 +483,9 @@ def make_parser(with_search: bool = True) -> argparse.ArgumentParser:
     report = commands.add_parser("report", help=_HELP["report"], add_help=False)
     report.set_defaults(run=_report)
     show = commands.add_parser("show", help=_HELP["show"])
-    show.add_argument("--sort", help="the metric to sort by (default: accuracy, else flops)")
+    show.add_argument(
+        "--sort", help="the metric to sort by (default: accuracy, else that of the objective, else flops)"
+    )
     show.add_argument("--top", type=int, default=20, help="how many candidates (default 20)")
     show.set_defaults(run=_show)
     export = commands.add_parser("export", help=_HELP["export"])

@@ -3,13 +3,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The Python code of the pages runs as it is written."""
 
+import functools
 import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+@functools.cache
 def run_page(name):
+    """The names of the page after its code has run, once for all tests."""
     text = (ROOT / "docs" / name).read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     assert len(blocks) >= 5
@@ -21,6 +24,11 @@ def run_page(name):
 
 def test_python_page():
     run_page("guide/python.md")
+
+
+def test_own_tasks():
+    names = run_page("guide/own-tasks.md")
+    assert names["angles"].is_complete and names["segments"].is_complete and names["outcome"].is_complete
 
 
 def test_tutorial(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ import pytest
 import kas
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LAZY = ["Budget", "Halving", "SearchCallback", "SearchOutcome", "Trained", "search"]
+LAZY = ["Budget", "Halving", "SearchCallback", "SearchOutcome", "Trained", "search", "search_in_turn"]
 
 
 def test_lazy_names_are_listed():

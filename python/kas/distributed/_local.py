@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.connection
+import pickle
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeAlias
@@ -48,6 +49,13 @@ class LocalPool(Pool[RequestT]):
     def __init__(self, evaluator: Evaluator[RequestT], workers: int, *, prefetch: int = 1):
         if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
             raise ValueError(f"the number of workers must be a positive integer, got {workers!r}")
+        try:
+            pickle.dumps(evaluator)
+        except Exception as error:
+            raise TypeError(
+                f"processes of their own require an evaluator that can be pickled, with all that it has, got "
+                f"{type(evaluator).__name__}: {error}"
+            ) from error
         # A process with threads must not fork.
         self._context = multiprocessing.get_context("spawn")
         self._evaluator = evaluator

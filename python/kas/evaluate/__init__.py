@@ -15,16 +15,21 @@ from .._request import Request
 from ._data import Data
 from ._data_sets import digits, fashion_mnist, load_data, mnist, mnist1d, mnist_5000, npz
 from ._networks import DigitsNetwork
+from ._task import Classification, Task
+from ._task_data import TaskData
 from ._trainer import Trainer, main_space, read_operator, summarize
 from ._training import Recipe, Training, TrainingFailure, initialize
 from .protocol import Protocol
 
 __all__ = [
+    "Classification",
     "Data",
     "DigitsNetwork",
     "Protocol",
     "Recipe",
     "Request",
+    "Task",
+    "TaskData",
     "Trainer",
     "Training",
     "TrainingFailure",

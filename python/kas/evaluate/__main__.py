@@ -22,8 +22,9 @@ import torch
 from torch import nn
 
 from .._errors import Error
-from . import DigitsNetwork, Recipe, Trainer, TrainingFailure, load_data
-from ._data_sets import call_from_file
+from . import DigitsNetwork, Recipe, Task, Trainer, TrainingFailure
+from ._data_sets import call_from_file, load_any_data
+from ._training import CLASSIFICATION
 
 
 def load_network(text: str) -> nn.Module:
@@ -39,6 +40,19 @@ def load_network(text: str) -> nn.Module:
     return network
 
 
+def load_task(text: str | None) -> Task:
+    """The task `FILE.py:NAME`, a class or function without arguments; without a text classification."""
+    if text is None:
+        return CLASSIFICATION
+    path, _, name = text.rpartition(":")
+    if not path or not os.path.isfile(path):
+        raise ValueError(f"the task must be FILE.py:NAME with a file that exists, got '{text}'")
+    task = call_from_file(path, name)
+    if not isinstance(task, Task):
+        raise ValueError(f"'{text}' must give a kas.evaluate.Task, got {type(task).__name__}")
+    return task
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the network, the data and the recipe."""
     parser.add_argument(
@@ -48,7 +62,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data",
         default="digits",
         help="digits, moved_digits, fashion-mnist, mnist-5000, mnist1d, mnist, npz, cifar10, cifar100, folder, or "
-        "FILE.py:NAME, a callable that gives a kas.evaluate.Data (default digits)",
+        "FILE.py:NAME, a callable that gives a kas.evaluate.Data or TaskData (default digits)",
+    )
+    parser.add_argument(
+        "--task", help="FILE.py:NAME, a callable that gives a kas.evaluate.Task (default: classification)"
+    )
+    parser.add_argument(
+        "--sites",
+        action="append",
+        metavar="PATTERN",
+        help="replace only layers of this name, e.g. 'blocks.*.mlp*'; may be repeated",
     )
     parser.add_argument("--data-path", help="the file or folder of the data set, where it is not part of a package")
     parser.add_argument("--space", help="the kind of layers to replace (default: the one with the most FLOPs)")
@@ -124,8 +147,10 @@ def main() -> int:
     try:
         trainer = Trainer(
             load_network(arguments.network),
-            load_data(arguments.data, arguments.data_path),
+            load_any_data(arguments.data, arguments.data_path),
             make_recipe(arguments),
+            task=load_task(arguments.task),
+            sites=arguments.sites,
             space=arguments.space,
             binding=arguments.binding,
             seeds=arguments.seeds,

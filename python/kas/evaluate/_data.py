@@ -87,6 +87,28 @@ class Data:
             self.name, move(self.train), move(self.validation), move(self.test), self.num_classes, self.augmentation
         )
 
+    def count(self, part: Split) -> int:
+        """The number of examples of a part."""
+        return len(part[0])
+
+    def describe(self) -> str:
+        """The name and the sizes of the parts."""
+        return f"{self.name} {len(self.train[0])}/{len(self.validation[0])}/{len(self.test[0])}"
+
+    @property
+    def example(self) -> torch.Tensor:
+        """The first input of `train`, as a batch of one."""
+        return self.train[0][:1]
+
+    def num_batches(self, size: int) -> int:
+        """How many batches an epoch has."""
+        return len(self.train[0]) // min(size, len(self.train[0]))
+
+    def in_order(self, part: Split, size: int) -> Iterator[Split]:
+        """All examples of a part, for evaluation."""
+        for start in range(0, len(part[0]), size):
+            yield part[0][start : start + size], part[1][start : start + size]
+
     def batches(self, size: int, generator: torch.Generator) -> Iterator[Split]:
         """One pass over the training set in random order, without what is left of it after the last whole batch."""
         inputs, classes = self.train

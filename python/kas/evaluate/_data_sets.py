@@ -25,6 +25,7 @@ import torch
 from torch.nn import functional
 
 from ._data import Data, Split
+from ._task_data import TaskData
 
 
 def load_data(name: str = "digits", path: str | os.PathLike[str] | None = None, **options: Any) -> Data:
@@ -42,11 +43,20 @@ def load_data(name: str = "digits", path: str | os.PathLike[str] | None = None, 
     archive of NumPy; see `npz`), `cifar10` and `cifar100` (the folder that the version for Python unpacks to), and
     `folder` (`train/CLASS/*.jpg` and `val/CLASS/*.jpg`, as ImageNet's; `size` is the edge of the images in pixels).
 
-    `FILE.py:NAME` calls NAME of the file with the options, which must give a `Data`.
+    `FILE.py:NAME` calls NAME of the file with the options, which must give a `Data`; where a task of one's own is
+    taken, too, also a `TaskData`.
 
     The options are the sizes and seeds of the parts, see the functions. A `ValueError` says what a data set requires, a
     `FileNotFoundError` which file is missing.
     """
+    data = load_any_data(name, path, **options)
+    if not isinstance(data, Data):
+        raise ValueError(f"'{name}' must give a kas.evaluate.Data, got {type(data).__name__}")
+    return data
+
+
+def load_any_data(name: str = "digits", path: str | os.PathLike[str] | None = None, **options: Any) -> Data | TaskData:
+    """`load_data`, or the data of a task of one's own."""
     if ".py:" in name:
         return _load_from_file(name, options)
     if name == "fashion-mnist":
@@ -64,10 +74,10 @@ def load_data(name: str = "digits", path: str | os.PathLike[str] | None = None, 
     return _OF_FILES[name](path, **options)
 
 
-def _load_from_file(text: str, options: dict[str, Any]) -> Data:
+def _load_from_file(text: str, options: dict[str, Any]) -> Data | TaskData:
     path, _, name = text.rpartition(":")
     data = call_from_file(path, name, **options)
-    if not isinstance(data, Data):
+    if not isinstance(data, (Data, TaskData)):
         raise ValueError(f"'{text}' must give a kas.evaluate.Data, got {type(data).__name__}")
     return data
 

@@ -23,7 +23,8 @@ import kas.torch
 from .._function import Function
 from .._module import Module, Operator
 from .._sequence import OperatorSequence
-from ._data import Data, Split
+from ._data import Data
+from ._task_data import Part
 from ._training import Recipe, Training, TrainingFailure
 
 
@@ -190,12 +191,12 @@ class NativeTraining(Training):
         for name, tensor in self._tensors().items():
             tensor.copy_(self._state[name].reshape(tensor.shape))
 
-    def _step(self, inputs: torch.Tensor, classes: torch.Tensor, rate: float) -> float:
+    def _step(self, inputs: Any, targets: Any, rate: float) -> float:
         loss, correct = torch.zeros(()), torch.zeros(())
         try:
             self._step_function(
                 inputs.contiguous(),
-                classes.to(torch.float32),
+                targets.to(torch.float32),
                 torch.tensor(rate),
                 *self._state.values(),
                 out=[loss, correct, *self._spare.values()],
@@ -205,7 +206,7 @@ class NativeTraining(Training):
         self._state, self._spare = self._spare, self._state
         return loss.item()
 
-    def _outputs(self, inputs: torch.Tensor) -> torch.Tensor:
+    def _outputs(self, inputs: Any) -> Any:
         size = self.recipe.batch_size
         tensors = [self._state[name] for name, _ in self._forward.arguments[1:]]
         parts = []
@@ -218,7 +219,7 @@ class NativeTraining(Training):
             parts.append(self._forward(whole, *tensors)[: len(part)])
         return torch.cat(parts)
 
-    def evaluate_on(self, part: Split, split: str) -> dict[str, float]:
+    def evaluate_on(self, part: Part, split: str) -> dict[str, float]:
         """See `Training.evaluate_on`."""
         self._store_network()
         return super().evaluate_on(part, split)

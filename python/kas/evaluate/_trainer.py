@@ -22,9 +22,13 @@ import kas.torch
 from .._module import Binding, Module, Operator
 from .._request import Request
 from .._sequence import OperatorSequence
+from ..torch._sites import LayerChoice
 from ._data import Data
-from ._data_sets import load_data
-from ._training import Recipe, Training, TrainingFailure, initialize
+from ._data_sets import load_any_data
+from ._probe import check_task, make_network, probe
+from ._task import Classification, NetworkFactory, Task, map_tensors
+from ._task_data import TaskData
+from ._training import CLASSIFICATION, Recipe, Training, TrainingFailure, initialize
 
 
 def read_operator(text: str) -> Operator | OperatorSequence:
@@ -57,20 +61,27 @@ class Trainer:
     one thread of the CPU, which takes seconds and pays off for longer trainings; a network that cannot be compiled so
     (with dropout, or one that torch-mlir does not export) is a `TrainingFailure`.
 
+    `task` is what is trained for, by default `Classification`; with another one the data may be a `TaskData`, and the
+    metrics are those of the task. `model` may also be a function without arguments that makes the network: it is called
+    for each training under the seed, and layers that stay begin as it makes them. `sites` are layers by their names or
+    by a predicate, as for `kas.torch.extract`, or what that gave.
+
     Called with a `Request` (or an operator, or its text) it trains `seeds` times by the whole recipe and gives the
     means of `accuracy` and `loss` on the validation set, of `test_accuracy`, and `accuracy_deviation` over seeds,
     `epochs` and `train_seconds`. What goes wrong (a loss that is NaN, memory or time that is not enough, an operator
-    that does not fit) is a `TrainingFailure`. It can be pickled and sent to other processes.
+    that does not fit) is a `TrainingFailure`. It can be pickled and sent to other processes, with its task, data and
+    function.
     """
 
     def __init__(
         self,
-        model: nn.Module,
-        data: str | Data = "digits",
+        model: nn.Module | NetworkFactory,
+        data: str | Data | TaskData = "digits",
         recipe: Recipe = Recipe(),
         *,
+        task: Task = CLASSIFICATION,
         space: str | None = None,
-        sites: kas.torch.Sites | None = None,
+        sites: kas.torch.Sites | LayerChoice | None = None,
         binding: Binding = None,
         seeds: int = 1,
         inherit: bool = False,
@@ -78,11 +89,11 @@ class Trainer:
         device: str = "cpu",
         time_limit: float | None = None,
     ):
-        if not isinstance(model, nn.Module):
+        if not callable(model):
             raise TypeError(f"the model must be a torch.nn.Module, got {type(model).__name__}")
         if isinstance(data, str):
-            data = load_data(data)
-        if not isinstance(data, Data):
+            data = load_any_data(data)
+        if not isinstance(data, (Data, TaskData)):
             raise TypeError(
                 f"the data must be a kas.evaluate.Data or the name of a data set, got {type(data).__name__}"
             )
@@ -92,7 +103,10 @@ class Trainer:
             raise ValueError(f"the number of seeds must be a positive integer, got {seeds!r}")
         if time_limit is not None and not (isinstance(time_limit, (int, float)) and time_limit > 0):
             raise ValueError(f"the time limit must be a positive number of seconds, got {time_limit!r}")
-        self.model, self.data, self.recipe = model, data, recipe
+        check_task(task, data, backend)
+        self.factory = None if isinstance(model, nn.Module) else model
+        self.model = model if isinstance(model, nn.Module) else make_network(model, 0)
+        self.data, self.recipe, self.task = data, recipe, task
         self.seeds, self.inherit, self.backend, self.device, self.time_limit = (
             seeds,
             inherit,
@@ -100,32 +114,25 @@ class Trainer:
             device,
             time_limit,
         )
-        example = data.train[0][:1].to(next(model.parameters()).device)
-        self._check_output(example)
+        device_of_model = next((parameter.device for parameter in self.model.parameters()), torch.device("cpu"))
+        example = map_tensors(lambda tensor: tensor.to(device_of_model), data.example)
+        self.metrics = probe(self.model, data, task, example, recipe.batch_size)
+        """The names of the metrics of the task."""
         self.binding = kas.torch.parse_binding(binding) if binding is not None else None
-        self.sites = sites or kas.torch.extract(model, example)
+        if isinstance(sites, kas.torch.Sites):
+            self.sites = sites
+        else:
+            self.sites = kas.torch.extract(self.model, example, sites=sites)
         self.space = space or main_space(self.sites)
         if self.space not in self.sites.spaces:
             raise ValueError(
                 f"the network has no layers of the space '{self.space}', only of {', '.join(self.sites.spaces)}"
             )
 
-    def _check_output(self, example: torch.Tensor) -> None:
-        was_training = self.model.training
-        self.model.eval()
-        try:
-            with torch.no_grad():
-                shape = tuple(self.model(example).shape)
-        except RuntimeError as error:
-            raise ValueError(
-                f"the network does not take data of shape {tuple(example.shape[1:])} (without the batch): {error}"
-            ) from error
-        finally:
-            self.model.train(was_training)
-        if len(shape) != 2 or shape[1] != self.data.num_classes:
-            raise ValueError(
-                f"the network must give {self.data.num_classes} numbers for each input, got the shape {shape[1:]}"
-            )
+    @property
+    def test_metrics(self) -> list[str]:
+        """The names of the metrics that are measured on the test set: those of the task but for its loss."""
+        return [name for name in self.metrics if name != "loss" or self.task.metric == "loss"]
 
     @property
     def replaced(self) -> list[kas.torch.Site]:
@@ -134,13 +141,15 @@ class Trainer:
 
     def describe(self) -> dict[str, str]:
         """What the outcomes follow from, for the settings of a search database."""
+        task = {} if type(self.task) is Classification else {"task": self.task.describe()}
         return {
             "evaluator": "train",
             "recipe": self.recipe.to_text(),
-            "data": f"{self.data.name} "
-            f"{len(self.data.train[0])}/{len(self.data.validation[0])}/{len(self.data.test[0])}",
+            "data": self.data.describe(),
             "network": f"{type(self.model).__name__} {sum(p.numel() for p in self.model.parameters())} parameters",
             "inherit": str(self.inherit),
+            **task,
+            **({} if self.factory is None else {"initialization": "of the network"}),
         }
 
     def network(self, operator: Operator | OperatorSequence | str | None, seed: int = 0) -> nn.Module:
@@ -149,14 +158,19 @@ class Trainer:
 
         if isinstance(operator, str):
             operator = read_operator(operator)
-        if operator is None:
-            network = copy.deepcopy(self.model)
-        else:
-            # Normalizations may be measured anew by PyTorch, which any operator can be.
-            backend = "pytorch" if self.backend == "native" else self.backend
-            network = kas.torch.substitute(
-                self.model, operator, self.sites, space=self.space, binding=self.binding, backend=backend
+        # Normalizations may be measured anew by PyTorch, which any operator can be.
+        backend = "pytorch" if self.backend == "native" else self.backend
+
+        def put_in(model: nn.Module) -> nn.Module:
+            if operator is None:
+                return model
+            return kas.torch.substitute(
+                model, operator, self.sites, space=self.space, binding=self.binding, backend=backend
             )
+
+        if self.factory is not None and not self.inherit:
+            return make_network(self.factory, seed, put_in)
+        network = copy.deepcopy(self.model) if operator is None else put_in(self.model)
         network.requires_grad_(True)
         initialize(network, seed, [site.name for site in self.replaced] if self.inherit else None)
         return network
@@ -170,12 +184,13 @@ class Trainer:
         except (Error, ValueError) as error:
             raise TrainingFailure(f"the operator does not fit: {error}") from error
         if self.backend != "native":
-            return Training(network, self.data, self.recipe, seed, self.device)
+            return Training(network, self.data, self.recipe, seed, self.device, self.task)
         from ._native import NativeTraining, Replacement, UnsupportedNetworkError
 
         replacements = []
         if operator is not None:
             replacements.append(Replacement(operator, self.replaced, dict(self.binding or {})))
+        assert isinstance(self.data, Data)
         try:
             return NativeTraining(network, self.data, self.recipe, seed, self.model, replacements)
         except UnsupportedNetworkError as error:
@@ -203,7 +218,8 @@ class Trainer:
         training.advance(epochs or self.recipe.epochs, deadline)
         metrics = {**training.evaluate(), "epochs": training.epoch, "train_seconds": training.seconds}
         if test:
-            metrics["test_accuracy"] = training.evaluate("test")["accuracy"]
+            tested = training.evaluate("test")
+            metrics.update((f"test_{name}", tested[name]) for name in self.test_metrics)
         if checkpoint is not None and not training.is_done:
             training.save(checkpoint)
         return metrics, training.curve
@@ -215,18 +231,25 @@ class Trainer:
         runs = [
             self.train_once(operator, seed, test=True)[0] for seed in (range(self.seeds) if seeds is None else seeds)
         ]
-        return summarize(runs)
+        return summarize(runs, self.deviating)
+
+    @property
+    def deviating(self) -> list[str]:
+        """The names of the metrics whose deviation over seeds is of interest."""
+        return [*self.test_metrics, *(f"test_{name}" for name in self.test_metrics)]
 
     def __call__(self, request: Request | Operator | str) -> dict[str, float]:
         """The metrics of whole trainings; see the class."""
         return self.evaluate(request.operator if isinstance(request, Request) else request)
 
 
-def summarize(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Means over seeds, and the sample standard deviation of the accuracies where there are several."""
+def summarize(
+    runs: Sequence[Mapping[str, float]], deviating: Sequence[str] = ("accuracy", "test_accuracy")
+) -> dict[str, float]:
+    """Means over seeds, and the sample standard deviations of some metrics where there are several."""
     result = {name: statistics.fmean(run[name] for run in runs) for name in runs[0]}
     if len(runs) > 1:
-        for name in ("accuracy", "test_accuracy"):
+        for name in deviating:
             if name in runs[0]:
                 result[f"{name}_deviation"] = statistics.stdev(run[name] for run in runs)
     return result

@@ -10,7 +10,7 @@ import math
 import os
 import time
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,11 +20,13 @@ need("torch", "torch")
 
 import torch
 from torch import nn
-from torch.nn import functional
 
-from ._data import Data, Split
+from ._data import Data
+from ._task import Classification, Task, call, check_names, count_examples, describe_shapes, map_tensors
+from ._task_data import Part, TaskData
 
 EVALUATION_BATCH = 256
+CLASSIFICATION = Classification()
 
 
 class TrainingFailure(Exception):  # noqa: N818 - an outcome, as in the column `failure`
@@ -53,7 +55,8 @@ class Recipe:
     clip_gradients: float = 0.0
     """The largest norm of all gradients together; 0: no limit."""
     milestones: Mapping[int, float] = field(default_factory=dict)
-    """After so many epochs the validation accuracy must be at least so high, or the training stops there."""
+    """After so many epochs the validation accuracy must be at least so high, or the training stops there; of other
+    tasks their metric, at most so high where less is better."""
     mixed_precision: bool = True
     """On GPUs only: bfloat16 where the device has it, else float16 with scaled losses."""
     recalibrate: bool = True
@@ -103,7 +106,8 @@ def initialize(network: nn.Module, seed: int, modules: Iterable[str] | None = No
 
 
 @torch.no_grad()
-def _recalibrate(network: nn.Module, inputs: torch.Tensor) -> None:
+def _recalibrate(network: nn.Module, batches: Iterable[Any]) -> None:
+    """Statistics of normalizations from the inputs of the batches, without those of one example."""
     kind = nn.modules.batchnorm._BatchNorm
     norms = [module for module in network.modules() if isinstance(module, kind) and module.track_running_stats]
     if not norms:
@@ -113,14 +117,15 @@ def _recalibrate(network: nn.Module, inputs: torch.Tensor) -> None:
         module.reset_running_stats()
         module.momentum = None  # The average of all batches.
     network.train()
-    for start in range(0, len(inputs) - 1, EVALUATION_BATCH):
-        network(inputs[start : start + EVALUATION_BATCH])
+    for inputs in batches:
+        if count_examples(inputs) > 1:
+            call(network, inputs)
     for module, momentum in zip(norms, momenta):
         module.momentum = momentum
 
 
 class Training:
-    """A network on its way through a recipe.
+    """A network on its way through a recipe, for a `Task`.
 
     >>> training = Training(network, data, Recipe(), seed=0)
     >>> training.advance(3)                             # to the end of epoch 3
@@ -128,10 +133,19 @@ class Training:
     >>> training.save(path)                             # and go on by load(path), with the same result
     """
 
-    def __init__(self, network: nn.Module, data: Data, recipe: Recipe, seed: int = 0, device: str = "cpu"):
+    def __init__(
+        self,
+        network: nn.Module,
+        data: Data | TaskData,
+        recipe: Recipe,
+        seed: int = 0,
+        device: str = "cpu",
+        task: Task = CLASSIFICATION,
+    ):
         self.network = network.to(device)
         self.data = data.to(device)
         self.recipe = recipe
+        self.task = task
         self.seed = seed
         self.device = torch.device(device)
         self.epoch = 0
@@ -140,28 +154,20 @@ class Training:
         """Of training alone."""
         self.curve: list[tuple[int, str, float]] = []
         """Epoch, name and value of what was seen on the way: `train_loss` of each epoch, and all evaluations."""
-        parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
-        if not parameters:
+        if not any(parameter.requires_grad for parameter in network.parameters()):
             raise TrainingFailure("the network has no parameters to train")
-        if recipe.optimizer == "adamw":
-            fused = self.device.type in ("cpu", "cuda") and all(p.dtype == torch.float32 for p in parameters)
-            self.optimizer: torch.optim.Optimizer = torch.optim.AdamW(
-                parameters, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=fused
+        self.optimizer = task.make_optimizer(network, recipe)
+        if not isinstance(self.optimizer, torch.optim.Optimizer):
+            raise TypeError(
+                f"requires a torch.optim.Optimizer of the task '{task.describe()}', got {type(self.optimizer).__name__}"
             )
-        else:
-            self.optimizer = torch.optim.SGD(
-                parameters,
-                lr=recipe.learning_rate,
-                momentum=recipe.momentum,
-                weight_decay=recipe.weight_decay,
-                nesterov=recipe.momentum > 0,
-            )
+        # Of the learning rates of groups to that of the recipe, which has the schedule.
+        self._scales = [float(group["lr"]) / (recipe.learning_rate or 1.0) for group in self.optimizer.param_groups]
         self._precision: torch.dtype | None = None
         if recipe.mixed_precision and self.device.type == "cuda":
             self._precision = torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
         self._scaler = torch.amp.GradScaler(self.device.type, enabled=self._precision == torch.float16)
-        size = min(recipe.batch_size, len(data.train[0]))
-        self._steps_per_epoch = len(data.train[0]) // size
+        self._steps_per_epoch = data.num_batches(recipe.batch_size)
 
     @property
     def is_done(self) -> bool:
@@ -174,6 +180,8 @@ class Training:
         Raises `TrainingFailure` where the loss is no finite number, where memory is not enough, where a milestone is
         missed, or after `deadline` (of `time.monotonic`).
         """
+        if self.step == 0:
+            self._check()
         while self.epoch < min(epochs, self.recipe.epochs):
             start = time.perf_counter()
             try:
@@ -190,40 +198,66 @@ class Training:
             self.seconds += time.perf_counter() - start
             self.curve.append((self.epoch, "train_loss", loss))
             if (least := self.recipe.milestones.get(self.epoch)) is not None:
-                accuracy = self.evaluate()["accuracy"]
-                if accuracy < least:
+                value = self.evaluate()[self.task.metric]
+                if self.task.is_better(least, value):
                     raise TrainingFailure(
-                        f"missed a milestone: the accuracy after {self.epoch} epochs must be at least {least}, got "
-                        f"{accuracy:.4f}"
+                        f"missed a milestone: the {self.task.metric} after {self.epoch} epochs must be at "
+                        f"{'least' if self.task.maximize else 'most'} {least}, got {value:.4f}"
                     )
 
+    def _check(self) -> None:
+        if type(self.task).check is Task.check:
+            return
+        with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
+            inputs, _ = next(iter(self._move(self.data.in_order(self.data.validation, self.recipe.batch_size))))
+            self.network.eval()
+            self.task.check(self.network, inputs)
+            self.network.train()
+
     def _train_epoch(self, deadline: float | None) -> float:
-        recipe, total = self.recipe, 0.0
+        recipe, total, first = self.recipe, 0.0, self.step
         total_steps = self._steps_per_epoch * recipe.epochs
         self.network.train()
         shuffle = torch.Generator().manual_seed(seed_of(self.seed, "order", self.epoch))
         devices = [self.device] if self.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices):
             torch.manual_seed(seed_of(self.seed, "epoch", self.epoch))
-            for inputs, classes in self.data.batches(recipe.batch_size, shuffle):
+            for inputs, targets in self._move(self.data.batches(recipe.batch_size, shuffle)):
                 rate = recipe.learning_rate * min(1.0, (self.step + 1) / max(1, recipe.warmup_steps))
                 rate *= 0.5 * (1 + math.cos(math.pi * self.step / total_steps))
-                value = self._step(inputs, classes, rate)
+                value = self._step(inputs, targets, rate)
                 if not math.isfinite(value):
                     raise TrainingFailure(f"the loss is {value} in step {self.step} of epoch {self.epoch}")
                 total += value
                 self.step += 1
                 if deadline is not None and time.monotonic() > deadline:
                     raise TrainingFailure(f"the time was up in epoch {self.epoch + 1} of {recipe.epochs}")
+        if self.step - first != self._steps_per_epoch:
+            raise ValueError(
+                f"requires as many batches of the loader as its length says, {self._steps_per_epoch}, got "
+                f"{self.step - first}"
+            )
         return total / self._steps_per_epoch
 
-    def _step(self, inputs: torch.Tensor, classes: torch.Tensor, rate: float) -> float:
+    def _step(self, inputs: Any, targets: Any, rate: float) -> float:
         """One step; its loss. Where that is no finite number, what the parameters are then does not matter."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        with self._autocast():
-            outputs = self.network(inputs)
-            loss = functional.cross_entropy(outputs, classes, label_smoothing=self.recipe.label_smoothing)
+        for group, scale in zip(self.optimizer.param_groups, self._scales):
+            group["lr"] = scale * rate
+        value = self.task.training_step(self, inputs, targets)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError(
+                f"requires a number of the training step of the task '{self.task.describe()}', got "
+                f"{type(value).__name__}"
+            )
+        return value
+
+    def descend(self, loss: torch.Tensor) -> float:
+        """One step of the optimizer by the gradients of a loss; gives the loss.
+
+        Gradients are clipped as the recipe says. A loss that is no finite number is given back without a step.
+        """
+        if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+            raise TypeError(f"requires a loss that is a tensor with one number, got {describe_shapes(loss)}")
         value = loss.item()
         if not math.isfinite(value):
             return value
@@ -236,39 +270,45 @@ class Training:
         self._scaler.update()
         return value
 
-    def _outputs(self, inputs: torch.Tensor) -> torch.Tensor:
+    def _move(self, batches: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+        """The batches on the device of the training."""
+        for inputs, targets in batches:
+            yield map_tensors(self._to_device, inputs), map_tensors(self._to_device, targets)
+
+    def _to_device(self, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.to(self.device)
+
+    def _outputs(self, inputs: Any) -> Any:
         """What the network gives, in evaluation mode."""
-        output: torch.Tensor = self.network(inputs).float()
-        return output
+        return map_tensors(lambda one: one.float() if one.is_floating_point() else one, call(self.network, inputs))
 
     def _recalibrate(self) -> None:
-        _recalibrate(self.network, self.data.train[0])
+        if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in self.network.modules()):
+            batches = self._move(self.data.in_order(self.data.train, EVALUATION_BATCH))
+            _recalibrate(self.network, (inputs for inputs, _ in batches))
 
-    def _autocast(self) -> contextlib.AbstractContextManager[object]:
+    def autocast(self) -> contextlib.AbstractContextManager[object]:
+        """The precision of the recipe, for what the network and the loss compute."""
         if self._precision is None:
             return contextlib.nullcontext()
         return torch.autocast(self.device.type, self._precision)
 
     def evaluate(self, split: str = "validation") -> dict[str, float]:
-        """`accuracy` (0 to 1) and `loss` (cross entropy in nats) on a split."""
+        """The metrics of the task on a split: `accuracy` (0 to 1) and `loss` (cross entropy in nats), or its own."""
         return self.evaluate_on(getattr(self.data, split), split)
 
-    def evaluate_on(self, part: Split, split: str) -> dict[str, float]:
+    def evaluate_on(self, part: Part, split: str) -> dict[str, float]:
         """`evaluate` of examples that are no part of the data, with a name for the curve."""
         if self.recipe.recalibrate:
             self._recalibrate()
         self.network.eval()
-        correct, loss = 0, 0.0
-        with torch.no_grad(), self._autocast():
-            for start in range(0, len(part[0]), EVALUATION_BATCH):
-                inputs, classes = part[0][start : start + EVALUATION_BATCH], part[1][start : start + EVALUATION_BATCH]
-                outputs = self._outputs(inputs)
-                correct += int((outputs.argmax(1) == classes).sum())
-                loss += functional.cross_entropy(outputs, classes, reduction="sum").item()
+        with torch.no_grad(), self.autocast():
+            batches = self._move(self.data.in_order(part, EVALUATION_BATCH))
+            result = check_names(self.task, self.task.evaluate(self._outputs, batches))
         self.network.train()
-        result = {"accuracy": correct / len(part[0]), "loss": loss / len(part[0])}
-        if not math.isfinite(result["loss"]):
-            raise TrainingFailure(f"the {split} loss is {result['loss']} after {self.epoch} epochs")
+        for name, value in result.items():
+            if not math.isfinite(value):
+                raise TrainingFailure(f"the {split} {name} is {value} after {self.epoch} epochs")
         self.curve += [
             (self.epoch, name if split == "validation" else f"{split}_{name}", value) for name, value in result.items()
         ]
@@ -283,8 +323,14 @@ class Training:
 
     def known(self, epoch: int) -> dict[str, float]:
         """What was evaluated after that epoch, on the way; empty where nothing was."""
-        found = {name: value for at, name, value in self.curve if at == epoch and name in ("accuracy", "loss")}
-        return {**found, "epochs": epoch, "train_seconds": self.seconds * epoch / self.epoch} if len(found) == 2 else {}
+        found = {
+            name: value
+            for at, name, value in self.curve
+            if at == epoch and name != "train_loss" and not name.startswith("test_")
+        }
+        if not {"loss", self.task.metric} <= found.keys():
+            return {}
+        return {**found, "epochs": epoch, "train_seconds": self.seconds * epoch / self.epoch}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes all that is needed to go on; a file that is there is replaced at once or not at all."""

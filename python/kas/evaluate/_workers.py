@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .._errors import Error
+from ._probe import check_pickling
 from ._trainer import Trainer
 from ._training import TrainingFailure
 
@@ -109,7 +110,8 @@ class Pool:
 
     `time_limit` is in seconds for one job, `memory_limit` in MiB of address space of a worker. A worker that is late or
     dies is started anew; its job has failed, after a second try where it died by itself. `start_method` is that of
-    `multiprocessing`; by default "fork", but "spawn" for other devices than the CPU.
+    `multiprocessing`; by default "fork", but "spawn" for other devices than the CPU: then a `TypeError` says what of
+    the trainer cannot be pickled.
     """
 
     def __init__(
@@ -127,6 +129,8 @@ class Pool:
         self.trainer, self.time_limit, self.memory_limit, self.threads = trainer, time_limit, memory_limit, threads
         # A fork needs nothing of the caller's script; CUDA does not survive one.
         start_method = start_method or ("fork" if trainer.device == "cpu" else "spawn")
+        if start_method != "fork":
+            check_pickling(trainer)
         self._context: Any = multiprocessing.get_context(start_method)
         self._processes: list[Any] = []
         self._connections: list[Any] = []

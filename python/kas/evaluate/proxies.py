@@ -30,6 +30,8 @@ from torch.nn import functional
 import kas.torch
 
 from .._module import Operator
+from ._data import Data
+from ._task import Classification
 from ._trainer import Trainer
 from ._training import EVALUATION_BATCH, Training, seed_of
 
@@ -205,12 +207,20 @@ def initialization_scores(trainer: Trainer, operator: Operator | str, seed: int 
     * `naswot`: the logarithm of the determinant of the kernel of activation patterns (Mellor et al., "Neural
       Architecture Search without Training", ICML 2021, section 3).
     """
-    inputs, classes = (part[:examples] for part in trainer.data.train)
+    data = _get_classes(trainer)
+    inputs, classes = (part[:examples] for part in data.train)
     network = trainer.network(operator, seed).train()
     scores = _gradient_scores(network, inputs, classes)
     scores["naswot"] = _naswot(network, inputs)
-    scores["synflow"] = _synflow(network, trainer.data.input_shape)
+    scores["synflow"] = _synflow(network, data.input_shape)
     return scores
+
+
+def _get_classes(trainer: Trainer) -> Data:
+    """The data of a trainer for classification."""
+    if type(trainer.task) is not Classification or not isinstance(trainer.data, Data):
+        raise ValueError(f"proxies require a trainer for classification, got the task '{trainer.task.describe()}'")
+    return trainer.data
 
 
 # From the layers that it replaces
@@ -226,6 +236,7 @@ class Teacher(NamedTuple):
 
 def make_teacher(trainer: Trainer, seed: int = 100) -> Teacher:
     """Trains the network itself, and records its layers on the training set."""
+    data = _get_classes(trainer)
     training: Training = trainer.start(None, seed)
     training.advance(trainer.recipe.epochs)
     network = training.network.eval()
@@ -240,7 +251,7 @@ def make_teacher(trainer: Trainer, seed: int = 100) -> Teacher:
 
         handles.append(modules[site.name].register_forward_hook(record))
     with torch.no_grad():
-        network(trainer.data.train[0])
+        network(data.train[0])
     for handle in handles:
         handle.remove()
     return Teacher(inputs, outputs)

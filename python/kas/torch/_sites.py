@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import copy
+import fnmatch
 import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch import nn
@@ -21,6 +22,9 @@ from .._sequence import OperatorSequence
 from ._layers import NoLayerError, is_layer, write_layer
 from ._modules import KasModule
 from ._sequences import SequenceModule
+
+LayerChoice: TypeAlias = str | Sequence[str] | Callable[[str, nn.Module], bool]
+"""Layers of a network: the names of modules or patterns of them, or a predicate of the name and the module."""
 
 
 class Site(NamedTuple):
@@ -90,14 +94,42 @@ def _observe(model: nn.Module, example: Any) -> dict[str, list[_Call]]:
     return calls
 
 
+def choose_layers(model: nn.Module, choice: LayerChoice | None) -> set[str]:
+    """The paths of the convolutions and linear layers that are chosen.
+
+    Raises `TypeError` for what is no choice, `ValueError` where a pattern or the predicate chooses none.
+    """
+    layers = {name: module for name, module in model.named_modules() if is_layer(module)}
+    if choice is None:
+        return set(layers)
+    if callable(choice):
+        chosen = {name for name, module in layers.items() if choice(name, module)}
+        if not chosen and layers:
+            raise ValueError(f"requires a predicate that chooses a layer, got none of {', '.join(layers)}")
+        return chosen
+    patterns = [choice] if isinstance(choice, str) else list(choice)
+    chosen = set()
+    for pattern in patterns:
+        if not isinstance(pattern, str):
+            raise TypeError(
+                "layers must be chosen by names, patterns such as 'blocks.*.mlp*', or a predicate of a name and a "
+                f"module, got {type(pattern).__name__}"
+            )
+        found = {name for name in layers if fnmatch.fnmatchcase(name, pattern)}
+        if not found:
+            raise ValueError(f"requires the name or pattern of a layer of {', '.join(layers)}, got '{pattern}'")
+        chosen |= found
+    return chosen
+
+
 def _write(
-    model: nn.Module, calls: dict[str, list[_Call]], misses: dict[str, str]
+    model: nn.Module, chosen: set[str], calls: dict[str, list[_Call]], misses: dict[str, str]
 ) -> tuple[str, dict[str, str], list[str]]:
     """Functions for `kas-extract`, the path that each is for, and that of each line."""
     text, lines = "", [""]
     functions: dict[str, str] = {}
     for name, module in model.named_modules():
-        if not is_layer(module):
+        if name not in chosen:
             continue
         shapes = calls.get(name, [])
         try:
@@ -122,6 +154,7 @@ def extract(
     model: nn.Module,
     example: Any,
     *,
+    sites: LayerChoice | None = None,
     coefficients: str = "g=4",
     flops_ratio: float = 0.5,
     min_flops_ratio: float = 0.1,
@@ -130,20 +163,23 @@ def extract(
     """Finds the convolutions and linear layers of a network, and writes a search problem for each kind of them.
 
     `example` is data for the network, a tensor or a tuple of arguments; it is run once, in evaluation mode, to see the
-    shapes. The options are those of the pass `kas-extract` (docs/reference/passes.md), which does the work: more
-    coefficients for every problem; how many of the FLOPs of the layers an operator may have, at most and at least; up
-    to how many input channels a layer is a stem, with a problem of its own.
+    shapes. `sites` are the layers that are wanted (all): names of modules, patterns of them such as `blocks.*.mlp*`, or
+    a predicate of the name and the module. The other options are those of the pass `kas-extract`
+    (docs/reference/passes.md), which does the work: more coefficients for every problem; how many of the FLOPs of the
+    layers an operator may have, at most and at least; up to how many input channels a layer is a stem, with a problem
+    of its own.
 
-    Raises `ValueError` when the network does not take the example, or has no such layer.
+    Raises `ValueError` when the network does not take the example, or has no such layer, or a name is of none.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"expected a torch.nn.Module, got {type(model).__name__}")
     for value in example if isinstance(example, (list, tuple)) else (example,):
         if not isinstance(value, torch.Tensor):
             raise TypeError(f"the example must be a tensor or a tuple of tensors, got {type(value).__name__}")
+    chosen = choose_layers(model, sites)
     calls = _observe(model, example)
     misses: dict[str, str] = {}
-    text, functions, lines = _write(model, calls, misses)
+    text, functions, lines = _write(model, chosen, calls, misses)
     module = Module(text, "<layers>")
     options = f"flops-ratio={flops_ratio} min-flops-ratio={min_flops_ratio} stem-channels={stem_channels}"
     module.run(f'kas-extract{{coefficients="{coefficients}" {options}}}')
@@ -151,16 +187,16 @@ def extract(
         if place := re.match(r"<layers>:(\d+)", remark.location):
             misses[lines[int(place[1])]] = remark.message.removeprefix("not extracted: ")
     spaces = module.spaces
-    sites: dict[str, Site] = {}
+    found: dict[str, Site] = {}
     modules = dict(model.named_modules())
     for function, name in functions.items():
         mark = re.search(r"kas\.site = \{binding = (\d+) : i64.*?space = @([\w$.]+)\}", module.text_of(function))
-        if name in sites or not mark:
+        if name in found or not mark:
             continue
         weight, shapes = modules[name].weight, calls[name]
         # Each output is a sum over what one output channel has of the weight.
         macs = math.prod(shapes[0].output) * (weight.numel() // weight.shape[0])
-        sites[name] = Site(
+        found[name] = Site(
             name,
             mark[2],
             spaces[mark[2]].bindings[int(mark[1])],
@@ -169,14 +205,14 @@ def extract(
             weight.numel(),
             len(shapes),
         )
-    if not sites:
+    if not found:
         reasons = "".join(f"\n  {name or 'the network itself'}: {reason}" for name, reason in misses.items())
         raise ValueError(
             "the network has no layer that an operator can take the place of: these are torch.nn.Conv1d, Conv2d and "
             f"Linear that keep the size, or divide it by the stride{'; none of:' if reasons else ''}{reasons}"
         )
     module = Module("".join(space.text for space in spaces.values()), "<spaces>")
-    return Sites(module, module.spaces, sites, misses)
+    return Sites(module, module.spaces, found, misses)
 
 
 def _get_binding(operator: Operator | OperatorSequence, site: Site, given: Mapping[str, int]) -> dict[str, int]:
