@@ -21,6 +21,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import kas
 import kas.distributed
+import kas.report
 import kas.torch
 from kas import cli, evaluate
 from kas._search_setup import fit_limits
@@ -245,6 +246,27 @@ def test_a_search_by_a_metric(tmp_path, capsys):
     assert shown[1].split()[:4] == ["candidate", "error", "epochs", "final_test_error"]
     values = [float(line.split()[1]) for line in shown[2:4]]
     assert values == sorted(values)
+
+
+@pytest.mark.parametrize("task, better", [(Moments(), min), (Nearness(), max)])
+def test_a_report(tmp_path, task, better):
+    """The metrics of a task are compared after as many epochs."""
+    file, metric = tmp_path / "search.db", task.metric
+    options = {**SEARCH, "task": task, "halving": kas.Halving(4, (1, None), 0.5), "final": 0, "sites": "2"}
+    outcome = kas.search(make_network(), make_data(), "4 candidates", database=file, **options)
+    summary = kas.report.Database(file).read_summary()
+    assert set(summary["mixed"]) == set(outcome.trainer.metrics)
+    first, last = (summary["metrics"][f"{metric} after {epochs}"] for epochs in ("1 epoch", "2 epochs"))
+    assert None not in first and sum(value is not None for value in last) == 2
+    assert summary["axes"] == ["flops", f"{metric} after 2 epochs"]
+    chosen = last[summary["ids"].index(summary["best"])]
+    assert chosen == better(value for value in last if value is not None)
+    (dense,) = summary["baselines"]
+    assert dense["metrics"][f"{metric} after 2 epochs"] == pytest.approx(outcome.dense[metric])
+    assert f"{outcome.dense[metric]:.5g} (network itself)" in summary["verdict"]["text"]
+    assert not any("loss" in name for name in summary["units"])
+    command = summary["command"]
+    assert f"task=task,  # {type(task).__name__}" in command and "sites=['2']," in command
 
 
 def test_more_may_be_better():

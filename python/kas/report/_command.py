@@ -73,6 +73,7 @@ def _get_model_search(settings: Mapping[str, str], count: int, baselines: Sequen
         f"algorithm={settings.get('algorithm', 'surrogate')!r}",
         f"seed={settings.get('seed', '0')}",
         *_get_objective(settings),
+        *([f"sites={settings['sites'].split(', ')!r}"] if "sites" in settings else []),
         *(["inherit=True"] if settings.get("inherit") == "True" else []),
         *(["translation_equivariant=True"] if settings.get("translation_equivariant") == "True" else []),
         "workers=1",
@@ -82,6 +83,8 @@ def _get_model_search(settings: Mapping[str, str], count: int, baselines: Sequen
     lines = "".join(f"    {option},\n" for option in options)
     if own := [name for name in baselines if not is_named(name)]:
         lines += f"    # baselines of its own: {', '.join(own)}\n"
+    if "task" in settings:
+        lines = f"    task=task,  # {settings['task']}\n{lines}"
     imports = "import kas\nfrom kas import Halving\nfrom kas.evaluate import Recipe\n"
     return f"{imports}# model: {settings.get('network', 'the network')}\nkas.search(\n    model,\n{lines})"
 

@@ -67,7 +67,22 @@ def find_rungs(columns: Columns) -> list[int]:
     return rungs if len(rungs) > 1 else []
 
 
-def split_rungs(columns: Columns, curves: Mapping[int, Iterable[Curve]], rungs: Sequence[int]) -> Columns:
+def find_trained(
+    settings: Mapping[str, str], columns: Columns, curves: Mapping[int, Iterable[Curve]]
+) -> tuple[str, ...]:
+    """The metrics that change with the epochs: `TRAINED`, or those of a task of the caller's own."""
+    if "task" not in settings:
+        return TRAINED
+    seen = {name for curve in curves.values() for _, _, name, _ in curve}
+    return tuple(name for name in columns if name in seen and name != "train_seconds")
+
+
+def split_rungs(
+    columns: Columns,
+    curves: Mapping[int, Iterable[Curve]],
+    rungs: Sequence[int],
+    trained: Sequence[str] = TRAINED,
+) -> Columns:
     """Of each metric of a training a column for each rung, with all that were evaluated after so many epochs.
 
     `curves` has the numbers of the trainings of a position. Metrics `accuracy_3` are those that the evaluator
@@ -75,7 +90,7 @@ def split_rungs(columns: Columns, curves: Mapping[int, Iterable[Curve]], rungs: 
     """
     result: Columns = {}
     epochs = columns.get("epochs", [])
-    for name in TRAINED:
+    for name in trained:
         if name not in columns:
             continue
         for rung in rungs:
@@ -100,7 +115,12 @@ def find_costs(space: str) -> dict[str, float]:
     }
 
 
-def find_baseline(costs: Mapping[str, float], curves: Iterable[Curve], rungs: Sequence[int]) -> dict[str, float]:
+def find_baseline(
+    costs: Mapping[str, float],
+    curves: Iterable[Curve],
+    rungs: Sequence[int],
+    trained: Sequence[str] = TRAINED,
+) -> dict[str, float]:
     """The metrics of what candidates are compared with: costs that are known otherwise, means over its trainings."""
     result: dict[str, float] = dict(costs)
     values: dict[tuple[str, int], dict[int, float]] = {}
@@ -112,13 +132,13 @@ def find_baseline(costs: Mapping[str, float], curves: Iterable[Curve], rungs: Se
             continue
         mean = statistics.fmean(values[name, end].values())
         result[name] = mean
-        if name in ("accuracy", "loss", "test_accuracy", "latency_ms"):
+        if name in (*trained, *(f"test_{one}" for one in trained), "latency_ms"):
             result[f"final_{name}"] = mean
-        if name in ("accuracy", "test_accuracy") and len(values[name, end]) > 1:
+        if name.removeprefix("test_") in trained and name not in ("loss", "test_loss") and len(values[name, end]) > 1:
             result[f"final_{name}_deviation"] = statistics.stdev(values[name, end].values())
         for rung in rungs:
             found = values.get((name, rung)) or values.get((f"{name}_{rung}", end))
-            if name in TRAINED and found:
+            if name in trained and found:
                 result[name_rung(name, rung)] = statistics.fmean(found.values())
     return {name: value for name, value in result.items() if math.isfinite(value)}
 
@@ -178,6 +198,7 @@ def compare_with_baselines(
     best: tuple[int, int] | None,
     y: str | None,
     maximized: Sequence[str],
+    trained: Sequence[str] = TRAINED,
 ) -> dict[str, Any] | None:
     """Whether what was found is better than all baselines: `better`, and `text`, which says so.
 
@@ -190,7 +211,7 @@ def compare_with_baselines(
     if len(axes) > 1 and all(axes):
         found = [[(factor, _find_column(name, columns)) for factor, name in axis] for axis in axes]
         return _compare_front(found, columns, baselines)
-    return _compare_best(_choose_terms(objective, columns, y, maximized), columns, baselines, best)
+    return _compare_best(_choose_terms(objective, columns, y, maximized), columns, baselines, best, trained)
 
 
 def _split_front(objective: str) -> list[str]:
@@ -226,7 +247,11 @@ def _describe_missing(missing: Sequence[str], what: str) -> str:
 
 
 def _compare_best(
-    terms: Terms, columns: Columns, baselines: Mapping[str, Mapping[str, float]], best: tuple[int, int]
+    terms: Terms,
+    columns: Columns,
+    baselines: Mapping[str, Mapping[str, float]],
+    best: tuple[int, int],
+    trained: Sequence[str],
 ) -> dict[str, Any] | None:
     totals = _add_up(terms, columns)
     values = {name: _evaluate(terms, metrics) for name, metrics in baselines.items()} if terms else {}
@@ -248,17 +273,13 @@ def _compare_best(
         text = f"Nothing better than {_list(worse)} was found {by}: candidate {best[0]} has {numbers}."
     else:
         text = f"Candidate {best[0]} is better than {_list(better)} {by}: {numbers}."
-        if any(_is_trained(name) for _, name in terms):
+        # Of the trainings that candidates are chosen by, not of a final round.
+        if any(name.startswith(tuple(trained)) for _, name in terms):
             text += (
                 " It was chosen by this number among all candidates: train it with other seeds before you rely on it."
             )
     missing = [name for name in baselines if name not in known]
     return {"better": not worse, "text": text + _describe_missing(missing, what)}
-
-
-def _is_trained(name: str) -> bool:
-    """It is of the trainings that candidates are chosen by."""
-    return name.startswith(TRAINED)
 
 
 def _compare_front(

@@ -11,7 +11,7 @@ import re
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from .._errors import Error
@@ -145,14 +145,15 @@ class Database:
         objective = self.settings.get("objective", "")
         rungs = comparison.find_rungs(columns)
         own = {position[candidate]: curve for candidate, curve in curves.items() if candidate in position}
-        after = comparison.split_rungs(columns, own, rungs)
-        shown = self._describe_baselines(curves, rungs, baselines)
+        trained = comparison.find_trained(self.settings, columns, own)
+        after = comparison.split_rungs(columns, own, rungs, trained)
+        shown = self._describe_baselines(curves, rungs, baselines, trained)
         # `accuracy_3` is a column of its own now; `accuracy` has the last rung that each one reached.
-        mixed = [name for name in comparison.TRAINED if name in columns and rungs]
+        mixed = [name for name in trained if name in columns and rungs]
         columns = {name: values for name, values in columns.items() if not _is_of_rung(name, rungs)} | after
         names = [name for name in columns if name not in mixed]
         maximized = _get_maximized(objective, list(columns))
-        axes = _get_axes(objective, names, rungs)
+        axes = _get_axes(objective, names, rungs, trained)
         plotted = {name: columns[name] for name in names}
         y = axes[1] if axes else None
         best = comparison.choose_candidate(objective, plotted, y, maximized)
@@ -165,16 +166,24 @@ class Database:
         return {
             "metrics": columns,
             "mixed": mixed,
-            "units": {name: unit for name in columns if (unit := comparison.get_unit(name))},
+            "units": {name: unit for name in columns if (unit := self._get_unit(name))},
             "maximized": maximized,
             "axes": axes,
             "baselines": shown,
-            "verdict": comparison.compare_with_baselines(objective, plotted, known, chosen, y, maximized),
+            "verdict": comparison.compare_with_baselines(objective, plotted, known, chosen, y, maximized, trained),
             "best": None if best is None else ids[best],
         }
 
+    def _get_unit(self, name: str) -> str:
+        """The unit of a metric; the loss of a task of the caller's own has none that is known."""
+        return "" if "task" in self.settings and "loss" in name else comparison.get_unit(name)
+
     def _describe_baselines(
-        self, curves: dict[int, list[comparison.Curve]], rungs: list[int], baselines: dict[int, tuple[str, str]]
+        self,
+        curves: dict[int, list[comparison.Curve]],
+        rungs: list[int],
+        baselines: dict[int, tuple[str, str]],
+        trained: Sequence[str],
     ) -> list[dict[str, Any]]:
         """What candidates are compared with, the network itself first."""
         costs = comparison.find_costs(self.settings.get("space", ""))
@@ -184,7 +193,7 @@ class Database:
         result = []
         for id in sorted(everything, reverse=True):
             name, text = everything[id]
-            metrics = comparison.find_baseline(costs if id == _NETWORK_ID else {}, curves.get(id, []), rungs)
+            metrics = comparison.find_baseline(costs if id == _NETWORK_ID else {}, curves.get(id, []), rungs, trained)
             if id == _NETWORK_ID:
                 costs = {**costs, **{cost: metrics[cost] for cost in ("flops", "params") if cost in metrics}}
             if "flops" in metrics and costs.get("flops"):
@@ -309,10 +318,10 @@ def _get_maximized(objective: str, names: list[str]) -> list[str]:
     return [name for name in names if name in subtracted or ("accuracy" in name and not name.endswith("_deviation"))]
 
 
-def _get_axes(objective: str, names: list[str], rungs: list[int]) -> list[str]:
+def _get_axes(objective: str, names: list[str], rungs: list[int], trained: Sequence[str]) -> list[str]:
     """The two metrics of the front; of those of trainings what was trained longest."""
     words = re.findall(r"[A-Za-z_]\w*", objective)
-    columns = [name_of_last(word, rungs) if word in comparison.TRAINED else word for word in words]
+    columns = [name_of_last(word, rungs) if word in trained else word for word in words]
     mentioned = [name for name in dict.fromkeys(columns) if name in names]
     last = name_of_last("accuracy", rungs)
     wishes = [*mentioned, last, "latency_ms", "predicted_ms", "params", *names]
