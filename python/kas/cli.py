@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `kas`: search, report, show, export, bench, study, compare, doctor."""
+"""The command `kas`: search, report, show, export, bench, study, compare, doctor, completion."""
 
 from __future__ import annotations
 
@@ -16,11 +16,19 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ._completion import SHELLS, write_completion
 from ._doctor import examine, render
 from ._errors import Error, MissingExtraError
 from ._module import Binding, Module, Operator
 from ._module import operator as named_operator
-from ._search import ALGORITHMS, SearchSpace
+from ._options import (
+    add_compare_options,
+    add_report_options,
+    add_search_options,
+    add_study_options,
+    add_training_options,
+)
+from ._search import SearchSpace
 from ._sequence import OperatorSequence
 
 
@@ -192,7 +200,7 @@ def _doctor(arguments: argparse.Namespace) -> int:
 def _report(arguments: argparse.Namespace) -> int:
     from . import report
 
-    return report.main(arguments.arguments)
+    return report.run(arguments)
 
 
 def _show(arguments: argparse.Namespace) -> int:
@@ -275,11 +283,14 @@ def _export(arguments: argparse.Namespace) -> int:
         "graph": lambda: operator.graph,
     }
     text = writers[arguments.format]()
-    if arguments.output is None:
-        print(text, end="" if text.endswith("\n") else "\n")
-    else:
+    if arguments.output is not None:
         with open(arguments.output, "w", encoding="utf-8") as file:
             file.write(text)
+    if arguments.json:
+        facts = {"formula": operator.formula, "format": arguments.format, "output": arguments.output}
+        _print_json({**facts, "text": text} if arguments.output is None else facts)
+    elif arguments.output is None:
+        print(text, end="" if text.endswith("\n") else "\n")
     return 0
 
 
@@ -334,6 +345,10 @@ def _study(arguments: argparse.Namespace) -> int:
 
     spec = study.read_spec(arguments.spec)
     plan = spec.get_configurations()
+    if arguments.list and arguments.json:
+        objections = [{**one._asdict(), "reason": reason} for one, reason in spec.get_objections().items()]
+        _print_json({"configurations": [one._asdict() for one in plan], "left out": objections})
+        return 0
     if arguments.list:
         for configuration in plan:
             print(configuration.name)
@@ -346,11 +361,16 @@ def _study(arguments: argparse.Namespace) -> int:
         what = f"failed: {outcome.failure.splitlines()[0]}" if outcome.failure else f"{outcome.ms:.4g} ms"
         if outcome.achieved is not None and outcome.share is not None:
             what += f", {outcome.achieved:.2f} times as fast as dense, {100 * outcome.share:.0f} % of what is expected"
-        print(f"[{place + 1}/{count}] {outcome.configuration.name}: {what} ({outcome.seconds:.1f} s)", flush=True)
+        text = f"[{place + 1}/{count}] {outcome.configuration.name}: {what} ({outcome.seconds:.1f} s)"
+        print(text, file=sys.stderr if arguments.json else sys.stdout, flush=True)
 
     outcomes = study.run(spec, database, retry=arguments.retry, progress=None if arguments.quiet else show)
     failed = sum(outcome.failure is not None for outcome in outcomes)
-    print(f"{len(outcomes)} configurations, {failed} failed, {sum(outcome.seconds for outcome in outcomes):.0f} s")
+    if arguments.json:
+        rows = [{**dataclasses.asdict(one), "configuration": one.configuration._asdict()} for one in outcomes]
+        _print_json([{**row.pop("configuration"), **row, "share": one.share} for row, one in zip(rows, outcomes)])
+    else:
+        print(f"{len(outcomes)} configurations, {failed} failed, {sum(outcome.seconds for outcome in outcomes):.0f} s")
     for path, write in ((arguments.tables, study.write_tables), (arguments.plot, study.write_plot)):
         if path:
             with open(path, "w", encoding="utf-8") as file:
@@ -369,6 +389,11 @@ def _compare(arguments: argparse.Namespace) -> int:
     return compare(arguments)
 
 
+def _complete(arguments: argparse.Namespace) -> int:
+    print(write_completion(make_parser(), arguments.shell), end="")
+    return 0
+
+
 # The parser
 
 _GROUPS = {
@@ -385,9 +410,17 @@ _GROUPS = {
         "compare": "train and time operators in networks beside baselines",
         "study": "measure models x compressions x algorithms x schedules x targets",
     },
-    "this machine": {"doctor": "what is there, what is missing, and how to get it"},
+    "this machine": {
+        "doctor": "what is there, what is missing, and how to get it",
+        "completion": "print what lets a shell complete commands and options",
+    },
 }
 _HELP = {name: text for commands in _GROUPS.values() for name, text in commands.items()}
+_COMPLETION = """Prints a script for the shell. Once for all later shells:
+
+  bash  kas completion bash > ~/.local/share/bash-completion/completions/kas
+  zsh   kas completion zsh > FOLDER/_kas, with a FOLDER of $fpath
+  fish  kas completion fish > ~/.config/fish/completions/kas.fish"""
 _EXIT_CODES = """exit codes:
   0    done
   1    an error, whose message is on the standard error stream
@@ -399,78 +432,25 @@ def _describe_commands() -> str:
     """All commands in groups, and the exit codes."""
     lines = []
     for group, commands in _GROUPS.items():
-        lines += [f"{group}:", *(f"  {name:<9}{text}" for name, text in commands.items()), ""]
+        lines += [f"{group}:", *(f"  {name:<12}{text}" for name, text in commands.items()), ""]
     return "\n".join([*lines, _EXIT_CODES])
 
 
 def _add_compare(commands: Any) -> None:
     parser = commands.add_parser("compare", help=_HELP["compare"])
-    add = parser.add_argument
-    add("spec", help="the file that says what is compared (docs/guide/discovery.md)")
-    add("--store", help="the file that keeps trainings and times; the same command goes on (default: SPEC.jsonl)")
-    add("--list", action="store_true", help="list the trainings that are missing, and train nothing")
-    add("--search", action="store_true", help="look for operators for each stage of the network; print candidates")
-    add("--chosen", action="append", default=[], metavar="NAME", help="a candidate that is to be reported")
-    add("--processes", type=int, help="trainings at once (default: the number of cores)")
-    add("--retry", action="store_true", help="train those again that failed")
-    add("--latency", action="store_true", help="time all points again")
-    add("--batch", type=int, default=1, help="images of a call that is timed; other than 1: of 'dense' and candidates")
-    add("--threads", type=int, default=1, help="threads of a call that is timed, likewise")
-    add("--peers", metavar="PYTHON", help="an interpreter that has ONNX Runtime or OpenVINO, to time them as well")
-    add("--report-only", action="store_true", help="train and time nothing")
-    add("--tables", metavar="FILE.md", help="write the tables")
-    add("--plot", metavar="FILE.svg", help="write the figure")
-    add("--page", metavar="FILE.md", help="write the tables where a page has marks for them")
-    add("--quiet", action="store_true")
+    add_compare_options(parser)
     parser.set_defaults(run=_compare)
 
 
-def _add_search(commands: Any, with_options: bool) -> None:
+def _add_search(commands: Any) -> None:
     parser = commands.add_parser("search", help=_HELP["search"])
-    # torch takes seconds to import, and may not be there: its options only where they are needed.
-    if with_options:
-        from .evaluate.__main__ import add_arguments
-
-        add_arguments(parser)
-    add = parser.add_argument
-    add("--space-file", help="a file with the kas.space to search, in place of that of the layers")
-    add("--budget", default="15m", help="such as 90s, '15 min', 8h, '500 candidates' or '40 trainings' (default 15m)")
-    add("--database", help="the file that keeps the search; the same command goes on")
-    add(
-        "--limit",
-        action="append",
-        default=[],
-        metavar="NAME=NUMBER",
-        help="a limit of the space, e.g. shift=0; may be repeated",
-    )
-    add("--algorithm", default="surrogate", choices=ALGORITHMS, help="how candidates are chosen (default surrogate)")
-    add("--parameter", action="append", default=[], metavar="NAME=NUMBER", help="a constant of the algorithm")
-    add("--objective", help="what is to be small (default: the metric of the task, -accuracy)")
-    add("--no-halving", action="store_true", help="train every candidate to the end")
-    add("--translation-equivariant", action="store_true", help="leave out operators whose weights depend on a position")
-    add("--flops-ratio", type=float, default=0.5, help="at most so many of the layers' FLOPs (default 0.5)")
-    add("--min-flops-ratio", type=float, default=0.1, help="at least so many of them (default 0.1)")
-    add("--seed", type=int, default=0)
-    add("--final", type=int, default=5, help="train so many of the best with several seeds (default 5)")
-    add("--final-seeds", type=int, default=3, help="how many seeds (default 3)")
-    add("--latency", action="store_true", help="compile and time those")
-    add(
-        "--baseline",
-        action="append",
-        default=[],
-        metavar="OPERATOR",
-        help="compare with an operator of the library, or with those of a file of MLIR, too; may be repeated",
-    )
-    add("--json", action="store_true", help="print all that was found as JSON")
-    add("--workers", type=int, help="processes that train (default: the number of cores)")
-    add("--time-limit", type=float, help="seconds for a training (default: ten times the network's own)")
-    add("--memory-limit", type=int, help="MiB of address space of a process")
-    add("--quiet", action="store_true")
+    add_training_options(parser)
+    add_search_options(parser)
     parser.set_defaults(run=_search)
 
 
-def make_parser(with_search: bool = True) -> argparse.ArgumentParser:
-    """The parser of the command; `with_search`: with the options of `kas search`, which need torch."""
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the command."""
     parser = argparse.ArgumentParser(
         prog="kas",
         usage="kas [-h] COMMAND ...",
@@ -479,8 +459,9 @@ def make_parser(with_search: bool = True) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", help=argparse.SUPPRESS)
-    _add_search(commands, with_search)
-    report = commands.add_parser("report", help=_HELP["report"], add_help=False)
+    _add_search(commands)
+    report = commands.add_parser("report", help=_HELP["report"])
+    add_report_options(report)
     report.set_defaults(run=_report)
     show = commands.add_parser("show", help=_HELP["show"])
     show.add_argument(
@@ -497,21 +478,20 @@ def make_parser(with_search: bool = True) -> argparse.ArgumentParser:
     bench.add_argument("--threads", type=int, default=1, help="0 leaves the number to OpenMP (default 1)")
     bench.set_defaults(run=_bench)
     study = commands.add_parser("study", help=_HELP["study"])
-    study.add_argument("spec", help="the file that says what to run (docs/guide/studies.md)")
-    study.add_argument("--database", help="the file that keeps the study; the same command goes on (default: SPEC.db)")
-    study.add_argument(
-        "--list", action="store_true", help="list the configurations, and which make no sense, and measure nothing"
-    )
-    study.add_argument("--retry", action="store_true", help="measure those again that failed")
-    study.add_argument("--tables", metavar="FILE.md", help="write the tables")
-    study.add_argument("--plot", metavar="FILE.svg", help="write the plot")
-    study.add_argument("--page", metavar="FILE.md", help="write the tables where a page has marks for them")
-    study.add_argument("--quiet", action="store_true")
+    add_study_options(study)
     study.set_defaults(run=_study)
     _add_compare(commands)
     doctor = commands.add_parser("doctor", help=_HELP["doctor"])
     doctor.set_defaults(run=_doctor)
-    for command in (show, bench, doctor):
+    completion = commands.add_parser(
+        "completion",
+        help=_HELP["completion"],
+        description=_COMPLETION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    completion.add_argument("shell", choices=tuple(SHELLS), help="the shell")
+    completion.set_defaults(run=_complete)
+    for command in (show, export, bench, doctor):
         command.add_argument("--json", action="store_true", help="print JSON")
     for command in (show, export, bench):
         command.add_argument("source", help="the database of a search, a file of MLIR, or the name of an operator")
@@ -530,13 +510,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        if arguments[:1] == ["report"]:
-            return _report(argparse.Namespace(arguments=arguments[1:]))
         if arguments[:1] == ["search"]:
             from ._errors import need
 
             need("torch", "torch")
-        options = make_parser(arguments[:1] == ["search"]).parse_args(arguments)
+        options = make_parser().parse_args(arguments)
         code: int = options.run(options)
         return code
     except KeyboardInterrupt:

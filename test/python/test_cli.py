@@ -63,6 +63,27 @@ def test_json(capsys, tmp_path):
     assert [row["id"] for row in listed["candidates"]] == [0] and listed["candidates"][0]["metrics"]["accuracy"] == 0.5
 
 
+def test_json_of_exports_and_reports(capsys, tmp_path):
+    exported = run(capsys, "export", "conv2d", "--json")
+    assert exported == {
+        "formula": kas.operator("conv2d").formula,
+        "format": "mlir",
+        "output": None,
+        "text": str(kas.operator("conv2d")),
+    }
+    file = str(tmp_path / "conv.dot")
+    assert run(capsys, "export", "conv2d", "--format=graph", "-o", file, "--json")["output"] == file
+    with open(file) as written:
+        assert written.read() == kas.operator("conv2d").graph
+    with kas.Searcher(SPACE, "random", database=tmp_path / "a.db", objective="-accuracy") as searcher:
+        for candidate, accuracy in zip(searcher.ask(2), (0.5, 0.75)):
+            searcher.tell(candidate.id, {"accuracy": accuracy})
+    found = run(capsys, "report", str(tmp_path / "a.db"), "--json")
+    assert found["output"] == str(tmp_path / "a.html") and os.path.exists(found["output"])
+    assert found["best"] == 1 and found["metrics"]["accuracy"] == [0.5, 0.75]
+    assert cli.main(["report", str(tmp_path / "none.db"), "--json"]) == 1
+
+
 def test_doctor(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("KAS_RT_LIBVULKAN", "none.so")

@@ -667,6 +667,17 @@ def test_the_command_writes_the_report(tmp_path, capsys):
     assert "old" not in text
     assert cli.main(["compare", str(spec), "--report-only"]) == 0
     assert "| dense | 16 |" in capsys.readouterr().out
+    assert cli.main(["compare", str(spec), "--report-only", "--json"]) == 0
+    (network,) = json.loads(capsys.readouterr().out)
+    (point,) = network["points"]
+    assert (network["network"], point["contender"], point["width"]) == ("pooled", "dense", 16)
+    assert point["microseconds"] == {"kas": 10} and len(point["accuracies"]["test"]) == 4
+    assert network["verdicts"] == {}
+    assert cli.main(["compare", str(spec), "--list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert {(job["network"], job["contender"], job["width"], job["seed"]) for job in listed} <= {
+        ("pooled", "dense", 16, 11)
+    }
     assert cli.main([*arguments, "--chosen=dense"]) == 1
     assert "--chosen requires a candidate of the protocol, got 'dense'" in capsys.readouterr().err
     assert cli.main(["compare", str(spec), "--batch=0"]) == 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 import pathlib
 
 import pytest
@@ -227,6 +228,11 @@ search: {pool: [depthwise-separable-relu, depthwise, pointwise], trainings: 9, f
     assert cli.main(["compare", str(spec), "--search", "--processes=1", "--quiet"]) == 0
     output = capsys.readouterr().out
     assert "candidates:" in output
+    assert cli.main(["compare", str(spec), "--search", "--processes=1", "--json"]) == 0
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    assert [entry["stages"][0]["name"] in output for entry in found] == [True] * output.count("- {name: found-")
+    assert set(found[0]) == {"stages", "gains", "deviations", "microseconds", "trainings"}
     # What it prints goes into the file as it is.
     spec.write_text(text + output)
     again = protocol.read_protocol(str(spec))

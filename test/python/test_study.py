@@ -360,6 +360,13 @@ def test_killed_and_resumed(tmp_path):
 
     # Nothing is left to do, and times of another machine are not mixed in.
     assert start(spec).communicate()[0].count("\n") == 1
+    found = json.loads(start(spec, "--json").communicate()[0])
+    assert [one["compression"] for one in found] == [row[0] for row in after]
+    assert [one["ms"] for one in found] == [row[2] for row in after]
+    assert found[0]["model"] == "tiny" and found[0]["failure"] is None and found[1]["share"] > 0
+    listed = json.loads(start(spec, "--list", "--json").communicate()[0])
+    assert [one["compression"] for one in listed["configurations"]] == [row[0] for row in after]
+    assert all(one["reason"] for one in listed["left out"])
     with sqlite3.connect(database) as connection:
         connection.execute("UPDATE study SET toolchain = 'kas 0.0.1, LLVM 1'")
     last = start(spec)

@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tasks of one's own: losses, metrics, steps, optimizers, data, networks that functions make, chosen layers."""
 
-import copy
 import dataclasses
 import json
 import math
@@ -14,10 +13,10 @@ import sys
 
 import pytest
 import torch
+from own_tasks import QUICK, SEARCH, Moments, Nearness, load, make_data, make_network, noise
 from test_docs import run_page
 from torch import nn
 from torch.nn import functional
-from torch.utils.data import DataLoader, TensorDataset
 
 import kas
 import kas.distributed
@@ -25,39 +24,7 @@ import kas.report
 import kas.torch
 from kas import cli, evaluate
 from kas._search_setup import fit_limits
-from kas.evaluate import proxies
 from kas.evaluate._workers import Job, Pool
-
-QUICK = evaluate.Recipe(epochs=2, batch_size=10, recalibrate=False)
-
-
-def noise(count, *shape, seed=0):
-    return torch.randn(count, *shape, generator=torch.Generator().manual_seed(seed))
-
-
-def make_data(loader=None, count=30):
-    """Images, and their means and deviations."""
-    parts = []
-    for seed in range(3):
-        images = noise(count, 1, 4, 4, seed=seed)
-        parts.append((images, torch.stack([images.mean((1, 2, 3)), images.std((1, 2, 3))], 1)))
-    return evaluate.TaskData("noise", *parts, loader)
-
-
-def make_network():
-    return nn.Sequential(
-        nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 8, 3, padding=1), nn.Flatten(), nn.Linear(128, 2)
-    )
-
-
-class Moments(evaluate.Task):
-    metric = "error"
-
-    def loss(self, outputs, targets):
-        return functional.mse_loss(outputs, targets)
-
-    def metrics(self, outputs, targets):
-        return {"error": (outputs - targets).abs().mean(), "mean": float(outputs.mean())}
 
 
 class Renamed(Moments):
@@ -67,28 +34,6 @@ class Renamed(Moments):
 class OnlyLoss(evaluate.Task):
     def loss(self, outputs, targets):
         return functional.l1_loss(outputs, targets)
-
-
-class Nearness(Moments):
-    """The same, but more is better."""
-
-    metric = "nearness"
-    maximize = True
-
-    def metrics(self, outputs, targets):
-        return {"nearness": -(outputs - targets).abs().mean()}
-
-
-SEARCH = {
-    "task": Moments(),
-    "space": "conv2d",
-    "recipe": QUICK,
-    "limits": {"shift": 0},
-    "algorithm": "random",
-    "final_seeds": 1,
-    "workers": 1,
-    "progress": False,
-}
 
 
 @pytest.fixture(scope="module")
@@ -338,10 +283,6 @@ def test_a_checkpoint_of_a_task(tmp_path):
     assert training.known(2)["error"] == whole["error"] and training.known(1) == {}
 
 
-def load(part, batch_size, generator):
-    return DataLoader(TensorDataset(*part), batch_size, shuffle=generator is not None, generator=generator)
-
-
 class Squares:
     """A map-style dataset."""
 
@@ -481,179 +422,11 @@ def test_a_database_knows_the_layers(tmp_path):
         kas.search(alike, data, "1 candidate", sites="1", final=0, database=file, **SEARCH)
 
 
-class Wrong(Moments):
-    """What `metrics` gives, or how the loss is."""
-
-    def __init__(self, metrics=None, loss=None):
-        self.given, self.given_loss = metrics, loss
-
-    def metrics(self, outputs, targets):
-        return super().metrics(outputs, targets) if self.given is None else self.given
-
-    def loss(self, outputs, targets):
-        return super().loss(outputs, targets) if self.given_loss is None else self.given_loss(outputs, targets)
-
-
-@pytest.mark.parametrize(
-    "task, error, message",
-    [
-        (Wrong({"error": "small"}), TypeError, r"the metric 'error' must be a number, got 'small'"),
-        (Wrong({"error": torch.zeros(3)}), TypeError, r"the metric 'error' must be a number, got \(3,\) of float32"),
-        (Wrong({"error": None}), TypeError, r"the metric 'error' must be a number, got None"),
-        (Wrong(0.5), TypeError, r"the metrics of a task must be a dictionary of numbers, got float"),
-        (Wrong({"loss": 1.0}), TypeError, r"must have other names than its loss, got 'loss'"),
-        (
-            Wrong({"mistake": 1.0}),
-            ValueError,
-            r"requires the metric 'error' among those of the task Wrong, got mistake",
-        ),
-        (Wrong({"error": 1, "a b": 1.0}), ValueError, r"the name of a metric must be an identifier .* got 'a b'"),
-        (Wrong({"error": 1, "test_x": 1.0}), ValueError, r"without the prefixes test_ and final_, .* got 'test_x'"),
-        (Wrong({"error": 1, "flops": 1.0}), ValueError, r"none of epochs, .*; got 'flops'"),
-        (
-            Wrong(None, lambda outputs, targets: outputs),
-            TypeError,
-            r"the metric 'loss' must be a number, got \(10, 2\)",
-        ),
-        (Wrong(None, lambda outputs, targets: 0.5), TypeError, r"a loss that is a tensor with one number, got float"),
-        (
-            Wrong(None, lambda outputs, targets: functional.cross_entropy(outputs, targets.flatten())),
-            ValueError,
-            r"the task 'Wrong' does not take outputs of shape \(10, 2\) of float32 for targets of shape \(10, 2\)",
-        ),
-        (evaluate.Task(), NotImplementedError, r"requires a method 'loss' of the task Task, got none"),
-        (Moments, TypeError, r"the task must be an object of a class .* got the class Moments"),
-        ("mse", TypeError, r"derives from kas.evaluate.Task, got str"),
-    ],
-)
-def test_a_task_that_does_not_fit(task, error, message):
-    with pytest.raises(error, match=message):
-        evaluate.Trainer(make_network(), make_data(), QUICK, task=task)
-    with pytest.raises(error, match=message):
-        kas.search(make_network(), make_data(), 1, **{**SEARCH, "task": task})
-
-
-def test_errors_before_anything_is_trained(tmp_path):
-    file = tmp_path / "search.db"
-    with pytest.raises(ValueError, match=r"made of error, mean, loss, epochs, .* latency_ms, got 'accuracy'"):
-        kas.search(make_network(), make_data(), 1, **SEARCH, objective="-accuracy", database=file)
-    with pytest.raises(ValueError, match=r"made of accuracy, loss, epochs, .* got 'error'"):
-        kas.search(evaluate.DigitsNetwork(), "digits", 1, objective="error", database=file)
-    assert not file.exists()
-    with pytest.raises(ValueError, match=r"the network does not take a batch of shape \(10, 1, 4, 4\) of float32: "):
-        evaluate.Trainer(nn.Linear(3, 2), make_data(), QUICK, task=Moments())
-    for data in (make_data(), evaluate.digits()):
-        with pytest.raises(ValueError, match=r"'native' requires classification .* the task 'Moments'"):
-            evaluate.Trainer(make_network(), data, QUICK, task=Moments(), backend="native")
-    odd = copy.copy(Moments())
-    odd.metric = 3
-    with pytest.raises(TypeError, match=r"requires the name of a metric and a bool .* got 3 and False"):
-        evaluate.Trainer(make_network(), make_data(), QUICK, task=odd)
-    trainer = evaluate.Trainer(make_network(), make_data(), QUICK, task=Moments())
-    for use in (
-        lambda: proxies.initialization_scores(trainer, kas.operator("conv2d")),
-        lambda: proxies.make_teacher(trainer),
-    ):
-        with pytest.raises(ValueError, match=r"proxies require a trainer for classification, got the task 'Moments'"):
-            use()
-
-
-class Infinite(Moments):
-    def metrics(self, outputs, targets):
-        return {"error": math.inf}
-
-
-class NoStep(Moments):
-    def training_step(self, training, inputs, targets):
-        return None
-
-
-class NoOptimizer(Moments):
-    def make_optimizer(self, network, recipe):
-        return "adam"
-
-
-def test_errors_in_training():
-    with pytest.raises(evaluate.TrainingFailure, match=r"the validation error is inf after 2 epochs"):
-        evaluate.Trainer(make_network(), make_data(), QUICK, task=Infinite()).evaluate(None)
-    with pytest.raises(TypeError, match=r"requires a number of the training step of the task 'NoStep', got NoneType"):
-        evaluate.Trainer(make_network(), make_data(), QUICK, task=NoStep()).evaluate(None)
-    with pytest.raises(TypeError, match=r"requires a torch.optim.Optimizer of the task 'NoOptimizer', got str"):
-        evaluate.Trainer(make_network(), make_data(), QUICK, task=NoOptimizer()).evaluate(None)
-    training = evaluate.Trainer(make_network(), make_data(), QUICK, task=Moments()).start(None)
-    with pytest.raises(TypeError, match=r"requires a loss that is a tensor with one number, got \(2,\) of float32"):
-        training.descend(torch.zeros(2))
-    with pytest.raises(ValueError, match=r"the network itself cannot be trained: TypeError: requires a number of the"):
-        kas.search(make_network(), make_data(), 1, **{**SEARCH, "task": NoStep()})
-
-
-def test_wrong_data():
-    images, targets = make_data().train
-    pair = images, targets
-    with pytest.raises(ValueError, match=r"'test' must have at least one input .* \(30, 1, 4, 4\) .* shape \(3, 2\)"):
-        evaluate.TaskData("x", pair, pair, (images, targets[:3]))
-    with pytest.raises(ValueError, match=r"'train' must have at least one input"):
-        evaluate.TaskData("x", (images[:0], targets[:0]), pair, pair)
-    with pytest.raises(TypeError, match=r"'validation' must be a pair of tensors or a dataset .* got list"):
-        evaluate.TaskData("x", pair, [1, 2, 3], pair)
-    with pytest.raises(
-        TypeError, match=r"'train' must be a pair of tensors or a dataset with len\(\) .* got generator"
-    ):
-        evaluate.TaskData("x", (one for one in pair), pair, pair)
-    with pytest.raises(ValueError, match=r"'train' must have at least one example, got none"):
-        evaluate.TaskData("x", TensorDataset(images[:0]), pair, pair)
-    with pytest.raises(TypeError, match=r"the loader must be a function, got int"):
-        evaluate.TaskData("x", pair, pair, pair, 3)
-
-    def trainer(loader):
-        return evaluate.Trainer(make_network(), evaluate.TaskData("x", pair, pair, pair, loader), QUICK, task=Moments())
-
-    with pytest.raises(TypeError, match=r"requires batches that are pairs of inputs and targets, got \(30, 1, 4, 4\)"):
-        trainer(lambda part, size, generator: [part[0]])
-    with pytest.raises(ValueError, match=r"requires batches with a length of at least 1 of the loader, got generator"):
-        trainer(lambda part, size, generator: (one for one in [part])).evaluate(None)
-
-    class Lying(list):
-        def __len__(self):
-            return 5
-
-    with pytest.raises(ValueError, match=r"as many batches of the loader as its length says, 5, got 1"):
-        trainer(lambda part, size, generator: Lying([part])).evaluate(None)
-    with pytest.raises(TypeError, match=r"requires batches that are pairs of inputs and targets, got .* and .* and "):
-        evaluate.TaskData("x", TensorDataset(images, images, targets), pair, pair).example  # noqa: B018
-
-
 def test_pickles():
     trainer = evaluate.Trainer(Special, make_data(load), QUICK, task=Moments(), space="conv2d")
     other = pickle.loads(pickle.dumps(trainer))
     first, second = (one.train_once(kas.operator("conv2d"), 1)[0] for one in (trainer, other))
     assert first | {"train_seconds": 0} == second | {"train_seconds": 0}
-
-
-@pytest.mark.parametrize("what", ["task", "data", "function"])
-def test_what_other_processes_cannot_have(what):
-    class Local(Moments):
-        pass
-
-    trainer = evaluate.Trainer(
-        (lambda: make_network()) if what == "function" else make_network(),
-        make_data((lambda *options: load(*options)) if what == "data" else None),
-        QUICK,
-        task=Local() if what == "task" else Moments(),
-    )
-    names = {"task": "the task", "data": "the data", "function": "the function that makes the network"}
-    message = rf"workers of other processes require {names[what]} to be picklable, .*: .*local"
-    with pytest.raises(TypeError, match=message):
-        Pool(trainer, 1, start_method="spawn")
-    with pytest.raises(TypeError, match=r"require an evaluator that can be pickled, .* got TrainJob"):
-        kas.distributed.LocalPool(kas.distributed.TrainJob(trainer), 1)
-    # Forks take it as it is.
-    with Pool(trainer, 1) as pool:
-        pool.submit(Job(0, None))
-        done = []
-        while not done:
-            done = pool.wait(1)
-        assert done[0].metrics["error"] > 0, done
 
 
 def test_workers_of_other_processes():

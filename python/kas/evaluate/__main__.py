@@ -22,6 +22,7 @@ import torch
 from torch import nn
 
 from .._errors import Error
+from .._options import add_training_options
 from . import DigitsNetwork, Recipe, Task, Trainer, TrainingFailure
 from ._data_sets import call_from_file, load_any_data
 from ._training import CLASSIFICATION
@@ -53,47 +54,8 @@ def load_task(text: str | None) -> Task:
     return task
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the network, the data and the recipe."""
-    parser.add_argument(
-        "--network", default="digits", help="'digits' or FILE.py:NAME, a callable that gives a torch.nn.Module"
-    )
-    parser.add_argument(
-        "--data",
-        default="digits",
-        help="digits, moved_digits, fashion-mnist, mnist-5000, mnist1d, mnist, npz, cifar10, cifar100, folder, or "
-        "FILE.py:NAME, a callable that gives a kas.evaluate.Data or TaskData (default digits)",
-    )
-    parser.add_argument(
-        "--task", help="FILE.py:NAME, a callable that gives a kas.evaluate.Task (default: classification)"
-    )
-    parser.add_argument(
-        "--sites",
-        action="append",
-        metavar="PATTERN",
-        help="replace only layers of this name, e.g. 'blocks.*.mlp*'; may be repeated",
-    )
-    parser.add_argument("--data-path", help="the file or folder of the data set, where it is not part of a package")
-    parser.add_argument("--space", help="the kind of layers to replace (default: the one with the most FLOPs)")
-    parser.add_argument(
-        "--binding", help="values for symbols of operators, e.g. g=4,k=3 (default: those of the layers)"
-    )
-    parser.add_argument(
-        "--recipe", choices=("default", "cifar"), default="default", help="where the options below start from"
-    )
-    parser.add_argument("--epochs", type=int, help="passes over the training set")
-    parser.add_argument("--batch-size", type=int)
-    parser.add_argument("--optimizer", choices=("adamw", "sgd"))
-    parser.add_argument("--learning-rate", type=float)
-    parser.add_argument("--label-smoothing", type=float)
-    parser.add_argument(
-        "--milestone", action="append", default=[], metavar="EPOCH=ACCURACY", help="stop below it; may be repeated"
-    )
-    parser.add_argument("--device", default="cpu", help="cpu or cuda (default cpu)")
-
-
 def make_recipe(arguments: argparse.Namespace) -> Recipe:
-    """The recipe that the options of `add_arguments` describe."""
+    """The recipe that the options of `add_training_options` describe."""
     recipe = Recipe.cifar() if arguments.recipe == "cifar" else Recipe()
     names = ("epochs", "batch_size", "optimizer", "learning_rate", "label_smoothing")
     changes: dict[str, Any] = {name: value for name in names if (value := getattr(arguments, name)) is not None}
@@ -137,7 +99,7 @@ def serve(trainer: Trainer, requests: Iterable[str], answers: TextIO) -> None:
 def main() -> int:
     """Runs the evaluator and returns its exit code: 1 where the network, the data or the recipe are wrong."""
     parser = argparse.ArgumentParser(prog="python -m kas.evaluate", description=__doc__.split("\n\n")[0])
-    add_arguments(parser)
+    add_training_options(parser)
     parser.add_argument("--seeds", type=int, default=1, help="trainings of each candidate (default 1)")
     parser.add_argument("--time-limit", type=float, help="seconds for one training")
     parser.add_argument("--threads", type=int, default=1, help="threads of PyTorch (default 1)")

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import tempfile
@@ -19,6 +20,7 @@ import time
 from collections.abc import Sequence
 
 from .._errors import need
+from .._options import add_report_options
 
 need("plotly", "report")
 
@@ -61,19 +63,23 @@ def serve(database: str | os.PathLike[str], *, port: int = 0) -> Server:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command `kas report`; returns its exit code."""
     parser = argparse.ArgumentParser(prog="kas report", description="Shows what a search found, as an HTML page.")
-    parser.add_argument("database", help="the SQLite file of a search")
-    parser.add_argument("-o", "--output", help="where to write (default: the database's name with .html)")
-    parser.add_argument("--live", action="store_true", help="serve the page instead, and follow the search")
-    parser.add_argument("--port", type=int, default=0, help="the port to serve at (default: any that is free)")
-    options = parser.parse_args(arguments)
+    add_report_options(parser)
+    return run(parser.parse_args(arguments))
+
+
+def run(options: argparse.Namespace) -> int:
+    """`main` with the options of its parser."""
     try:
         if not options.live:
             output = options.output or os.path.splitext(options.database)[0] + ".html"
             write(options.database, output)
-            print(output)
+            if options.json:
+                print(json.dumps({"output": output, **Database(options.database).read_summary()}, indent=2))
+            else:
+                print(output)
             return 0
         with serve(options.database, port=options.port) as server:
-            print(f"{server.url} (until Ctrl-C)", flush=True)
+            print(json.dumps({"url": server.url}) if options.json else f"{server.url} (until Ctrl-C)", flush=True)
             while True:
                 time.sleep(3600)
     except KeyboardInterrupt:

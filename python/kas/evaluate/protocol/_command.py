@@ -6,17 +6,28 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import sys
 from typing import Any
 
 from . import _report
 from ._latency import measure
 from ._protocol import Contender, Protocol
-from ._results import Condition, read_results
+from ._results import METRICS, Condition, NetworkResults, read_results
 from ._run import plan, run
 from ._spec import read_files, read_protocol
-from ._stage_search import search_stages
+from ._stage_search import Found, search_stages
 from ._store import Store
+
+
+def _say(text: str, arguments: argparse.Namespace) -> None:
+    """Progress, which is no part of JSON."""
+    print(text, file=sys.stderr if arguments.json else sys.stdout, flush=True)
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2))
 
 
 def _train(protocol: Protocol, store: Store, arguments: argparse.Namespace) -> None:
@@ -25,7 +36,7 @@ def _train(protocol: Protocol, store: Store, arguments: argparse.Namespace) -> N
         if "test" in record:
             what += f", test {record['test']:.2f} %"
         name = f"{record['network']}, {record['contender']}, width {record['width']}, seed {record['seed']}"
-        print(f"{name}: {what} ({record['cpu_seconds']:.0f} CPU s, {left} to start)", flush=True)
+        _say(f"{name}: {what} ({record['cpu_seconds']:.0f} CPU s, {left} to start)", arguments)
 
     run(
         protocol,
@@ -49,9 +60,59 @@ def _time(protocol: Protocol, store: Store, arguments: argparse.Namespace) -> No
     known = {record["key"] for record in store if record["kind"] == "latency"}
     if all(protocol.latency_key(point, *condition) in known for point in points) and not arguments.latency:
         return
-    show = None if arguments.quiet else lambda text: print(f"compiled {text}", flush=True)
+    show = None if arguments.quiet else lambda text: _say(f"compiled {text}", arguments)
     for record in measure(protocol, points, **condition._asdict(), python=arguments.peers, progress=show):
         store.add(record)
+
+
+def _describe_found(found: Found) -> dict[str, Any]:
+    """Operators for the stages, and numbers by width."""
+    stages = [
+        {"name": stage.name, "operator": stage.text, "binding": dict(stage.binding)} for stage in found.contender.stages
+    ]
+    return {"stages": stages, **{name: value for name, value in found._asdict().items() if name != "contender"}}
+
+
+def _describe_network(network: NetworkResults) -> dict[str, Any]:
+    """Points and verdicts."""
+    points = []
+    for point, result in network.results.items():
+        others = [{**condition._asdict(), "microseconds": dict(times)} for condition, times in result.others.items()]
+        points.append(
+            {
+                **point._asdict(),
+                "accuracies": result.accuracies,
+                "parameters": result.parameters,
+                "cpu_seconds": result.cpu_seconds,
+                "microseconds": dict(result.microseconds),
+                "other_conditions": others,
+                "failures": result.failures,
+            }
+        )
+    verdicts = {metric: _describe_verdicts(network, metric) for metric in METRICS}
+    return {"network": network.network, "points": points, "verdicts": {m: v for m, v in verdicts.items() if v}}
+
+
+def _describe_verdicts(network: NetworkResults, metric: str) -> dict[str, Any]:
+    """By candidate; against all baselines."""
+    found = {}
+    for name, verdict in network.decide(metric).items():
+        differences = [
+            {
+                "width": one.point.width,
+                "baseline": one.baseline,
+                "difference": one.difference,
+                "error": one.error,
+                "probability": one.probability,
+            }
+            for one in verdict.differences
+        ]
+        found[name] = {
+            "is_above": verdict.is_above,
+            "probability": verdict.probability,
+            "differences": differences,
+        }
+    return found
 
 
 def _write_stage(stage: Contender, files: dict[str, str]) -> str:
@@ -67,15 +128,18 @@ def _search(protocol: Protocol, store: Store, arguments: argparse.Namespace) -> 
     def show(record: dict[str, Any], left: int) -> None:
         what = f"failed: {record['failure']}" if record["failure"] else f"validation {record['validation']:.2f} %"
         name = f"{record['contender']}, width {record['width']}, seed {record['seed']}"
-        print(f"{name}: {what} ({record['cpu_seconds']:.0f} CPU s, {left} left)", flush=True)
+        _say(f"{name}: {what} ({record['cpu_seconds']:.0f} CPU s, {left} left)", arguments)
 
     found = search_stages(
         protocol,
         store,
         processes=arguments.processes,
         progress=None if arguments.quiet else show,
-        compiled=None if arguments.quiet else lambda text: print(f"compiled {text}", flush=True),
+        compiled=None if arguments.quiet else lambda text: _say(f"compiled {text}", arguments),
     )
+    if arguments.json:
+        _print_json([_describe_found(one) for one in found])
+        return
     files = read_files(arguments.spec)
     print("# by width: points of validation accuracy above the baselines at the same time, and microseconds")
     print("candidates:")
@@ -102,7 +166,11 @@ def compare(arguments: argparse.Namespace) -> int:
         _search(protocol, store, arguments)
         return 0
     if arguments.list:
-        for job in plan(protocol, store, arguments.chosen, arguments.retry):
+        jobs = plan(protocol, store, arguments.chosen, arguments.retry)
+        if arguments.json:
+            _print_json([{**job.point._asdict(), "seed": job.seed} for job in jobs])
+            return 0
+        for job in jobs:
             print(f"{job.point.network}, {job.point.contender}, width {job.point.width}, seed {job.seed}")
         return 0
     if not arguments.report_only:
@@ -118,7 +186,9 @@ def compare(arguments: argparse.Namespace) -> int:
         with open(arguments.page, encoding="utf-8") as file:
             page = file.read()
         _write(arguments.page, _report.update_page(page, networks))
-    if not (arguments.tables or arguments.page):
+    if arguments.json:
+        _print_json([_describe_network(network) for network in networks])
+    elif not (arguments.tables or arguments.page):
         print(tables)
     return 0
 

@@ -1,0 +1,137 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Options of commands; they need neither torch nor other packages."""
+
+from __future__ import annotations
+
+import argparse
+
+from ._search import ALGORITHMS
+
+
+def add_training_options(parser: argparse.ArgumentParser) -> None:
+    """The options of the network, the data and the recipe."""
+    parser.add_argument(
+        "--network", default="digits", help="'digits' or FILE.py:NAME, a callable that gives a torch.nn.Module"
+    )
+    parser.add_argument(
+        "--data",
+        default="digits",
+        help="digits, moved_digits, fashion-mnist, mnist-5000, mnist1d, mnist, npz, cifar10, cifar100, folder, or "
+        "FILE.py:NAME, a callable that gives a kas.evaluate.Data or TaskData (default digits)",
+    )
+    parser.add_argument(
+        "--task", help="FILE.py:NAME, a callable that gives a kas.evaluate.Task (default: classification)"
+    )
+    parser.add_argument(
+        "--sites",
+        action="append",
+        metavar="PATTERN",
+        help="replace only layers of this name, e.g. 'blocks.*.mlp*'; may be repeated",
+    )
+    parser.add_argument("--data-path", help="the file or folder of the data set, where it is not part of a package")
+    parser.add_argument("--space", help="the kind of layers to replace (default: the one with the most FLOPs)")
+    parser.add_argument(
+        "--binding", help="values for symbols of operators, e.g. g=4,k=3 (default: those of the layers)"
+    )
+    parser.add_argument(
+        "--recipe", choices=("default", "cifar"), default="default", help="where the options below start from"
+    )
+    parser.add_argument("--epochs", type=int, help="passes over the training set")
+    parser.add_argument("--batch-size", type=int)
+    parser.add_argument("--optimizer", choices=("adamw", "sgd"))
+    parser.add_argument("--learning-rate", type=float)
+    parser.add_argument("--label-smoothing", type=float)
+    parser.add_argument(
+        "--milestone", action="append", default=[], metavar="EPOCH=ACCURACY", help="stop below it; may be repeated"
+    )
+    parser.add_argument("--device", default="cpu", help="cpu or cuda (default cpu)")
+
+
+def add_search_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `kas search` beside those of trainings."""
+    add = parser.add_argument
+    add("--space-file", help="a file with the kas.space to search, in place of that of the layers")
+    add("--budget", default="15m", help="such as 90s, '15 min', 8h, '500 candidates' or '40 trainings' (default 15m)")
+    add("--database", help="the file that keeps the search; the same command goes on")
+    add(
+        "--limit",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="a limit of the space, e.g. shift=0; may be repeated",
+    )
+    add("--algorithm", default="surrogate", choices=ALGORITHMS, help="how candidates are chosen (default surrogate)")
+    add("--parameter", action="append", default=[], metavar="NAME=NUMBER", help="a constant of the algorithm")
+    add("--objective", help="what is to be small (default: the metric of the task, -accuracy)")
+    add("--no-halving", action="store_true", help="train every candidate to the end")
+    add("--translation-equivariant", action="store_true", help="leave out operators whose weights depend on a position")
+    add("--flops-ratio", type=float, default=0.5, help="at most so many of the layers' FLOPs (default 0.5)")
+    add("--min-flops-ratio", type=float, default=0.1, help="at least so many of them (default 0.1)")
+    add("--seed", type=int, default=0)
+    add("--final", type=int, default=5, help="train so many of the best with several seeds (default 5)")
+    add("--final-seeds", type=int, default=3, help="how many seeds (default 3)")
+    add("--latency", action="store_true", help="compile and time those")
+    add(
+        "--baseline",
+        action="append",
+        default=[],
+        metavar="OPERATOR",
+        help="compare with an operator of the library, or with those of a file of MLIR, too; may be repeated",
+    )
+    add("--json", action="store_true", help="print all that was found as JSON")
+    add("--workers", type=int, help="processes that train (default: the number of cores)")
+    add("--time-limit", type=float, help="seconds for a training (default: ten times the network's own)")
+    add("--memory-limit", type=int, help="MiB of address space of a process")
+    add("--quiet", action="store_true")
+
+
+def add_compare_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `kas compare`."""
+    add = parser.add_argument
+    add("spec", help="the file that says what is compared (docs/guide/discovery.md)")
+    add("--store", help="the file that keeps trainings and times; the same command goes on (default: SPEC.jsonl)")
+    add("--list", action="store_true", help="list the trainings that are missing, and train nothing")
+    add("--search", action="store_true", help="look for operators for each stage of the network; print candidates")
+    add("--chosen", action="append", default=[], metavar="NAME", help="a candidate that is to be reported")
+    add("--processes", type=int, help="trainings at once (default: the number of cores)")
+    add("--retry", action="store_true", help="train those again that failed")
+    add("--latency", action="store_true", help="time all points again")
+    add("--batch", type=int, default=1, help="images of a call that is timed; other than 1: of 'dense' and candidates")
+    add("--threads", type=int, default=1, help="threads of a call that is timed, likewise")
+    add("--peers", metavar="PYTHON", help="an interpreter that has ONNX Runtime or OpenVINO, to time them as well")
+    add("--report-only", action="store_true", help="train and time nothing")
+    add("--tables", metavar="FILE.md", help="write the tables")
+    add("--plot", metavar="FILE.svg", help="write the figure")
+    add("--page", metavar="FILE.md", help="write the tables where a page has marks for them")
+    add("--json", action="store_true", help="print what was found as JSON; progress is on the standard error stream")
+    add("--quiet", action="store_true")
+
+
+def add_study_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `kas study`."""
+    parser.add_argument("spec", help="the file that says what to run (docs/guide/studies.md)")
+    parser.add_argument("--database", help="the file that keeps the study; the same command goes on (default: SPEC.db)")
+    parser.add_argument(
+        "--list", action="store_true", help="list the configurations, and which make no sense, and measure nothing"
+    )
+    parser.add_argument("--retry", action="store_true", help="measure those again that failed")
+    parser.add_argument("--tables", metavar="FILE.md", help="write the tables")
+    parser.add_argument("--plot", metavar="FILE.svg", help="write the plot")
+    parser.add_argument("--page", metavar="FILE.md", help="write the tables where a page has marks for them")
+    parser.add_argument(
+        "--json", action="store_true", help="print the outcomes as JSON; progress is on the standard error stream"
+    )
+    parser.add_argument("--quiet", action="store_true")
+
+
+def add_report_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `kas report`."""
+    parser.add_argument("database", help="the SQLite file of a search")
+    parser.add_argument("-o", "--output", help="where to write (default: the database's name with .html)")
+    parser.add_argument("--live", action="store_true", help="serve the page instead, and follow the search")
+    parser.add_argument("--port", type=int, default=0, help="the port to serve at (default: any that is free)")
+    parser.add_argument(
+        "--json", action="store_true", help="print what the page says as JSON, too; with --live its address"
+    )
