@@ -269,12 +269,15 @@ def _export(arguments: argparse.Namespace) -> int:
         if space is None:
             raise UsageError(f"--format={arguments.format} requires sizes: --bind=N=1,...")
         binding = {name: space.bindings[0][name] for name in (*operator.symbols[0], *operator.symbols[1])}
+    facts = {"formula": operator.formula, "format": arguments.format, "output": arguments.output}
     if arguments.format == "onnx":
         if arguments.output is None:
             raise UsageError("--format=onnx requires a file: -o FILE.onnx")
         from .onnx import export
 
         export(operator, binding, arguments.output)
+        if arguments.json:
+            _print_json(facts)
         return 0
     writers: dict[str, Callable[[], str]] = {
         "mlir": lambda: str(operator),
@@ -287,7 +290,6 @@ def _export(arguments: argparse.Namespace) -> int:
         with open(arguments.output, "w", encoding="utf-8") as file:
             file.write(text)
     if arguments.json:
-        facts = {"formula": operator.formula, "format": arguments.format, "output": arguments.output}
         _print_json({**facts, "text": text} if arguments.output is None else facts)
     elif arguments.output is None:
         print(text, end="" if text.endswith("\n") else "\n")

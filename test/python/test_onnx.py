@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Operators as ONNX functions: runtimes give what the reference gives."""
 
+import json
 import math
 
 import numpy
@@ -269,5 +270,9 @@ def test_the_command_writes_files(tmp_path, capsys):
     arrays = make_arrays(kas.operator("conv2d"), SIZES)
     expected = kas.operator("conv2d").evaluate(SIZES, *arrays)
     assert relative_error(run(onnx.load(path), arrays), expected) < 1e-5
-    assert main(["export", "conv2d", "--bind=N=2,Cin=4,Cout=6,H=5,W=7,k=3", "--format=onnx"]) == 1
+    assert capsys.readouterr().out == ""
+    own = ["export", "conv2d", "--bind=N=2,Cin=4,Cout=6,H=5,W=7,k=3", "--format=onnx"]
+    assert main([*own, "-o", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["output"] == str(path)
+    assert main(own) == 1
     assert "--format=onnx requires a file: -o FILE.onnx" in capsys.readouterr().err
