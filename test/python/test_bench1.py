@@ -310,11 +310,12 @@ def test_trainings_go_on_and_are_packed(table, small_task, tmp_path):
     rows = _tasks.order(table, drawn=1)
     assert len(rows) == 528 and all("sees" in row.properties for row in rows[:-1])
     chosen = [rows[0], rows[-1]]
+    dense = {"dense": _train.UNTRAINED["dense"]}
     store = Store(tmp_path / "first.jsonl")
-    options = {"tasks": ["noise"], "seeds": (0, 1), "references": ("dense",), "niceness": 0}
+    options = {"tasks": ["noise"], "seeds": (0, 1), "references": dense, "niceness": 0}
 
     def count_missing():
-        return len(_train.plan(small_task, chosen, store, seeds=(0, 1), references=("dense",))[1])
+        return len(_train.plan("noise", chosen, store, seeds=(0, 1), references=dense)[1])
 
     _train.train(chosen, store, limit=1, **options)
     assert [(record["contender"], record["seed"]) for record in store] == [("dense", 0)]
@@ -324,7 +325,17 @@ def test_trainings_go_on_and_are_packed(table, small_task, tmp_path):
     _train.train(chosen, other, part=(2, 2), **options)
     _train.train(chosen, store, part=(1, 2), processes=2, **options)
     assert count_missing() == 2
-    packed, references, about = _pack.pack(list(table), [store, other])
+    # What is packed first stays, and is not trained again.
+    begun = Table(*_pack.pack(table, [other]))
+    assert sum(bool(row.trainings) for row in begun) == 1
+    empty = Store(tmp_path / "empty.jsonl")
+    left = [begun[row.number] for row in chosen]
+    assert len(_train.plan("noise", left, empty, seeds=(0, 1), references=dense)[1]) == 4
+    packed, references, about = _pack.pack(begun, [store])
+    assert (packed, references, about) == _pack.pack(table, [store, other])
+    moved = Table(begun, {}, {**about, "tasks": {"noise": {"data": "others"}}})
+    with pytest.raises(ValueError, match="requires trainings on 'noise' with the data others of the table, got noise"):
+        _pack.pack(moved, [store])
     for row in chosen:
         trainings = packed[row.number].get_trainings("noise")
         assert [one.seed for one in trainings] == [0, 1]
@@ -344,8 +355,8 @@ def test_trainings_are_those_of_each_seed(table, small_task, tmp_path):
 
     row = _tasks.order(table, drawn=0)[0]
     together, alone = Store(tmp_path / "together.jsonl"), Store(tmp_path / "alone.jsonl")
-    _train.train([row], together, tasks=["noise"], seeds=(0, 1), references=(), niceness=0)
-    _train.train([row], alone, tasks=["noise"], seeds=(1,), references=(), niceness=0)
+    _train.train([row], together, tasks=["noise"], seeds=(0, 1), references={}, niceness=0)
+    _train.train([row], alone, tasks=["noise"], seeds=(1,), references={}, niceness=0)
     ((second,), (single,)) = ([r for r in store if r["seed"] == 1] for store in (together, alone))
     assert second["backend"] == "native"
     for name in ("accuracies", "curve", "validation", "shifted"):
@@ -413,8 +424,8 @@ def test_accuracies_are_trained_anew(table, small_task, tmp_path):
 
     row = _tasks.order(table, drawn=0)[0]
     store = Store(tmp_path / "store.jsonl")
-    _train.train([row], store, tasks=["noise"], references=(), niceness=0)
-    rows, references, about = _pack.pack(list(table), [store])
+    _train.train([row], store, tasks=["noise"], references={}, niceness=0)
+    rows, references, about = _pack.pack(table, [store])
     packed = Table(rows, references, about)
     (check,) = _reproduce.check_accuracies(packed, _reproduce.draw(packed, 5, 0, lambda one: bool(one.trainings)))
     assert check.number == row.number and check.found == rows[row.number].trainings[0].test

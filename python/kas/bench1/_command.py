@@ -69,13 +69,15 @@ def _open(path: str) -> Store:
 
 def _train(arguments: argparse.Namespace) -> int:
     from ._tasks import TASKS
-    from ._train import plan, train
+    from ._train import UNTRAINED, plan, train
 
-    rows, store = _order(load(arguments.tables), arguments), _open(arguments.store)
+    table, store = load(arguments.tables), _open(arguments.store)
+    rows, references = _order(table, arguments), {**UNTRAINED, **table.references}
     tasks = arguments.task or list(TASKS)
     if arguments.list:
         for name in tasks:
-            print(f"{name}: {len(plan(TASKS[name], rows, store, retry=arguments.retry)[1])} trainings are missing")
+            missing = plan(name, rows, store, references=references, retry=arguments.retry)[1]
+            print(f"{name}: {len(missing)} trainings are missing")
         return 0
 
     def show(record: Mapping[str, Any], left: int) -> None:
@@ -88,6 +90,7 @@ def _train(arguments: argparse.Namespace) -> int:
         rows,
         store,
         tasks=tasks,
+        references=references,
         part=arguments.part,
         processes=arguments.processes,
         limit=arguments.limit,
@@ -123,7 +126,7 @@ def _pack(arguments: argparse.Namespace) -> int:
     for path in arguments.stores:
         if not os.path.isfile(path):
             raise FileNotFoundError(f"requires a store of trainings or times in '{path}', got no file")
-    rows, references, about = pack(list(table), [_open(path) for path in arguments.stores])
+    rows, references, about = pack(table, [_open(path) for path in arguments.stores])
     write_tables(rows, references, about, arguments.tables)
     print(load(arguments.tables))
     return 0
@@ -229,7 +232,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_command("list", _list, "list all operators anew; tables that are there are replaced")
     command = add_command("costs", _costs, "compute the costs that are missing")
     command.add_argument("--processes", type=int, default=1)
-    command = add_command("train", _train, "train what the store does not have")
+    command = add_command("train", _train, "train what neither the tables nor the store have")
     _add_rows(command, "trainings.jsonl")
     command.add_argument("--task", action="append", choices=("fashion-mnist", "moved-mnist"))
     command.add_argument("--processes", type=int, default=1, help="trainings at once (default 1)")
@@ -239,7 +242,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_rows(command, "latencies.jsonl")
     command.add_argument("--layer", action="append", choices=tuple(LAYERS))
     command.add_argument("--threads", action="append", type=int)
-    command = add_command("pack", _pack, "write what stores have into the tables")
+    command = add_command("pack", _pack, "add what stores have to the tables")
     command.add_argument("stores", nargs="+", metavar="STORE")
     command = add_command("show", _show, "an operator of the tables")
     command.add_argument("operator", nargs="?", help="its number, a file of MLIR, or the name of a named operator")

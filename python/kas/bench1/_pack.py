@@ -6,37 +6,70 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import __version__
 from ..evaluate.protocol import Store
 from ..evaluate.protocol._protocol import settings_of
 from ._space import read_text
-from ._table import Row
+from ._table import Row, Table
 from ._tasks import BINDING, NETWORK, REFERENCES, TASKS, WIDTH, get_name
 from ._time import collect_latencies
 from ._train import collect_trainings
 
 LICENCE = "CC-BY-4.0"
+_T = TypeVar("_T")
 
 
-def pack(rows: Sequence[Row], stores: Sequence[Store]) -> tuple[list[Row], dict[str, Row], dict[str, Any]]:
+def pack(table: Table, stores: Sequence[Store]) -> tuple[list[Row], dict[str, Row], dict[str, Any]]:
     """The rows with what the stores know of them, the layers made by hand, and what the manifest says.
 
-    Records of other recipes, data or operators are left out; `rows` keep nothing that they had.
+    What the table has stays, unless a store has the same training, or the same layer's time on the same machine.
+    Records of other recipes or operators are left out. Raises a `ValueError` where trainings of a task are on other
+    data than those in the table.
     """
-    trainings, identities = collect_trainings(rows, stores)
+    trainings, identities = collect_trainings(table, stores)
     latencies = collect_latencies(stores)
-    packed = [
-        replace(row, trainings=tuple(trainings.get(get_name(row), ())), latencies=tuple(latencies.get(row.key, ())))
-        for row in rows
+    for name, identity in identities.items():
+        known = table.manifest["tasks"].get(name, {}).get("data")
+        if known not in (None, identity):
+            raise ValueError(f"requires trainings on '{name}' with the data {known} of the table, got {identity}")
+    rows = [
+        replace(
+            row,
+            trainings=_merge(row.trainings, trainings.get(get_name(row), ()), lambda one: (one.task, one.seed)),
+            latencies=_merge(
+                row.latencies, latencies.get(row.key, ()), lambda one: (one.layer, one.threads, one.machine)
+            ),
+        )
+        for row in table
     ]
-    references = {
-        name: Row(-1, "", "", frozenset(), trainings=tuple(trainings[name])) for name in REFERENCES if name in trainings
-    }
-    return packed, references, describe(identities, stores)
+    references = {}
+    for name in REFERENCES:
+        old = table.references[name].trainings if name in table.references else ()
+        if of := _merge(old, trainings.get(name, ()), lambda one: (one.task, one.seed)):
+            references[name] = Row(-1, "", "", frozenset(), trainings=of)
+    return rows, references, _add_known(describe(identities, stores), table.manifest)
+
+
+def _merge(known: Sequence[_T], added: Sequence[_T], get_key: Callable[[_T], Any]) -> tuple[_T, ...]:
+    """Both, sorted; what is added takes the place of what is known by the same key."""
+    found = {get_key(one): one for one in (*known, *added)}
+    tasks = {name: place for place, name in enumerate(TASKS)}
+    order = sorted(found, key=lambda key: (tasks.get(key[0], len(tasks)), *key))
+    return tuple(found[key] for key in order)
+
+
+def _add_known(about: dict[str, Any], manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with the machines, versions and data of a table that stays."""
+    for name, task in about["tasks"].items():
+        task["data"] = task["data"] or manifest["tasks"].get(name, {}).get("data")
+    about["machines"] = sorted({*about["machines"], *manifest.get("machines", ())})
+    versions = about["versions"]
+    versions["latencies"] = sorted({*versions["latencies"], *manifest.get("versions", {}).get("latencies", ())})
+    return about
 
 
 def describe(identities: Mapping[str, str], stores: Sequence[Store]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import random
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..evaluate.protocol import Store
@@ -81,14 +81,15 @@ def check_accuracies(table: Table, rows: Sequence[Row], processes: int = 1) -> I
         deviation = get_deviation(table, task)
         with tempfile.TemporaryDirectory() as folder:
             store = Store(Path(folder) / "trainings.jsonl")
-            train(trained, store, tasks=[task], seeds=[0], references=(), processes=processes, niceness=0)
+            anew = [replace(row, trainings=()) for row in trained]
+            train(anew, store, tasks=[task], seeds=[0], references={}, processes=processes, niceness=0)
             records = {record["contender"]: record for record in store.read_trainings().values()}
         for row in trained:
             values = [one.test for one in row.get_trainings(task) if one.test is not None]
-            anew = read_training(records[f"operator-{row.number}"], task)
+            again = read_training(records[f"operator-{row.number}"], task)
             # The mean of the table has an error, too.
             tolerance = DEVIATIONS * deviation * math.sqrt(1 + 1 / len(values))
-            found = math.nan if anew.test is None else anew.test
+            found = math.nan if again.test is None else again.test
             yield Check(row.number, f"accuracy on {task}", statistics.fmean(values), found, tolerance)
 
 

@@ -19,10 +19,12 @@ from ..evaluate.protocol import Job, Protocol, Store, Worker
 from ..evaluate.protocol._protocol import identify
 from ..evaluate.protocol._run import Team
 from ._table import Row, Training
-from ._tasks import REFERENCES, SEEDS, TASKS, Task, get_name, make_job, make_protocol
+from ._tasks import REFERENCES, SEEDS, TASKS, get_name, make_job, make_protocol
 
 Progress = Callable[[dict[str, Any], int], None]
 
+UNTRAINED: Mapping[str, Row] = {name: Row(-1, "", "", frozenset()) for name in REFERENCES}
+"""The layers made by hand, without trainings."""
 GROUP = 50
 """Operators that are trained on one task before they are on the next."""
 
@@ -45,23 +47,25 @@ class CurveWorker(Worker):
 
 
 def plan(
-    task: Task,
+    task: str,
     rows: Sequence[Row],
     store: Store,
     *,
-    references: Sequence[str] = REFERENCES,
+    references: Mapping[str, Row] = UNTRAINED,
     seeds: Sequence[int] = SEEDS,
     retry: bool = False,
 ) -> tuple[Protocol, list[Job]]:
-    """The trainings of the references and then of the operators, in their order, that the store does not have.
+    """The trainings of the references and then of the operators that neither the rows nor the store have, in order.
 
     With `retry` also those that failed.
     """
-    protocol = make_protocol(task, rows)
+    protocol = make_protocol(TASKS[task], rows)
     identity = identify(protocol.load_data())
     known = {key for key, record in store.read_trainings().items() if not (retry and record["failure"])}
-    names = [*references, *map(get_name, rows)]
-    jobs = [make_job(name, seed) for name in names for seed in seeds]
+    jobs = []
+    for name, row in {**references, **{get_name(row): row for row in rows}}.items():
+        done = {one.seed for one in row.trainings if one.task == task and not (retry and one.failure)}
+        jobs += [make_job(name, seed) for seed in seeds if seed not in done]
     return protocol, [job for job in jobs if protocol.key(job, identity) not in known]
 
 
@@ -70,7 +74,7 @@ def train(
     store: Store,
     *,
     tasks: Iterable[str] = TASKS,
-    references: Sequence[str] = REFERENCES,
+    references: Mapping[str, Row] = UNTRAINED,
     seeds: Sequence[int] = SEEDS,
     part: tuple[int, int] = (1, 1),
     processes: int = 1,
@@ -79,7 +83,7 @@ def train(
     niceness: int = 19,
     progress: Progress | None = None,
 ) -> None:
-    """Trains what the store does not have, at most `limit` times, in so many processes.
+    """Trains what neither the rows nor the store have, at most `limit` times, in so many processes.
 
     After each `GROUP` of operators comes the next task, so that each beginning of the trainings is of use. `part`
     (I, N) is one of N parts of equal size, the first one with the references: each of N machines takes one. A call may
@@ -89,10 +93,10 @@ def train(
     own = rows[part[0] - 1 :: part[1]]
     count = 0
     for start in range(0, max(1, len(own)), GROUP):
-        by_hand = references if part[0] == 1 and start == 0 else ()
+        by_hand = references if part[0] == 1 and start == 0 else {}
         for name in tasks:
             group = own[start : start + GROUP]
-            protocol, jobs = plan(TASKS[name], group, store, references=by_hand, seeds=seeds, retry=retry)
+            protocol, jobs = plan(name, group, store, references=by_hand, seeds=seeds, retry=retry)
             jobs = jobs if limit is None else jobs[: limit - count]
             count += len(jobs)
             for done, record in enumerate(_run(protocol, jobs, processes, niceness), 1):
