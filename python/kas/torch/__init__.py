@@ -8,6 +8,7 @@
 >>> y = module(x)                                               # differentiable
 >>> sites = kas.torch.extract(network, x)                       # the layers, and search problems for them
 >>> other = kas.torch.substitute(network, operator, sites)      # a copy with the operator in their place
+>>> compiled = torch.compile(network, backend="kas")            # compiled by kas
 """
 
 from .._errors import need
@@ -15,6 +16,7 @@ from .._errors import need
 need("torch", "torch")
 
 from .._module import parse_binding
+from ._backend import CompiledGraph, backend, explain
 from ._export import Exported, to_mlir
 from ._kernels import KernelModule
 from ._modules import KasModule
@@ -22,12 +24,15 @@ from ._sequences import SequenceModule
 from ._sites import Site, Sites, extract, substitute
 
 __all__ = [
+    "CompiledGraph",
     "Exported",
     "KasModule",
     "KernelModule",
     "SequenceModule",
     "Site",
     "Sites",
+    "backend",
+    "explain",
     "extract",
     "parse_binding",
     "substitute",
