@@ -1,5 +1,7 @@
-// RUN: kas-opt %s -kas-cpu-pipeline=threads=2 | FileCheck %s --check-prefixes=CHECK,PARALLEL
+// RUN: kas-opt %s -kas-cpu-pipeline='threads=2 share-short-loops=true' | FileCheck %s --check-prefixes=CHECK,PARALLEL
 // RUN: kas-opt %s -kas-cpu-pipeline=threads=1 | FileCheck %s --check-prefixes=CHECK,SERIAL
+// Sooner done by one thread than shared.
+// RUN: kas-opt %s -kas-cpu-pipeline=threads=2 | FileCheck %s --check-prefixes=CHECK,SERIAL
 
 // Plain pointers: two arguments, one result.
 // CHECK-LABEL: llvm.func @matmul
