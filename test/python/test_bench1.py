@@ -30,6 +30,13 @@ def table():
 
 
 @pytest.fixture(scope="module")
+def untrained(table):
+    """The operators without what is known of their accuracies."""
+    about = {**table.manifest, "tasks": {"noise": {}}}
+    return Table([dataclasses.replace(row, trainings=()) for row in table], {}, about)
+
+
+@pytest.fixture(scope="module")
 def made(table):
     """The operators that see a whole window, with accuracies of their own making; every seventh cannot be trained."""
 
@@ -303,11 +310,11 @@ def small_task(tmp_path, monkeypatch):
     return task
 
 
-def test_trainings_go_on_and_are_packed(table, small_task, tmp_path):
+def test_trainings_go_on_and_are_packed(untrained, small_task, tmp_path):
     from kas.bench1 import _pack, _tasks, _train
     from kas.evaluate.protocol import Store
 
-    rows = _tasks.order(table, drawn=1)
+    rows = _tasks.order(untrained, drawn=1)
     assert len(rows) == 528 and all("sees" in row.properties for row in rows[:-1])
     chosen = [rows[0], rows[-1]]
     dense = {"dense": _train.UNTRAINED["dense"]}
@@ -326,13 +333,13 @@ def test_trainings_go_on_and_are_packed(table, small_task, tmp_path):
     _train.train(chosen, store, part=(1, 2), processes=2, **options)
     assert count_missing() == 2
     # What is packed first stays, and is not trained again.
-    begun = Table(*_pack.pack(table, [other]))
+    begun = Table(*_pack.pack(untrained, [other]))
     assert sum(bool(row.trainings) for row in begun) == 1
     empty = Store(tmp_path / "empty.jsonl")
     left = [begun[row.number] for row in chosen]
     assert len(_train.plan("noise", left, empty, seeds=(0, 1), references=dense)[1]) == 4
     packed, references, about = _pack.pack(begun, [store])
-    assert (packed, references, about) == _pack.pack(table, [store, other])
+    assert (packed, references, about) == _pack.pack(untrained, [store, other])
     moved = Table(begun, {}, {**about, "tasks": {"noise": {"data": "others"}}})
     with pytest.raises(ValueError, match="requires trainings on 'noise' with the data others of the table, got noise"):
         _pack.pack(moved, [store])
@@ -348,12 +355,12 @@ def test_trainings_go_on_and_are_packed(table, small_task, tmp_path):
 
 
 @pytest.mark.slow
-def test_trainings_are_those_of_each_seed(table, small_task, tmp_path):
+def test_trainings_are_those_of_each_seed(untrained, small_task, tmp_path):
     """A program that seeds share gives each of them what it gives alone."""
     from kas.bench1 import _tasks, _train
     from kas.evaluate.protocol import Store
 
-    row = _tasks.order(table, drawn=0)[0]
+    row = _tasks.order(untrained, drawn=0)[0]
     together, alone = Store(tmp_path / "together.jsonl"), Store(tmp_path / "alone.jsonl")
     _train.train([row], together, tasks=["noise"], seeds=(0, 1), references={}, niceness=0)
     _train.train([row], alone, tasks=["noise"], seeds=(1,), references={}, niceness=0)
@@ -418,14 +425,14 @@ def test_deviation_of_a_seed(made):
 
 
 @pytest.mark.slow
-def test_accuracies_are_trained_anew(table, small_task, tmp_path):
+def test_accuracies_are_trained_anew(untrained, small_task, tmp_path):
     from kas.bench1 import _pack, _reproduce, _tasks, _train
     from kas.evaluate.protocol import Store
 
-    row = _tasks.order(table, drawn=0)[0]
+    row = _tasks.order(untrained, drawn=0)[0]
     store = Store(tmp_path / "store.jsonl")
     _train.train([row], store, tasks=["noise"], references={}, niceness=0)
-    rows, references, about = _pack.pack(table, [store])
+    rows, references, about = _pack.pack(untrained, [store])
     packed = Table(rows, references, about)
     (check,) = _reproduce.check_accuracies(packed, _reproduce.draw(packed, 5, 0, lambda one: bool(one.trainings)))
     assert check.number == row.number and check.found == rows[row.number].trainings[0].test
