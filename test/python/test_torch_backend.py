@@ -140,6 +140,34 @@ def test_what_kas_does_not_compile_is_run_by_pytorch(call, make, reason, capfd):
     assert "error" not in capfd.readouterr().err
 
 
+def test_random_numbers_follow_the_seed():
+    compiled, x = torch.compile(lambda x: torch.dropout(x, 0.5, True), backend=kas.torch.backend), torch.ones(64)
+    found = []
+    with torch.no_grad():
+        for call in (compiled, compiled, lambda x: torch.dropout(x, 0.5, True)):
+            torch.manual_seed(3)
+            found.append(call(x))
+    assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
+    (graph,) = kas.torch.explain()
+    assert graph.reason.startswith("requires a network without random numbers, got aten.")
+
+
+def test_results_have_the_layout_of_pytorch():
+    network, x = nn.Conv2d(3, 5, 3), torch.randn(2, 3, 7, 9)
+    compiled = torch.compile(network, backend=kas.torch.backend)
+    with torch.no_grad():
+        for data in (x, x.to(memory_format=torch.channels_last), x):
+            expected, found = network(data), compiled(data)
+            assert found.stride() == expected.stride()
+            torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    assert all(graph.reason is None for graph in kas.torch.explain())
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (0, 3)])
+def test_few_elements(shape):
+    compile_and_compare(lambda x: (x * 2 + 1).exp(), torch.randn(shape))
+
+
 def test_gradients_are_those_of_pytorch():
     network = Images().eval()
     other = copy.deepcopy(network)

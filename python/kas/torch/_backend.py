@@ -64,6 +64,8 @@ class _Layout(NamedTuple):
     """For each output what it is if it is no tensor, else None."""
     shapes: list[tuple[int, ...]]
     """Of the results."""
+    strides: list[tuple[int, ...] | None]
+    """Of results that PyTorch has in another layout than that of rows; None for the others."""
 
 
 def _import(graph: fx.GraphModule) -> Module:
@@ -143,6 +145,23 @@ def _select_results(graph: fx.GraphModule) -> list[int | None]:
     return numbers
 
 
+def _get_strides(result: torch.Tensor) -> tuple[int, ...] | None:
+    """Of a result whose layout, such as channels last, is not that of rows."""
+    strides = tuple(result.stride())
+    order = sorted(range(result.dim()), key=lambda dim: -strides[dim])
+    is_dense = result.permute(order).is_contiguous()
+    return strides if is_dense and not result.is_contiguous() else None
+
+
+def _check_deterministic(graph: fx.GraphModule) -> None:
+    for node in graph.graph.nodes:
+        # Attention has an argument for dropout.
+        is_attention = "scaled_dot_product" in str(node.target) and not any(node.args[3:4])
+        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()) and not is_attention:
+            # What PyTorch draws follows from torch.manual_seed.
+            raise _UnsupportedGraphError(f"requires a network without random numbers, got {node.target}")
+
+
 def _reorder(graph: fx.GraphModule, order: Sequence[int]) -> None:
     """Puts the arguments of the graph in this order."""
     nodes = [node for node in graph.graph.nodes if node.op == "placeholder"]
@@ -165,14 +184,16 @@ class _Compiled:
                 raise _UnsupportedGraphError(
                     f"requires tensors of float32 on the CPU, got {tensor.dtype} on '{tensor.device}'"
                 )
+        _check_deterministic(graph)
         traced = _trace(graph, arguments)
         constants = [None if isinstance(value, fx.Node) else value for value in _get_outputs(traced)]
         outputs = _select_results(traced)
-        shapes = [tuple(node.meta["val"].shape) for node in _get_outputs(traced)]
+        values = [node.meta["val"] for node in _get_outputs(traced)]
+        shapes, strides = [tuple(value.shape) for value in values], [_get_strides(value) for value in values]
         data = [place for place in tensors if place not in static]
         weights = [place for place in tensors if place in static]
         _reorder(traced, [tensors.index(place) for place in (*data, *weights)])
-        self.layout = _Layout(data, weights, outputs, constants, shapes)
+        self.layout = _Layout(data, weights, outputs, constants, shapes, strides)
         # Weights are packed ahead where all but the first argument are weights.
         self.is_packed = len(data) == 1
         module = _import(traced)
@@ -212,6 +233,9 @@ class _Compiled:
                 self.program.call("forward", [*tensors, *results], 1, self.wall_clock)
         else:
             self.program(*tensors, out=results)
+        for number, strides in enumerate(layout.strides):
+            if strides is not None:
+                results[number] = torch.empty_strided(layout.shapes[number], strides).copy_(results[number])
         return [
             constant if number is None else results[number]
             for number, constant in zip(layout.outputs, layout.constants)
@@ -236,7 +260,7 @@ class _Graph:
 
     def __call__(self, arguments: list[Any]) -> list[Any]:
         threads = torch.get_num_threads()
-        key = (threads, *(tuple(a.shape) if isinstance(a, torch.Tensor) else a for a in arguments))
+        key = (threads, *((*a.shape, *a.stride()) if isinstance(a, torch.Tensor) else a for a in arguments))
         if key not in self.compiled:
             self.compiled[key] = self._compile(arguments, threads)
         compiled = self.compiled[key]
@@ -276,8 +300,8 @@ def backend(graph: fx.GraphModule, arguments: Sequence[Any]) -> Callable[..., An
 
     Networks that infer (`torch.no_grad()`) on float32 tensors of the CPU are compiled as a whole, once for each set of
     shapes and for `torch.get_num_threads()` threads; weights are packed once, and again when they have changed. Graphs
-    that need gradients or other types, or have operations that torch-mlir does not know, are run by PyTorch, with the
-    same results: `kas.torch.explain()` says which, and why. Needs torch-mlir.
+    that need gradients, random numbers or other types, or have operations that torch-mlir does not know, are run by
+    PyTorch: `kas.torch.explain()` says which, and why. Needs torch-mlir.
     """
     need("torch_mlir", "torch-mlir")
     from torch._dynamo.backends.common import aot_autograd
