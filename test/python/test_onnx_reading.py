@@ -314,3 +314,15 @@ def test_old_models_are_refused():
     model.opset_import[0].version = 13
     with pytest.raises(ValueError, match=r"requires a model of opset 17 to 22, got 13; onnx.version_converter"):
         kas.onnx.load(model)
+
+
+def test_files_that_are_no_models(tmp_path):
+    path = tmp_path / "model.onnx"
+    with pytest.raises(FileNotFoundError):
+        kas.onnx.load(path)
+    path.write_bytes(b"no model")
+    with pytest.raises(ValueError, match=r"requires an ONNX model in '.*model.onnx', got another file"):
+        kas.onnx.load(path)
+    path.write_bytes(b"")
+    with pytest.raises(ValueError, match="requires a model of opset 17 to 22, got 0"):
+        kas.onnx.load(path)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy
 import onnx
 import onnx.inliner
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import helper, numpy_helper
 
 from .._arguments import set_attributes
@@ -37,6 +38,13 @@ class Loaded(NamedTuple):
     """The arguments after the inputs, in their order, by their names (`kas.name`): the weights."""
 
 
+def _read(path: str) -> onnx.ModelProto:
+    try:
+        return onnx.load(path)
+    except DecodeError as error:
+        raise ValueError(f"requires an ONNX model in '{path}', got another file") from error
+
+
 def load(model: str | os.PathLike[str] | onnx.ModelProto, shapes: Mapping[str, Sequence[int]] | None = None) -> Loaded:
     """An ONNX model, or the file of one, as MLIR (linalg on tensors), by torch-mlir.
 
@@ -47,11 +55,12 @@ def load(model: str | os.PathLike[str] | onnx.ModelProto, shapes: Mapping[str, S
     `shapes`: those of inputs with symbolic sizes, by name. Functions of the model are inlined; versions 17 to 22 of the
     standard operations are read.
 
-    Raises `kas.MissingExtraError` without torch-mlir, `ValueError` for a model that has sizes that are not known, or
-    operations that torch-mlir does not lower: the message names these and their nodes.
+    Raises `kas.MissingExtraError` without torch-mlir, `OSError` without the file, `ValueError` for a file that is no
+    model, and for a model that has sizes that are not known, or operations that torch-mlir does not lower: the message
+    names these and their nodes.
     """
     need("torch_mlir", "torch-mlir")
-    proto = model if isinstance(model, onnx.ModelProto) else onnx.load(os.fspath(model))
+    proto = model if isinstance(model, onnx.ModelProto) else _read(os.fspath(model))
     version = max((entry.version for entry in proto.opset_import if entry.domain in ("", "ai.onnx")), default=0)
     if version not in OPSETS:
         raise ValueError(
