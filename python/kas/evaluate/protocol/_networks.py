@@ -112,20 +112,27 @@ class ConvNeXtBlock(nn.Module):
 
 
 class Staged(nn.Module):
-    """Stem 3x3 of stride 2, then stages of w, 2w and 4w channels with two blocks each.
+    """Stem 3x3 of stride 2, then stages of w, 2w and 4w channels with so many blocks each.
 
     Between them are means of 2x2 pixels and a 1x1 convolution with a normalization.
     """
 
-    def __init__(self, width: int, layer: Layer, block: Callable[[int, int, Layer], nn.Module], classes: int = 10):
+    def __init__(
+        self,
+        width: int,
+        layer: Layer,
+        block: Callable[[int, int, Layer], nn.Module],
+        blocks: tuple[int, int, int] = (2, 2, 2),
+        classes: int = 10,
+    ):
         super().__init__()
         self.stem, self.norm = nn.Conv2d(1, width, 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(width)
         stages: list[nn.Module] = []
-        for stage in range(3):
+        for stage, count in enumerate(blocks):
             channels, size = width << stage, 16 >> stage
             if stage:
                 stages += [nn.AvgPool2d(2), _pointwise(channels // 2, channels), nn.BatchNorm2d(channels)]
-            stages += [block(channels, size, layer), block(channels, size, layer)]
+            stages += [block(channels, size, layer) for _ in range(count)]
         self.stages = nn.Sequential(*stages)
         self.head = nn.Linear(4 * width, classes)
 
@@ -139,7 +146,7 @@ NETWORKS: Mapping[str, Callable[[int, Layer], nn.Module]] = {
     "pooled": lambda width, layer: ResNet8(width, layer, pooled=True),
     "resnet8": lambda width, layer: ResNet8(width, layer),
     "mobilenet": lambda width, layer: Staged(width, layer, InvertedResidual),
-    "convnext": lambda width, layer: Staged(width, layer, ConvNeXtBlock),
+    "convnext": lambda width, layer: Staged(width, layer, ConvNeXtBlock, (1, 1, 2)),
 }
 """By name, of a width and of what makes the replaced layers. In all but `resnet8` the stem and these layers alone see
 neighbours."""
