@@ -16,8 +16,12 @@
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/Object/ObjectFile.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
+
+#include <dlfcn.h>
 
 using namespace kas;
 using namespace kas::execution;
@@ -101,14 +105,39 @@ static bool usesOpenMP(const llvm::MemoryBuffer &object) {
   return false;
 }
 
+/// Where packages that bring OpenMP's runtime have it: lib/ beside the file
+/// that this code is in, or beside its folder.
+static llvm::SmallVector<std::string> getBundledOpenMP() {
+  namespace path = llvm::sys::path;
+  static char anchor;
+  Dl_info info;
+  std::string file;
+  if (dladdr(&anchor, &info) && StringRef(info.dli_fname).contains('/'))
+    file = info.dli_fname;
+  else
+    file = llvm::sys::fs::getMainExecutable(nullptr, &anchor);
+  llvm::SmallVector<std::string> found;
+  StringRef folder = path::parent_path(file);
+  for (StringRef parent : {folder, path::parent_path(folder)}) {
+    llvm::SmallString<256> library = parent;
+    path::append(library, "lib", "libomp.so.5");
+    if (llvm::sys::fs::exists(library))
+      found.push_back(std::string(library));
+  }
+  return found;
+}
+
 /// Makes the symbols of OpenMP's runtime visible to the compiled code: of the
-/// library found at configuration, or of one on the loader's path.
+/// library that the package has, that was found at configuration, or of one on
+/// the loader's path.
 static Error addOpenMP(llvm::orc::LLJIT &jit) {
   char prefix = jit.getDataLayout().getGlobalPrefix();
   std::string failures;
-  for (const char *library : {KAS_OPENMP_LIBRARY, "libomp.so.5", "libomp.so"}) {
+  llvm::SmallVector<std::string> libraries = getBundledOpenMP();
+  libraries.append({KAS_OPENMP_LIBRARY, "libomp.so.5", "libomp.so"});
+  for (const std::string &library : libraries) {
     auto generator =
-        llvm::orc::DynamicLibrarySearchGenerator::Load(library, prefix);
+        llvm::orc::DynamicLibrarySearchGenerator::Load(library.c_str(), prefix);
     if (generator) {
       jit.getMainJITDylib().addGenerator(std::move(*generator));
       return Error::success();

@@ -51,7 +51,7 @@ def examine() -> list[Finding]:
             "programs",
             f"work without Python ({', '.join(PROGRAMS)})",
             _find_programs(),
-            "in the sources of kas: tools/setup.sh; then put build/bin on the PATH",
+            "the wheel of kas has them; in the sources of kas: tools/setup.sh; then put build/bin on the PATH",
         ),
         *(
             Finding(f"kas[{extra}]", _PURPOSES[extra], _find_modules(modules), f"pip install 'kas[{extra}]'")
@@ -105,8 +105,9 @@ def _get_version() -> str:
 
 
 def _find_programs() -> str | None:
-    """The folder of the first, if all are there."""
-    found = [shutil.which(name) for name in PROGRAMS]
+    """The folder of the first, if all are there: where the interpreter's scripts are, or in PATH."""
+    path = os.pathsep.join((sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)))
+    found = [shutil.which(name, path=path) for name in PROGRAMS]
     return os.path.dirname(found[0]) if found[0] and all(found) else None
 
 
