@@ -148,6 +148,12 @@ def test_derivatives_at_zero(activation: nn.Module) -> None:
     check(make, lambda seed: make_images((4, 6), 5, seed), SGD)
 
 
+@pytest.mark.parametrize("activation", [nn.Sigmoid(), nn.SiLU()], ids=["Sigmoid", "SiLU"])
+def test_sigmoids_have_no_assertions(activation: nn.Module) -> None:
+    """They would keep loops from being fused."""
+    assert "cf.assert" not in str(kas.torch.to_mlir(activation, torch.randn(2, 5)).module)
+
+
 def test_dropout() -> None:
     """A step leaves out what the mask of its seed says: PyTorch computes the same with that mask."""
 
