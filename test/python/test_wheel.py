@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The wheel that machines without a compiler, MLIR and LLVM can use."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -38,6 +39,10 @@ def test_wheel():
         assert {"kas/_kas.abi3.so", "kas/py.typed", "kas/bin/kas-opt", "kas/lib/libomp.so.5"} <= set(names)
         metadata = archive.read("kas-0.1.0.dist-info/METADATA").decode()
         assert "\nRequires-Dist: nanobind-backend>=" in metadata
+        bills = [json.loads(archive.read(name)) for name in names if name.endswith(".cdx.json")]
+        packages = {component["name"] for bill in bills for component in bill["components"]} - {"kas"}
+        assert {"llvm-22-dev", "libmlir-22-dev", "libsqlite3-0", "libzstd1"} < packages
+        assert {f"kas-0.1.0.dist-info/licenses/{name}.txt" for name in packages} < set(names)
     assert "from the environment to the first operator" in run("tools/wheel.sh", "--test")
     run("tools/wheel.sh")
     assert wheel.read_bytes() == content

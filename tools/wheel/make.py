@@ -5,6 +5,7 @@
 """Packs package and programs of the build tree in a wheel, with what they use of MLIR and LLVM; for tools/wheel.sh."""
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -23,6 +24,10 @@ EXTENSION = BUILD / "python-stable/kas/_kas.abi3.so"
 TAG = "cp310-abi3-linux_x86_64"
 BACKEND = "nanobind-backend>=1.0,<2"
 """What depends on the version of Python."""
+CONTENT = ("libMLIRIR.a", "libLLVMCore.a", "libomp.so.5")
+"""Files of LLVM's folder that show from which Debian packages the wheel has code, beside those that auditwheel adds."""
+ADDED = ("libsqlite3.so.0", "libzstd.so.1")
+"""What auditwheel adds."""
 LAUNCHER = '''#!python
 """Runs {name} of the package."""
 import importlib.util
@@ -108,7 +113,7 @@ def stage(folder: Path) -> list[Path]:
     return [*folder.glob("kas/_kas*.so"), *sorted(programs.iterdir())]
 
 
-def write_metadata(folder: Path) -> None:
+def write_metadata(folder: Path) -> Path:
     """The metadata of pyproject.toml, as pip would make them, and what starts the programs."""
     from scikit_build_core.build import prepare_metadata_for_build_wheel
 
@@ -129,6 +134,24 @@ def write_metadata(folder: Path) -> None:
     for name in PROGRAMS:
         (scripts / name).write_text(LAUNCHER.format(name=name))
         (scripts / name).chmod(0o755)
+    return info
+
+
+def write_contents(info: Path) -> None:
+    """Of which packages of Debian the wheel has code (CycloneDX, beside auditwheel's own list), and their licences."""
+    folder = get_llvm_folder()
+    added = (Path(run("clang++-22", f"-print-file-name={name}").strip()) for name in ADDED)
+    components = []
+    for file in (*(folder / name for name in CONTENT), *added):
+        package = run("dpkg", "-S", os.path.realpath(file)).split(":")[0]
+        version = run("dpkg-query", "--show", "--showformat=${Version}", package).strip()
+        shutil.copyfile(f"/usr/share/doc/{package}/copyright", info / "licenses" / f"{package}.txt")
+        if file.name in CONTENT:
+            name = {"name": package, "version": version, "purl": f"pkg:deb/debian/{package}@{version}"}
+            components.append({"type": "library", **name})
+    bill = {"bomFormat": "CycloneDX", "specVersion": "1.4", "version": 1, "components": components}
+    (info / "sboms").mkdir(exist_ok=True)
+    (info / "sboms/kas.cdx.json").write_text(json.dumps(bill, indent=2) + "\n")
 
 
 def main() -> None:
@@ -146,7 +169,7 @@ def main() -> None:
     link_runtime(binaries, libraries / RUNTIME)
     for binary in binaries:
         use_runtime(binary, libraries)
-    write_metadata(folder)
+    write_contents(write_metadata(folder))
     for directory, _, files in os.walk(folder):
         for name in (directory, *(os.path.join(directory, file) for file in files)):
             os.utime(name, (int(os.environ["SOURCE_DATE_EPOCH"]),) * 2)
