@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from . import _kas
 
 EXTRAS = {
-    "torch": ("torch", "sklearn", "rich", "pandas"),
+    "torch": ("torch", "sklearn", "rich", "pandas", "safetensors"),
     "torch-mlir": ("torch_mlir",),
     "onnx": ("onnx",),
     "ray": ("ray",),

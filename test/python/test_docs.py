@@ -11,11 +11,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @functools.cache
-def run_page(name):
-    """The names of the page after its code has run, once for all tests."""
+def run_page(name, least=5):
+    """The names of the page after its code has run, once for all tests; it has at least so many blocks."""
     text = (ROOT / "docs" / name).read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    assert len(blocks) >= 5
+    assert len(blocks) >= least
     names = {"__name__": "page"}
     for block in blocks:
         exec(compile(block, name, "exec"), names)
@@ -29,6 +29,10 @@ def test_python_page():
 def test_own_tasks():
     names = run_page("guide/own-tasks.md")
     assert names["angles"].is_complete and names["segments"].is_complete and names["outcome"].is_complete
+
+
+def test_zoo_page():
+    run_page("guide/zoo.md", least=1)
 
 
 def test_tutorial(tmp_path, monkeypatch):
