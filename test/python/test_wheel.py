@@ -6,6 +6,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import zipfile
 
@@ -46,3 +47,24 @@ def test_wheel():
     assert "from the environment to the first operator" in run("tools/wheel.sh", "--test")
     run("tools/wheel.sh")
     assert wheel.read_bytes() == content
+
+
+def test_release_usage():
+    assert "usage: tools/release.sh" in run("tools/release.sh", "--help")
+    assert "error: unknown option '--tests'" in run("tools/release.sh", "--tests", status=2)
+
+
+def test_release_of_what_is_not_ready(tmp_path):
+    """Nothing is built for it."""
+    (tmp_path / "tools").mkdir()
+    script = shutil.copy(ROOT / "tools/release.sh", tmp_path / "tools")
+    (tmp_path / "pyproject.toml").write_text('version = "9.9.1"\n')
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## Unreleased\n")
+    assert "error: requires a section '## 9.9.1' of CHANGELOG.md, got none" in run(script, status=1)
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 9.9.1 - 2026-01-01\n")
+    run("git", "init", "-q", tmp_path)
+    assert "error: requires a tree without changes, got:\n?? CHANGELOG.md" in run(script, status=1)
+    run("git", "-C", tmp_path, "add", ".")
+    commit = ("-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "-m", "all")
+    run("git", "-C", tmp_path, *commit)
+    assert "error: requires a secret key of gpg, got 'nobody'" in run(script, "--sign=nobody", status=1)
