@@ -7,6 +7,8 @@ import functools
 import pathlib
 import re
 
+import kas.torch
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -23,6 +25,8 @@ def run_page(name, least=5):
 
 
 def test_python_page():
+    # The page shows what became of its own network: graphs of tests before are forgotten.
+    kas.torch.explain()
     run_page("guide/python.md")
 
 
