@@ -7,6 +7,7 @@
 import argparse
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -21,7 +22,7 @@ SHARED = ("libMLIR.so", "libLLVM.so")
 """What the build tree links to; `RUNTIME` takes its place."""
 RUNTIME = "libkas_llvm.so"
 EXTENSION = BUILD / "python-stable/kas/_kas.abi3.so"
-TAG = "cp310-abi3-linux_x86_64"
+TAG = f"cp310-abi3-linux_{platform.machine()}"
 BACKEND = "nanobind-backend>=1.0,<2"
 """What depends on the version of Python."""
 CONTENT = ("libMLIRIR.a", "libLLVMCore.a", "libomp.so.5")
