@@ -105,3 +105,12 @@ def test_wrong_points(point, message, tmp_path, capsys):
     with pytest.raises(SystemExit) as exit:
         command.main([str(tmp_path / "spec.yaml"), point])
     assert exit.value.code == 2 and message in capsys.readouterr().err
+
+
+def test_data_without_licence(tmp_path, monkeypatch, capsys):
+    """Said before anything is trained."""
+    monkeypatch.setattr(command, "LICENCES", {})
+    (tmp_path / "spec.yaml").write_text(SPEC)
+    with pytest.raises(SystemExit) as exit:
+        command.main([str(tmp_path / "spec.yaml"), "pooled:dense:16"])
+    assert exit.value.code == 2 and "requires data with a known licence, of " in capsys.readouterr().err

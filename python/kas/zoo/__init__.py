@@ -43,8 +43,9 @@ def card(name: str) -> Card:
 def create(name: str, pretrained: bool = True) -> nn.Module:
     """A network [N, 1, 32, 32] -> [N, 10] by name, ready for inference (`eval`), with operators as PyTorch code.
 
-    With `pretrained` it has its weights, else such as a training begins with (of PyTorch's current seed). A
-    `WeightsError` says that the file of the weights is not what the card says. Needs the extra `torch`.
+    With `pretrained` it has its weights, else random ones, which follow from PyTorch's seed. A `WeightsError` says that
+    the file of the weights is missing or not that of the card, a `ValueError` that there is no such name. Needs the
+    extra `torch`.
     """
     found = card(name)
     need("torch", "torch")

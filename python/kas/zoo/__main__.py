@@ -86,6 +86,8 @@ def main(arguments: list[str] | None = None) -> int:
         if point.contender not in names:
             parser.error(f"requires a contender of {', '.join(names)}, got '{point.contender}'")
     worker = Worker(protocol)
+    if worker.data.name not in LICENCES:
+        parser.error(f"requires data with a known licence, of {', '.join(LICENCES)}, got '{worker.data.name}'")
     cards = dict(load_cards()) if CARDS.exists() else {}
     for point in options.points:
         if make_name(point, worker.data.name) in cards:
