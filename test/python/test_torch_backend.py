@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pathlib
+import random
 
 import pytest
 
@@ -129,7 +131,8 @@ def test_operators_in_networks():
     "call, make, reason",
     [
         (nn.Embedding(7, 4), lambda: (torch.arange(6),), "requires tensors of float32 on the CPU, got torch.int64"),
-        (lambda x: x > 0, lambda: (torch.randn(3),), "requires results of float32, got torch.bool"),
+        (torch.argmax, lambda: (torch.randn(3),), "requires tensors of float32 on the CPU, got torch.int64"),
+        (lambda x: x * 2, lambda: (torch.ones(3, dtype=torch.float64),), "requires tensors of float32 on the CPU"),
         (torch.special.i0, lambda: (torch.randn(3, 3),), "torch-mlir cannot express torch.aten.i0"),
     ],
 )
@@ -168,15 +171,178 @@ def test_few_elements(shape):
     compile_and_compare(lambda x: (x * 2 + 1).exp(), torch.randn(shape))
 
 
-def test_gradients_are_those_of_pytorch():
-    network = Images().eval()
+def compare_gradients(network, *inputs, rtol=1e-4):
+    """One step of both: results, gradients of inputs and parameters, buffers; what became of the graphs."""
     other = copy.deepcopy(network)
-    x = torch.randn(2, 3, 8, 8)
-    torch.compile(network, backend=kas.torch.backend)(x).sum().backward()
-    other(x).sum().backward()
-    torch.testing.assert_close(network.first.weight.grad, other.first.weight.grad)
+    arguments = [[x.clone().requires_grad_(x.is_floating_point()) for x in inputs] for _ in range(2)]
+    found = torch.compile(network, backend=kas.torch.backend)(*arguments[0])
+    expected = other(*arguments[1])
+    torch.testing.assert_close(found, expected, rtol=rtol, atol=1e-5)
+    change = torch.randn(expected.shape)
+    (found * change).sum().backward()
+    (expected * change).sum().backward()
+    pairs = [*zip(arguments[0], arguments[1]), *zip(network.parameters(), other.parameters())]
+    for found, expected in pairs:
+        if expected.grad is not None:
+            torch.testing.assert_close(
+                found.grad, expected.grad, rtol=rtol, atol=rtol * expected.grad.abs().max().item()
+            )
+    torch.testing.assert_close(list(network.buffers()), list(other.buffers()), rtol=rtol, atol=1e-5)
+    graphs = kas.torch.explain()
+    assert [graph.kind for graph in graphs] == ["forward", "backward"]
+    return graphs
+
+
+def test_gradients_are_those_of_pytorch():
+    forward, backward = compare_gradients(Images().eval(), torch.randn(2, 3, 8, 8))
+    for graph in (forward, backward):
+        assert graph.reason is None
+        # The places of maxima are integers.
+        assert all("max_pool2d_with_indices" in name for name, _ in graph.left)
+
+
+class Smooth(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(8), nn.SiLU())
+        self.grouped = nn.Sequential(nn.Conv2d(8, 12, 3, padding=2, dilation=2, groups=4), nn.GELU())
+        self.depthwise = nn.Sequential(nn.Conv2d(12, 12, 5, stride=2, padding=2, groups=12), nn.Hardswish())
+        self.scale = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(12, 12, 1), nn.Sigmoid())
+        self.head = nn.Sequential(nn.AvgPool2d(2), nn.Flatten(), nn.LayerNorm(12), nn.Linear(12, 5))
+
+    def forward(self, x):
+        x = self.depthwise(self.grouped(self.stem(x)))
+        return self.head(x * self.scale(x)).log_softmax(1)
+
+
+def test_gradients_of_many_kinds_of_layers():
+    for graph in compare_gradients(Smooth().train(), torch.randn(4, 3, 11, 11)):
+        assert graph.reason is None and graph.parts == 1
+        # The count of the batches of a norm.
+        assert all(name == "aten.add.Tensor" for name, _ in graph.left)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_gradients_of_attention(causal):
+    class Attention(nn.Module):
+        def forward(self, query, key, value):
+            return functional.scaled_dot_product_attention(query, key, value, is_causal=causal)
+
+    for graph in compare_gradients(Attention(), *(torch.randn(2, 3, 7, 8) for _ in range(3))):
+        assert graph.reason is None and graph.left == ()
+
+
+def test_networks_learn_as_with_pytorch():
+    network = Smooth().train()
+    other = copy.deepcopy(network)
+    compiled = torch.compile(network, backend=kas.torch.backend)
+    x, labels = torch.randn(16, 3, 11, 11), torch.randint(0, 5, (16,))
+    losses = []
+    for call, module in ((compiled, network), (other, other)):
+        optimizer = torch.optim.SGD(module.parameters(), 0.05, momentum=0.9)
+        losses.append([])
+        for _ in range(5):
+            loss = functional.nll_loss(call(x), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses[-1].append(loss.item())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3) and losses[0][-1] < losses[0][0]
+    # Each graph once: weights that change are not compiled anew.
+    assert len(kas.torch.explain()) == 2
+
+
+def test_random_convolutions_have_the_gradients_of_pytorch():
+    from kas.torch._gradient_decompositions import avg_pool2d_backward, convolution_backward
+
+    for seed in range(200):
+        chance = random.Random(seed)
+        rank, groups = chance.choice([1, 2, 2, 3]), chance.choice([1, 1, 2, 4])
+        sizes = [
+            [chance.choice(values) for _ in range(rank)] for values in ([1, 2, 3, 5], [1, 2, 3], [0, 1, 5], [1, 2])
+        ]
+        kernel, stride, padding, dilation = sizes
+        inputs, outputs = groups * chance.choice([1, 2, 3]), groups * chance.choice([1, 2])
+        positions = chance.choice([9, 16 if rank < 3 else 10])
+        data = torch.randn(3, inputs, *(positions + chance.randrange(3) for _ in range(rank)), dtype=torch.float64)
+        weight = torch.randn(outputs, inputs // groups, *kernel, dtype=torch.float64)
+        zeros = [0] * rank
+        result = torch.ops.aten.convolution(data, weight, None, stride, padding, dilation, False, zeros, groups)
+        arguments = (torch.randn_like(result), data, weight, [outputs], stride, padding, dilation, False, zeros, groups)
+        expected = torch.ops.aten.convolution_backward(*arguments, [True] * 3)
+        for found, gradient in zip(convolution_backward(*arguments, [True] * 3), expected):
+            torch.testing.assert_close(found, gradient, msg=lambda text, seed=seed: f"seed {seed}: {text}")
+    data = torch.randn(2, 3, 9, 10, dtype=torch.float64, requires_grad=True)
+    for size, stride, padding in itertools.product((1, 2, 3), (1, 2, 3), (0, 1)):
+        if padding * 2 <= size:
+            result = functional.avg_pool2d(data, size, stride, padding)
+            change = torch.randn_like(result)
+            (expected,) = torch.autograd.grad(result, data, change)
+            found = avg_pool2d_backward(change, data.detach(), [size], [stride], [padding], False, True, None)
+            torch.testing.assert_close(found, expected)
+
+
+class Words(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.places = nn.Embedding(50, 16), nn.Embedding(12, 16)
+        self.layer, self.head = nn.Sequential(nn.Linear(16, 24), nn.GELU()), nn.Linear(24, 50)
+
+    def forward(self, indices):
+        x = self.words(indices) + self.places(torch.arange(indices.shape[1]))
+        return self.head(torch.special.i0(self.layer(x)))
+
+
+def test_pytorch_runs_what_is_between_parts():
+    network, indices = Words().eval(), torch.randint(0, 50, (2, 7))
+    compile_and_compare(network, indices)
     (graph,) = kas.torch.explain()
-    assert graph.reason == "requires a network without gradients (torch.no_grad())"
+    assert graph.reason is None and graph.parts == 2 and graph.shapes == ((2, 7),)
+    left = dict(graph.left)
+    assert {"aten.embedding.default", "aten.i0.default"} <= left.keys()
+    assert left["aten.embedding.default"] == "requires tensors of float32 on the CPU, got torch.int64 on 'cpu'"
+    forward, backward = compare_gradients(Words(), indices)
+    assert forward.parts == 2 and backward.reason is None
+    assert "aten.embedding_dense_backward.default" in dict(backward.left)
+
+
+def test_random_numbers_between_parts_follow_the_seed():
+    network = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Dropout(0.5), nn.Linear(16, 4), nn.ReLU())
+    compiled, x, found = torch.compile(network, backend=kas.torch.backend), torch.randn(5, 8), []
+    for call in (compiled, network, compiled):
+        torch.manual_seed(3)
+        network.zero_grad()
+        result = call(x)
+        result.sum().backward()
+        found.append((result.detach(), network[0].weight.grad.clone()))
+    torch.testing.assert_close(found[0], found[1], rtol=1e-4, atol=1e-5)
+    assert all(torch.equal(a, b) for a, b in zip(found[0], found[2]))
+    forward, backward = kas.torch.explain()
+    assert forward.parts >= 1 and backward.parts >= 1
+    assert any("random numbers" in reason for _, reason in forward.left)
+
+
+def test_flags_enter_and_leave():
+    compiled = compile_and_compare(
+        lambda x, flag: (torch.where(flag, x * 2, -x), x + 1 > 0, ~flag), x := torch.randn(9), x > 1
+    )
+    del compiled
+    (graph,) = kas.torch.explain()
+    assert graph.reason is None and graph.left == ()
+
+
+def test_views_of_inputs_have_gradients():
+    def call(x):
+        x = x * 2
+        return x.t(), x[0], x.exp()
+
+    x, y = (torch.arange(6.0).view(2, 3).requires_grad_() for _ in range(2))
+    found, expected = torch.compile(call, backend=kas.torch.backend)(x), call(y)
+    torch.testing.assert_close(found, expected)
+    assert [a.stride() for a in found] == [a.stride() for a in expected]
+    for results in (found, expected):
+        (results[0].sum() + results[1].square().sum() + results[2].sum()).backward()
+    torch.testing.assert_close(x.grad, y.grad)
 
 
 def test_installations_name_the_backend():

@@ -129,12 +129,22 @@ private:
 /// Whether a tensor is an argument of the function but the first, or made of
 /// such alone: what is computed of it can be prepared.
 bool isFromWeights(Value tensor) {
-  if (auto argument = dyn_cast<BlockArgument>(tensor))
-    return isa<func::FuncOp>(argument.getOwner()->getParentOp()) &&
-           argument.getArgNumber() != 0;
-  Operation *op = tensor.getDefiningOp();
-  return op && isMemoryEffectFree(op) &&
-         llvm::all_of(op->getOperands(), isFromWeights);
+  // What several operations read is looked at once.
+  SetVector<Value> sources;
+  sources.insert(tensor);
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (auto argument = dyn_cast<BlockArgument>(sources[i])) {
+      if (!isa<func::FuncOp>(argument.getOwner()->getParentOp()) ||
+          argument.getArgNumber() == 0)
+        return false;
+      continue;
+    }
+    Operation *op = sources[i].getDefiningOp();
+    if (!isMemoryEffectFree(op))
+      return false;
+    sources.insert_range(op->getOperands());
+  }
+  return true;
 }
 
 /// Removes the buffers that were made since, at its end.

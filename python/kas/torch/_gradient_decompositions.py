@@ -1,0 +1,242 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How the gradients that PyTorch derives are expressed by operations that torch-mlir knows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from ._decompositions import get_table
+
+aten = torch.ops.aten
+
+
+def _spread(gradient: torch.Tensor, stride: Sequence[int], output_padding: Sequence[int]) -> torch.Tensor:
+    """Zeros between the positions of images, `stride - 1` of them, and `output_padding` behind the last."""
+    for axis, (step, behind) in enumerate(zip(stride, output_padding), start=2):
+        size = gradient.shape[axis]
+        if step > 1:
+            spread = aten.constant_pad_nd(
+                gradient.unsqueeze(axis + 1), _get_padding(gradient.dim() - 1 - axis, 0, step - 1)
+            )
+            gradient = spread.flatten(axis, axis + 1).narrow(axis, 0, (size - 1) * step + 1)
+        if behind:
+            gradient = aten.constant_pad_nd(gradient, _get_padding(gradient.dim() - 1 - axis, 0, behind))
+    return gradient
+
+
+def _get_padding(num_inner: int, before: int, behind: int) -> list[int]:
+    """Of one axis that has `num_inner` others inside."""
+    return [0] * (2 * num_inner) + [before, behind]
+
+
+def _get_data_gradient(
+    gradient: torch.Tensor,
+    data: torch.Tensor,
+    weight: torch.Tensor,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> torch.Tensor:
+    """A convolution of the gradient with the kernel turned around, inputs and outputs of each group exchanged."""
+    num_outputs, kernel = weight.shape[0], weight.shape[2:]
+    reach = [step * (size - 1) for step, size in zip(dilation, kernel)]
+    # Positions of the data that a stride leaves out at the end.
+    behind = [
+        size + 2 * around - length - 1 - step * (outputs - 1)
+        for size, around, length, step, outputs in zip(data.shape[2:], padding, reach, stride, gradient.shape[2:])
+    ]
+    turned = weight.flip([axis for axis in range(2, weight.dim()) if weight.shape[axis] > 1])
+    turned = turned.view(groups, num_outputs // groups, *weight.shape[1:]).transpose(1, 2).flatten(0, 1)
+    around = [length - before for length, before in zip(reach, padding)]
+    cut = [max(0, -size) for size in around]
+    result: torch.Tensor = aten.convolution(
+        _spread(gradient, stride, behind),
+        turned,
+        None,
+        [1] * len(kernel),
+        [max(0, size) for size in around],
+        dilation,
+        False,
+        [0] * len(kernel),
+        groups,
+    )
+    for axis, size in enumerate(cut, start=2):
+        if size:
+            result = result.narrow(axis, size, data.shape[axis])
+    return result
+
+
+def _get_weight_gradient(
+    gradient: torch.Tensor,
+    data: torch.Tensor,
+    weight: torch.Tensor,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> torch.Tensor:
+    """A product of matrices for small images, else a convolution of the data with the gradient.
+
+    The inputs of that are the images of the batch, its kernels the gradients, and strides are its dilations.
+    """
+    kernel = weight.shape[2:]
+    # Measured: convolutions with kernels as large as small images are slow, copies of large images as well.
+    if groups == 1 and (math.prod(kernel) == 1 or math.prod(gradient.shape[2:]) < 200):
+        rows = gradient.transpose(0, 1).flatten(1)
+        columns = _gather_windows(data, gradient.shape[2:], kernel, stride, padding, dilation)
+        return (rows @ columns).view(weight.shape[0], -1, weight.shape[1]).transpose(1, 2).reshape(weight.shape)
+    grouped = data.view(data.shape[0], groups, data.shape[1] // groups, *data.shape[2:])
+    images = grouped.permute(2, 1, 0, *range(3, grouped.dim())).flatten(1, 2)
+    zeros = [0] * len(padding)
+    result: torch.Tensor = aten.convolution(
+        images, gradient.transpose(0, 1), None, dilation, padding, stride, False, zeros, groups
+    )
+    for axis in range(2, weight.dim()):
+        result = result.narrow(axis, 0, weight.shape[axis])
+    return result.transpose(0, 1)
+
+
+def _gather_windows(
+    data: torch.Tensor,
+    positions: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+) -> torch.Tensor:
+    """A row for each image and position: of each place of the window all channels."""
+    if any(padding):
+        data = aten.constant_pad_nd(data, [size for size in reversed(padding) for _ in range(2)])
+    data = data.permute(0, *range(2, data.dim()), 1)
+    windows = []
+    for place in itertools.product(*(range(size) for size in kernel)):
+        window = data
+        for axis, (tap, step, distance, count) in enumerate(zip(place, stride, dilation, positions), start=1):
+            first = tap * distance
+            window = aten.slice(window, axis, first, first + step * (count - 1) + 1, step)
+        windows.append(window)
+    return torch.cat(windows, -1).flatten(0, -2)
+
+
+def convolution_backward(
+    gradient: torch.Tensor,
+    data: torch.Tensor,
+    weight: torch.Tensor,
+    bias_sizes: Sequence[int] | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    output_mask: Sequence[bool],
+) -> Any:
+    """The gradients of data, weights and bias, as convolutions and sums."""
+    if transposed:
+        return NotImplemented
+    sizes = (stride, padding, dilation)
+    stride, padding, dilation = ([*size] * (data.dim() - 2 if len(size) == 1 else 1) for size in sizes)
+    arguments = (gradient, data, weight, stride, padding, dilation, groups)
+    return (
+        _get_data_gradient(*arguments) if output_mask[0] else None,
+        _get_weight_gradient(*arguments) if output_mask[1] else None,
+        gradient.sum([0, *range(2, gradient.dim())]) if output_mask[2] else None,
+    )
+
+
+def avg_pool2d_backward(
+    gradient: torch.Tensor,
+    data: torch.Tensor,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
+    """As of a convolution of each channel with equal weights, where all windows have as many elements."""
+    if data.dim() != 4 or ceil_mode or (any(padding) and not count_include_pad and divisor_override is None):
+        return NotImplemented
+    kernel, stride, padding = ([*size] * (2 if len(size) == 1 else 1) for size in (kernel, stride or kernel, padding))
+    channels = data.shape[1]
+    weight = gradient.new_full((channels, 1, *kernel), 1 / (divisor_override or math.prod(kernel)))
+    return _get_data_gradient(gradient, data, weight, stride, padding, [1, 1], channels)
+
+
+def flash_attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    attn_mask: torch.Tensor | None = None,
+    scale: float | None = None,
+) -> Any:
+    """Attention and the logarithms of the sums of its exponentials, which its gradient needs."""
+    if dropout_p:
+        return NotImplemented
+    scores = _get_scores(query, key, is_causal, attn_mask, scale)
+    logarithm = torch.logsumexp(scores, -1)
+    return torch.exp(scores - logarithm.unsqueeze(-1)) @ value, logarithm
+
+
+def flash_attention_backward(
+    gradient: torch.Tensor,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    out: torch.Tensor,
+    logsumexp: torch.Tensor,
+    dropout_p: float,
+    is_causal: bool,
+    *,
+    attn_mask: torch.Tensor | None = None,
+    scale: float | None = None,
+) -> Any:
+    """The gradients of query, key and value; the probabilities are computed again."""
+    if dropout_p:
+        return NotImplemented
+    scores = _get_scores(query, key, is_causal, attn_mask, scale)
+    probabilities = torch.exp(scores - logsumexp.unsqueeze(-1))
+    mean = (gradient * out).sum(-1, keepdim=True)
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    change = probabilities * (gradient @ value.transpose(-2, -1) - mean) * factor
+    return change @ key, change.transpose(-2, -1) @ query, probabilities.transpose(-2, -1) @ gradient
+
+
+def _get_scores(
+    query: torch.Tensor, key: torch.Tensor, is_causal: bool, mask: torch.Tensor | None, scale: float | None
+) -> torch.Tensor:
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = query @ key.transpose(-2, -1) * factor
+    if is_causal:
+        rows, columns = (torch.arange(size, dtype=torch.float32) for size in scores.shape[-2:])
+        scores = torch.where(rows.unsqueeze(1) >= columns, scores, torch.full_like(scores, -math.inf))
+    return scores if mask is None else scores + mask
+
+
+def get_training_table() -> dict[Any, Callable[..., Any]]:
+    """Decompositions of the operations of forward and backward graphs."""
+    from torch._decomp import core_aten_decompositions
+
+    table: dict[Any, Callable[..., Any]] = get_table()
+    gradients: dict[Any, Callable[..., Any]] = dict(core_aten_decompositions())
+    table |= {name: function for name, function in gradients.items() if "_backward" in str(name)}
+    # What reads or writes at places that are given as integers stays with PyTorch, in one operation.
+    indexed = ("embedding", "nll_loss", "gather", "index")
+    for name in [name for name in table if "_backward" in str(name) and any(part in str(name) for part in indexed)]:
+        del table[name]
+    table[aten.avg_pool2d_backward.default] = avg_pool2d_backward
+    table[aten.convolution_backward.default] = convolution_backward
+    table[aten._scaled_dot_product_flash_attention_for_cpu.default] = flash_attention
+    table[aten._scaled_dot_product_flash_attention_for_cpu_backward.default] = flash_attention_backward
+    return table

@@ -1,0 +1,80 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Graphs of PyTorch in linalg on tensors, by torch-mlir."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from .._module import Module
+from ._decompositions import get_table
+from ._gradient_decompositions import get_training_table
+
+
+class UnsupportedGraphError(Exception):
+    """Why a graph is not compiled by kas."""
+
+    def __init__(self, reason: str, operations: Sequence[str] = ()):
+        super().__init__(reason)
+        self.operations = tuple(operations)
+        """The operations that are the reason, such as `aten.i0`, where it is known."""
+
+
+def trace(graph: fx.GraphModule, arguments: Sequence[Any], with_gradients: bool) -> fx.GraphModule:
+    """The graph for tensors of these shapes alone, by simpler operations; what is no tensor is inside.
+
+    `with_gradients`: it is the forward or backward graph of a training.
+    """
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    places = [place for place, argument in enumerate(arguments) if isinstance(argument, torch.Tensor)]
+
+    def call(*tensors: torch.Tensor) -> Any:
+        values = list(arguments)
+        for place, tensor in zip(places, tensors):
+            values[place] = tensor
+        return graph(*values)
+
+    tensors = [arguments[place] for place in places]
+    table = get_training_table() if with_gradients else get_table()
+    with torch.no_grad():
+        traced: fx.GraphModule = make_fx(call, decomposition_table=table, tracing_mode="fake")(*tensors)
+    return traced
+
+
+def import_graph(graph: fx.GraphModule) -> Module:
+    """The graph in linalg on tensors; UnsupportedGraphError where torch-mlir cannot express it."""
+    from torch_mlir import fx as importer
+    from torch_mlir import ir
+    from torch_mlir.dialects import torch as dialect
+    from torch_mlir.extras.fx_importer import FxImporter
+
+    context = ir.Context()
+    dialect.register_dialect(context)
+    diagnostics: list[str] = []
+
+    def collect(diagnostic: Any) -> bool:
+        diagnostics.append(str(diagnostic))
+        return True
+
+    try:
+        with context.attach_diagnostic_handler(collect):
+            module = importer.stateless_fx_import(
+                graph,
+                output_type="linalg-on-tensors",
+                fx_importer=FxImporter(context=context),
+                model_name="forward",
+            )
+            return Module(str(module), "<graph>")
+    except Exception as error:
+        text = "\n".join([*diagnostics, str(error)])
+        unknown = sorted({name.rstrip(".") for name in re.findall(r"torch\.aten\.[\w.]+", text)})
+        reason = ", ".join(unknown) if unknown else " ".join((diagnostics or [str(error)])[0].split())
+        operations = [name.removeprefix("torch.") for name in unknown]
+        raise UnsupportedGraphError(f"torch-mlir cannot express {reason}", operations) from error

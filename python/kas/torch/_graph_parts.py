@@ -1,0 +1,105 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which parts of a graph kas can compile: those between operations that stay with PyTorch."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import fx
+
+from ._graph_import import UnsupportedGraphError
+
+TYPES = (torch.float32, torch.bool)
+"""Of tensors that may enter and leave a part."""
+
+
+def get_tensors(value: Any) -> Iterable[torch.Tensor]:
+    """The tensors of what a node computes: one, or a tuple of them."""
+    for entry in value if isinstance(value, (tuple, list)) else (value,):
+        if isinstance(entry, torch.Tensor):
+            yield entry
+
+
+def check_tensors(value: Any) -> str | None:
+    """Why tensors with these types cannot enter or leave a part; None where they can."""
+    for tensor in get_tensors(value):
+        if tensor.dtype not in TYPES or tensor.device.type != "cpu":
+            return f"requires tensors of float32 on the CPU, got {tensor.dtype} on '{tensor.device}'"
+    return None
+
+
+def is_random(node: fx.Node) -> bool:
+    """Whether what it draws follows from torch.manual_seed."""
+    # Attention has an argument for dropout.
+    is_attention = "scaled_dot_product" in str(node.target) and not any(node.args[3:4])
+    return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()) and not is_attention
+
+
+def check_random(graph: fx.GraphModule) -> None:
+    """UnsupportedGraphError where the graph draws random numbers."""
+    for node in graph.graph.nodes:
+        if node.op == "call_function" and is_random(node):
+            raise UnsupportedGraphError(f"requires a network without random numbers, got {node.target}")
+
+
+def find_blocked(graph: fx.GraphModule) -> dict[fx.Node, str]:
+    """The operations that stay with PyTorch in any case, with the reason: types, and random numbers."""
+    blocked: dict[fx.Node, str] = {}
+    for node in graph.graph.nodes:
+        if node.op != "call_function":
+            continue
+        sources = node.all_input_nodes
+        if node.target is operator.getitem:
+            if sources[0] in blocked:
+                blocked[node] = blocked[sources[0]]
+            continue
+        value = node.meta.get("val")
+        reason = next(filter(None, (check_tensors(source.meta.get("val")) for source in (*sources, node))), None)
+        if is_random(node):
+            reason = f"requires a network without random numbers, got {node.target}"
+        elif not reason and not any(True for _ in get_tensors(value)):
+            reason = f"requires a result that is a tensor, got {value!r}"
+        if reason:
+            blocked[node] = reason
+    return blocked
+
+
+def get_targets(graph: fx.GraphModule) -> list[str]:
+    """The operations that are called, such as `aten.i0.default`."""
+    calls = [node.target for node in graph.graph.nodes if node.op == "call_function"]
+    return [str(target) for target in calls if target is not operator.getitem]
+
+
+def find_calls(graph: fx.GraphModule, names: Iterable[str]) -> list[fx.Node]:
+    """The calls of these operations, such as `aten.i0` or `aten.sum.dim_IntList`."""
+    wanted = set(names)
+    return [
+        node
+        for node in graph.graph.nodes
+        if node.op == "call_function" and {str(node.target), str(node.target).rpartition(".")[0]} & wanted
+    ]
+
+
+def split(graph: fx.GraphModule, blocked: Mapping[fx.Node, str]) -> list[fx.Node]:
+    """Moves what is not blocked to few submodules; the calls of these."""
+    from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+    from torch.fx.passes.operator_support import OperatorSupportBase
+
+    class Support(OperatorSupportBase):
+        def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: fx.Node) -> bool:
+            return node.op == "call_function" and node not in blocked
+
+    # Of single operations only products and convolutions are worth a call.
+    single = ["convolution", "mm", "addmm", "bmm", "baddbmm"]
+    partitioner = CapabilityBasedPartitioner(
+        graph,
+        Support(),
+        non_compute_ops=[f"torch.ops.aten.{name}.default" for name in ("view", "permute", "transpose.int", "clone")],
+        allowed_single_node_partition_ops=[f"torch.ops.aten.{name}.default" for name in single],
+    )
+    return [node for node in partitioner.partition_and_fuse().graph.nodes if node.op == "call_module"]
