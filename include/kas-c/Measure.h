@@ -25,8 +25,10 @@ typedef struct KasProgram KasProgram;
 
 /// Compiles a module in the LLVM dialect, as the pass pipeline
 /// `kas-cpu-pipeline` leaves it, for the CPU at hand. The module stays as it
-/// is. Null when it fails.
+/// is. Machine code is kept in `cacheDirectory` for the next time, unless that
+/// is null. Null when it fails.
 KasProgram *kasModuleLoad(KasModule *module, unsigned optLevel,
+                          const char *cacheDirectory,
                           KasDiagnostics diagnostics);
 void kasProgramDestroy(KasProgram *program);
 

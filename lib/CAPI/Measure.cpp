@@ -9,6 +9,7 @@
 #include "kas-c/Measure.h"
 #include "Handles.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/ExecutionEngine/JIT.h"
 #include "kas/Tuning/Network.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -44,11 +45,15 @@ static bool takesPointers(LLVM::LLVMFuncOp function) {
 }
 
 KasProgram *kasModuleLoad(KasModule *module, unsigned optLevel,
+                          const char *cacheDirectory,
                           KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
   OwningOpRef<ModuleOp> clone = access.getModule().clone();
   JITOptions options;
   options.optLevel = optLevel;
+  std::optional<ObjectCache> cache;
+  if (cacheDirectory)
+    options.cache = &cache.emplace(cacheDirectory);
   auto compiled = CompiledModule::compile(*clone, options);
   if (!compiled) {
     access.report(compiled.takeError());

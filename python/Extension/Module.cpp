@@ -62,7 +62,8 @@ void kas::python::addModule(nb::module_ &m) {
            "batch"_a, "gradient"_a, "threads"_a, "opt_level"_a)
       .def("compile_function", &Module::compileFunction, "name"_a, "threads"_a,
            "opt_level"_a)
-      .def("load", &Module::load, "opt_level"_a)
+      .def("load", &Module::load, "opt_level"_a,
+           "cache_directory"_a = nb::none())
       .def("tune", &Module::tune, "name"_a, "database"_a, "network"_a,
            "trials"_a, "runs"_a, "seed"_a, "threads"_a);
 

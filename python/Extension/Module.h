@@ -203,10 +203,12 @@ public:
     });
   }
 
-  Program *load(unsigned optLevel) {
+  Program *load(unsigned optLevel,
+                const std::optional<std::string> &cacheDirectory) {
     KasProgram *program = nullptr;
     run([&](KasDiagnostics sink) {
-      program = kasModuleLoad(module.get(), optLevel, sink);
+      program = kasModuleLoad(module.get(), optLevel,
+                              getPointer(cacheDirectory), sink);
       return program != nullptr;
     });
     return new Program(program);

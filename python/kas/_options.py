@@ -101,6 +101,7 @@ def add_compare_options(parser: argparse.ArgumentParser) -> None:
     add("--batch", type=int, default=1, help="images of a call that is timed; other than 1: of 'dense' and candidates")
     add("--threads", type=int, default=1, help="threads of a call that is timed, likewise")
     add("--peers", metavar="PYTHON", help="an interpreter that has ONNX Runtime or OpenVINO, to time them as well")
+    add("--no-training", action="store_true", help="train nothing: for times, on a machine that is quiet now")
     add("--report-only", action="store_true", help="train and time nothing")
     add("--tables", metavar="FILE.md", help="write the tables")
     add("--plot", metavar="FILE.svg", help="write the figure")

@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `kas`: search, report, show, export, bench, study, compare, doctor, completion."""
+"""The command `kas`: search, report, show, export, bench, study, compare, doctor, cache, completion."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from . import _cache
 from ._completion import SHELLS, write_completion
 from ._doctor import examine, render
 from ._errors import Error, MissingExtraError
@@ -194,6 +195,17 @@ def _doctor(arguments: argparse.Namespace) -> int:
         _print_json([dataclasses.asdict(finding) for finding in findings])
     else:
         print(render(findings))
+    return 0
+
+
+def _cache_command(arguments: argparse.Namespace) -> int:
+    if arguments.clear:
+        _cache.clear()
+    state = _cache.get_state()
+    if arguments.json:
+        _print_json(state._asdict())
+    else:
+        print(f"{state.directory}: {state.entries} entries, {state.bytes / 2**20:.1f} of {state.limit >> 20} MB")
     return 0
 
 
@@ -414,6 +426,7 @@ _GROUPS = {
     },
     "this machine": {
         "doctor": "what is there, what is missing, and how to get it",
+        "cache": "what compiled graphs are kept for later, and where",
         "completion": "print what lets a shell complete commands and options",
     },
 }
@@ -485,6 +498,9 @@ def make_parser() -> argparse.ArgumentParser:
     _add_compare(commands)
     doctor = commands.add_parser("doctor", help=_HELP["doctor"])
     doctor.set_defaults(run=_doctor)
+    cache = commands.add_parser("cache", help=_HELP["cache"], description=_cache.__doc__.partition("\n\n")[2])
+    cache.add_argument("--clear", action="store_true", help="remove all of it")
+    cache.set_defaults(run=_cache_command)
     completion = commands.add_parser(
         "completion",
         help=_HELP["completion"],
@@ -493,7 +509,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     completion.add_argument("shell", choices=tuple(SHELLS), help="the shell")
     completion.set_defaults(run=_complete)
-    for command in (show, export, bench, doctor):
+    for command in (show, export, bench, doctor, cache):
         command.add_argument("--json", action="store_true", help="print JSON")
     for command in (show, export, bench):
         command.add_argument("source", help="the database of a search, a file of MLIR, or the name of an operator")

@@ -9,6 +9,8 @@ import pytest
 
 # Before anything starts OpenMP: two threads of such small networks mostly wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Tests compile what they test, and keep nothing.
+os.environ.setdefault("KAS_CACHE_MB", "0")
 
 
 def pytest_addoption(parser):

@@ -28,6 +28,7 @@ from kas.evaluate.protocol import (  # noqa: E402
     Job,
     Point,
     Store,
+    _command,
     _latency,
     _run,
     _train,
@@ -649,6 +650,16 @@ def test_the_figure_is_an_svg_with_all_points(tmp_path):
         "dense, width 32: 90.00 %, 40.0 µs, 4 seeds",
         "found, width 16: 86.00 %, 20.0 µs, 4 seeds",
     ]
+
+
+def test_times_may_be_measured_before_the_trainings(tmp_path, monkeypatch):
+    spec = tmp_path / "own.yaml"
+    spec.write_text("contenders: [dense]\nwidths: [16]\nseeds: {reporting: [11]}\n")
+    points = []
+    monkeypatch.setattr(_command, "measure", lambda own, given, **options: points.extend(given) or [])
+    monkeypatch.setattr(_command, "run", lambda *arguments, **options: pytest.fail("trains"))
+    assert cli.main(["compare", str(spec), "--no-training", f"--tables={tmp_path / 'tables.md'}"]) == 0
+    assert [(point.contender, point.width) for point in points] == [("dense", 16)]
 
 
 def test_the_command_writes_the_report(tmp_path, capsys):

@@ -18,22 +18,22 @@ aten = torch.ops.aten
 
 
 def _spread(gradient: torch.Tensor, stride: Sequence[int], output_padding: Sequence[int]) -> torch.Tensor:
-    """Zeros between the positions of images, `stride - 1` of them, and `output_padding` behind the last."""
-    for axis, (step, behind) in enumerate(zip(stride, output_padding), start=2):
+    """Zeros between the positions of images, `stride - 1` of them, and `output_padding` after the last."""
+    for axis, (step, after) in enumerate(zip(stride, output_padding), start=2):
         size = gradient.shape[axis]
         if step > 1:
             spread = aten.constant_pad_nd(
                 gradient.unsqueeze(axis + 1), _get_padding(gradient.dim() - 1 - axis, 0, step - 1)
             )
             gradient = spread.flatten(axis, axis + 1).narrow(axis, 0, (size - 1) * step + 1)
-        if behind:
-            gradient = aten.constant_pad_nd(gradient, _get_padding(gradient.dim() - 1 - axis, 0, behind))
+        if after:
+            gradient = aten.constant_pad_nd(gradient, _get_padding(gradient.dim() - 1 - axis, 0, after))
     return gradient
 
 
-def _get_padding(num_inner: int, before: int, behind: int) -> list[int]:
+def _get_padding(num_inner: int, before: int, after: int) -> list[int]:
     """Of one axis that has `num_inner` others inside."""
-    return [0] * (2 * num_inner) + [before, behind]
+    return [0] * (2 * num_inner) + [before, after]
 
 
 def _get_data_gradient(
@@ -49,7 +49,7 @@ def _get_data_gradient(
     num_outputs, kernel = weight.shape[0], weight.shape[2:]
     reach = [step * (size - 1) for step, size in zip(dilation, kernel)]
     # Positions of the data that a stride leaves out at the end.
-    behind = [
+    after = [
         size + 2 * around - length - 1 - step * (outputs - 1)
         for size, around, length, step, outputs in zip(data.shape[2:], padding, reach, stride, gradient.shape[2:])
     ]
@@ -58,7 +58,7 @@ def _get_data_gradient(
     around = [length - before for length, before in zip(reach, padding)]
     cut = [max(0, -size) for size in around]
     result: torch.Tensor = aten.convolution(
-        _spread(gradient, stride, behind),
+        _spread(gradient, stride, after),
         turned,
         None,
         [1] * len(kernel),

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._subclasses.fake_tensor import FakeTensor
 
 from .._module import Module
 from ._decompositions import get_table
@@ -46,6 +47,40 @@ def trace(graph: fx.GraphModule, arguments: Sequence[Any], with_gradients: bool)
     with torch.no_grad():
         traced: fx.GraphModule = make_fx(call, decomposition_table=table, tracing_mode="fake")(*tensors)
     return traced
+
+
+def describe(graph: fx.GraphModule) -> str | None:
+    """All that the graph computes, as text; None where it has parts that are no text, such as other graphs."""
+    lines: list[str] = []
+    names: dict[fx.Node, str] = {}
+    for number, node in enumerate(graph.graph.nodes):
+        names[node] = f"%{number}"
+        if node.op == "get_attr":
+            constant = getattr(graph, str(node.target), None)
+            if not isinstance(constant, torch.Tensor) or isinstance(constant, FakeTensor):
+                return None
+            content = constant.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+            lines.append(f"{names[node]} {constant.dtype} {tuple(constant.shape)} {content.hex()}")
+            continue
+        arguments, options = fx.node.map_arg((node.args, node.kwargs), lambda node: _Name(names[node]))
+        value = node.meta.get("val")
+        types = [(str(v.dtype), tuple(v.shape)) if isinstance(v, torch.Tensor) else repr(v) for v in _as_list(value)]
+        target = "" if node.op == "placeholder" else node.target
+        lines.append(f"{names[node]} {node.op} {target} {arguments!r} {options!r} {types}")
+    return "\n".join(lines)
+
+
+class _Name(str):
+    """Printed without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _as_list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (tuple, list)) else [value]
 
 
 def import_graph(graph: fx.GraphModule) -> Module:

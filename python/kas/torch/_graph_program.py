@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import fx, nn
 
+from .. import _cache
 from .._errors import Error
-from ._graph_import import UnsupportedGraphError, import_graph
+from .._module import Module
+from ._graph_import import UnsupportedGraphError, describe, import_graph
 from ._graph_parts import check_random, check_tensors, find_blocked, find_calls, get_targets, split
 
 
@@ -70,7 +72,7 @@ def _reorder(graph: fx.GraphModule, arguments: Sequence[fx.Node], order: Sequenc
 class _Function(nn.Module):
     """A graph that is compiled as a whole. Changes the graph."""
 
-    def __init__(self, graph: fx.GraphModule, static: set[int]):
+    def __init__(self, graph: fx.GraphModule, static: set[int], threads: int):
         super().__init__()
         arguments = graph.graph.find_nodes(op="placeholder")
         output = graph.graph.output_node()
@@ -102,45 +104,50 @@ class _Function(nn.Module):
         _reorder(graph, arguments, self.order)
         graph.recompile()
         # Weights are packed ahead where all but the first argument are weights.
-        self.is_packed, self.num_packed = len(data) == 1, 0
-        self.module = import_graph(graph)
+        self.is_packed = len(data) == 1
+        text = describe(graph)
+        options = f"threads={threads} prepare-weights={str(self.is_packed).lower()}"
+        self.key = text and _cache.make_key(torch.__version__, options, text)
+        self.pipeline = f"kas-cpu-pipeline{{{options}}}"
+        self.wall_clock = threads != 1
+        cached = _cache.load(self.key) if self.key else None
+        self.is_cached = cached is not None
+        self.module = import_graph(graph) if cached is None else Module(cached, "<cache>")
 
-    def compile(self, threads: int) -> None:
-        module = self.module
+    def compile(self) -> None:
         try:
-            if self.is_packed:
-                module.run(f"kas-cpu-pipeline{{threads={threads} prepare-weights=true}}")
-                self.program: Any = module._handle.load(2)
-                self.num_packed = self.program.get_num_prepared_elements("forward")
-            else:
-                self.program = module.compile("forward", threads=threads)
+            if not self.is_cached:
+                self.module.run(self.pipeline)
+            folder = _cache.get_folder(self.key) if self.key else None
+            self.program: Any = self.module._handle.load(2, str(folder) if folder else None)
         except (Error, ValueError) as error:
             raise UnsupportedGraphError(" ".join(str(error).split())) from error
+        if self.key and not self.is_cached:
+            _cache.store(self.key, str(self.module))
+        del self.module
+        self.num_packed = self.program.get_num_prepared_elements("forward") if self.is_packed else 0
         self.versions: list[tuple[int, int]] | None = None
         self.packed: torch.Tensor | None = None
-        self.wall_clock = threads != 1
 
-    def _pack(self, weights: list[torch.Tensor]) -> None:
+    def _pack(self, weights: list[torch.Tensor]) -> torch.Tensor:
         """Packs the weights, unless they are those of the last call, unchanged."""
         versions = [(weight.data_ptr(), weight._version) for weight in weights]
-        if versions == self.versions:
-            return
+        if self.packed is not None and versions == self.versions:
+            return self.packed
         memory = torch.zeros(self.num_packed + 16)
         start = -(memory.data_ptr() // 4) % 16
         self.packed = memory[start : start + self.num_packed]
         self.program.call("forward_prepare", [*weights, self.packed], 1, False)
         self.versions = versions
+        return self.packed
 
     def forward(self, *arguments: torch.Tensor) -> Any:
         tensors = [arguments[place].detach().to(torch.float32).contiguous() for place in self.order]
         results = [torch.empty(shape) for shape in self.shapes]
-        if not self.is_packed:
-            self.program(*tensors, out=results)
-        elif self.num_packed:
-            self._pack(tensors[1:])
-            self.program.call("forward", [*tensors, *results, self.packed], 1, self.wall_clock)
-        else:
-            self.program.call("forward", [*tensors, *results], 1, self.wall_clock)
+        packed = []
+        if self.num_packed:
+            packed = [self._pack(tensors[1:])]
+        self.program.call("forward", [*tensors, *results, *packed], 1, self.wall_clock)
         for number, strides in enumerate(self.strides):
             if strides is not None:
                 results[number] = torch.empty_strided(self.shapes[number], strides).copy_(results[number])
@@ -177,8 +184,8 @@ def _copy(graph: fx.GraphModule) -> fx.GraphModule:
 class _Parts:
     """A graph between whose compiled parts PyTorch runs what is left."""
 
-    def __init__(self, graph: fx.GraphModule, static: set[int], reasons: Mapping[str, str]):
-        self.graph = _copy(graph)
+    def __init__(self, graph: fx.GraphModule, static: set[int], threads: int, reasons: Mapping[str, str]):
+        self.graph, self.threads = _copy(graph), threads
         arguments = self.graph.graph.find_nodes(op="placeholder")
         weights = {arguments[place] for place in static}
         blocked = find_blocked(self.graph)
@@ -192,7 +199,7 @@ class _Parts:
         for call in split(self.graph, blocked):
             self.calls.append((str(call.target), {place for place, node in enumerate(call.args) if node in weights}))
         for target in get_targets(self.graph):
-            self.left.setdefault(target, "stands alone between operations that PyTorch runs")
+            self.left.setdefault(target, "is alone between operations that PyTorch runs")
 
     def import_parts(self) -> tuple[dict[str, _Function], dict[str, str]]:
         """The parts that can be imported, and the operations that cannot, unless they are not known."""
@@ -201,18 +208,18 @@ class _Parts:
             part = self.graph.get_submodule(name)
             assert isinstance(part, fx.GraphModule)
             try:
-                functions[name] = _Function(_copy(part), static)
+                functions[name] = _Function(_copy(part), static, self.threads)
             except UnsupportedGraphError as error:
                 if any(find_calls(part, error.operations)):
                     return {}, dict.fromkeys(error.operations, str(error))
                 self._leave(name, str(error))
         return functions, {}
 
-    def compile(self, functions: Mapping[str, _Function], threads: int) -> Compiled:
+    def compile(self, functions: Mapping[str, _Function]) -> Compiled:
         parts = 0
         for name, function in functions.items():
             try:
-                function.compile(threads)
+                function.compile()
             except UnsupportedGraphError as error:
                 self._leave(name, str(error))
             else:
@@ -234,17 +241,17 @@ def compile_graph(graph: fx.GraphModule, static: set[int], threads: int) -> Comp
     reasons: dict[str, str] = {}
     try:
         check_random(graph)
-        function = _Function(_copy(graph), static)
-        function.compile(threads)
+        function = _Function(_copy(graph), static, threads)
+        function.compile()
         return Compiled(function, 1, {})
     except UnsupportedGraphError as error:
         whole = str(error)
         reasons.update(dict.fromkeys(error.operations, whole))
     while True:
-        parts = _Parts(graph, static, reasons)
+        parts = _Parts(graph, static, threads, reasons)
         functions, unknown = parts.import_parts()
         if not unknown.keys() - reasons.keys():
             break
         reasons.update(unknown)
-    compiled = parts.compile(functions, threads)
+    compiled = parts.compile(functions)
     return compiled if compiled.parts else Compiled(None, 0, {"": whole})

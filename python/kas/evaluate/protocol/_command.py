@@ -174,7 +174,8 @@ def compare(arguments: argparse.Namespace) -> int:
             print(f"{job.point.network}, {job.point.contender}, width {job.point.width}, seed {job.seed}")
         return 0
     if not arguments.report_only:
-        _train(protocol, store, arguments)
+        if not arguments.no_training:
+            _train(protocol, store, arguments)
         _time(protocol, store, arguments)
     networks = read_results(protocol, store)
     tables = _report.write_tables(networks)
