@@ -54,14 +54,47 @@ def compile_and_compare(network, *inputs, compiled=None):
     return compiled
 
 
-def test_networks_of_each_batch_size_are_compiled_once():
+def test_networks_are_compiled_once_for_batches_of_any_size():
     network, compiled = Images().eval(), None
-    for batch in (1, 4, 1, 3, 4):
+    for batch in (2, 5, 2, 3, 11, 8):
         compiled = compile_and_compare(network, torch.randn(batch, 3, 12, 12), compiled=compiled)
-    graphs = kas.torch.explain()
-    assert [graph.shapes for graph in graphs] == [((batch, 3, 12, 12),) for batch in (1, 4, 3)]
-    assert all(graph.reason is None and graph.operations > 5 and graph.seconds > 0 for graph in graphs)
+    static, dynamic = kas.torch.explain()
+    assert (static.shapes, static.batches) == (((2, 3, 12, 12),), ())
+    assert (dynamic.shapes, dynamic.batches) == (((5, 3, 12, 12),), (8, 1))
+    assert all(graph.reason is None and graph.operations > 5 and graph.seconds > 0 for graph in (static, dynamic))
     assert kas.torch.explain() == []
+    # Weights are packed for each of the parts.
+    with torch.no_grad():
+        network.first.weight.mul_(2)
+    compile_and_compare(network, torch.randn(9, 3, 12, 12), compiled=compiled)
+    assert kas.torch.explain() == []
+
+
+def test_several_inputs_have_batches():
+    weight = torch.randn(4, 6)
+    compiled = None
+    for batch in (3, 10, 4):
+        inputs = (torch.randn(batch, 5, 4), torch.randn(batch, 5, 6))
+        compiled = compile_and_compare(lambda x, y: ((x @ weight + y).softmax(-1), y.exp()), *inputs, compiled=compiled)
+    assert [graph.batches for graph in kas.torch.explain()] == [(), (8, 1)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x - x.mean(0),
+        lambda x: x.cumsum(0) * 2,
+        lambda x: x / x.shape[0],
+        lambda x: (x * 2).flatten()[: x.shape[0]],
+        lambda x: (x.exp(), x.sum(0)),
+    ],
+    ids=["mean", "cumulative-sum", "scale", "slice", "sum"],
+)
+def test_what_mixes_samples_is_compiled_for_each_batch(call):
+    compiled = None
+    for batch in (3, 10, 4):
+        compiled = compile_and_compare(call, torch.randn(batch, 6), compiled=compiled)
+    assert all(graph.batches == () for graph in kas.torch.explain())
 
 
 def test_attention(monkeypatch):

@@ -14,8 +14,9 @@ import torch
 from torch import fx, nn
 
 from .._errors import need
-from ._graph_import import trace
-from ._graph_program import Compiled, compile_graph
+from ._graph_batch import BATCHES, find_shared, get_batch_key, set_batch
+from ._graph_import import UnsupportedGraphError, trace
+from ._graph_program import BatchProgram, Compiled, compile_graph, compile_whole
 
 Boxed = Callable[[list[Any]], list[Any]]
 """Takes its arguments as one list, which it may empty."""
@@ -38,6 +39,8 @@ class CompiledGraph(NamedTuple):
     """The functions that kas compiled; more than one where PyTorch runs something in between."""
     left: tuple[tuple[str, str], ...] = ()
     """Where kas runs parts: each operation that PyTorch runs, such as `aten.embedding.default`, and why."""
+    batches: tuple[int, ...] = ()
+    """Where it is compiled for batches of any size: the sizes of the parts that these are computed in."""
 
 
 _graphs: collections.deque[CompiledGraph] = collections.deque(maxlen=1000)
@@ -63,10 +66,17 @@ class _Graph:
         self.graph, self.kind, self.static = graph, kind, set(static)
         self.operations = sum(node.op not in ("placeholder", "output", "get_attr") for node in graph.graph.nodes)
         self.programs: dict[Any, nn.Module | None] = {}
+        self.shared = find_shared(graph) if kind == "inference" else None
+        """Of a graph for batches of any size: the arguments that all samples share."""
 
     def __call__(self, arguments: list[Any]) -> list[Any]:
         threads = torch.get_num_threads()
-        key = (threads, *((*a.shape, *a.stride()) if isinstance(a, torch.Tensor) else a for a in arguments))
+        key: Any = (threads, *((*a.shape, *a.stride()) if isinstance(a, torch.Tensor) else a for a in arguments))
+        if self.shared is not None and (any_batch := get_batch_key(threads, arguments, self.shared)):
+            if any_batch not in self.programs:
+                self.programs[any_batch] = self._compile_batches(arguments, self.shared, threads)
+            if self.programs[any_batch]:
+                key = any_batch
         if key not in self.programs:
             self.programs[key] = self._compile(arguments, threads)
         program = self.programs[key]
@@ -92,12 +102,34 @@ class _Graph:
         _graphs.append(CompiledGraph(self.operations, shapes, seconds, reason, self.kind, compiled.parts, left))
         return compiled.program
 
+    def _compile_batches(self, arguments: Sequence[Any], shared: set[int], threads: int) -> nn.Module | None:
+        """A program for batches of any size, where samples are computed one by one; else None."""
+        start = time.perf_counter()
+        places = [place for place, argument in enumerate(arguments) if isinstance(argument, torch.Tensor)]
+        shared_tensors = {number for number, place in enumerate(places) if place in shared}
+        programs = {}
+        try:
+            for size in BATCHES:
+                traced = trace(self.graph, set_batch(arguments, shared, size), with_gradients=False)
+                # Of one sample alone nothing can be seen.
+                programs[size] = compile_whole(traced, shared_tensors, threads, sample_wise=size > 1)
+        except UnsupportedGraphError:
+            return None
+        shapes = tuple(tuple(arguments[place].shape) for place in places if place not in shared)
+        seconds = time.perf_counter() - start
+        _graphs.append(CompiledGraph(self.operations, shapes, seconds, None, self.kind, 1, (), BATCHES))
+        return BatchProgram(programs, shared_tensors)
+
     def _trace_and_compile(self, arguments: Sequence[Any], places: list[int], threads: int) -> Compiled:
         devices = {arguments[place].device for place in places} - {torch.device("cpu")}
         if devices:
             return Compiled(None, 0, {"": f"requires tensors on the CPU, got '{min(map(str, devices))}'"})
         static = {number for number, place in enumerate(places) if place in self.static}
-        return compile_graph(trace(self.graph, arguments, self.kind != "inference"), static, threads)
+        try:
+            traced = trace(self.graph, arguments, self.kind != "inference")
+        except UnsupportedGraphError as error:
+            return Compiled(None, 0, {"": str(error)})
+        return compile_graph(traced, static, threads)
 
 
 def _get_static() -> Sequence[int]:
@@ -128,7 +160,8 @@ def backend(graph: fx.GraphModule, arguments: Sequence[Any]) -> Callable[..., An
 
     Networks on float32 tensors of the CPU are compiled for each set of shapes and for `torch.get_num_threads()`
     threads, those that infer (`torch.no_grad()`) with weights that are packed once, and again when they have changed;
-    those that train with their gradients. Operations that torch-mlir does not know, on other types, or with random
+    those that train with their gradients. With a second batch size, a network that infers is compiled for all, where it
+    computes samples one by one. Operations that torch-mlir does not know, on other types, or with random
     numbers are run by PyTorch between parts that are compiled: `kas.torch.explain()` says which, and why. Needs
     torch-mlir.
     """

@@ -224,6 +224,13 @@ def _get_scores(
     return scores if mask is None else scores + mask
 
 
+def view(data: torch.Tensor, size: Sequence[int]) -> Any:
+    """A copy where the layout is another one than the graph was written for, as decompositions make it."""
+    if data.is_contiguous():
+        return NotImplemented
+    return aten.clone(data, memory_format=torch.contiguous_format).view(size)
+
+
 def get_training_table() -> dict[Any, Callable[..., Any]]:
     """Decompositions of the operations of forward and backward graphs."""
     from torch._decomp import core_aten_decompositions
@@ -237,6 +244,7 @@ def get_training_table() -> dict[Any, Callable[..., Any]]:
         del table[name]
     table[aten.avg_pool2d_backward.default] = avg_pool2d_backward
     table[aten.convolution_backward.default] = convolution_backward
+    table[aten.view.default] = view
     table[aten._scaled_dot_product_flash_attention_for_cpu.default] = flash_attention
     table[aten._scaled_dot_product_flash_attention_for_cpu_backward.default] = flash_attention_backward
     return table

@@ -30,7 +30,7 @@ class UnsupportedGraphError(Exception):
 def trace(graph: fx.GraphModule, arguments: Sequence[Any], with_gradients: bool) -> fx.GraphModule:
     """The graph for tensors of these shapes alone, by simpler operations; what is no tensor is inside.
 
-    `with_gradients`: it is the forward or backward graph of a training.
+    `with_gradients`: it is the forward or backward graph of a training. UnsupportedGraphError where that is impossible.
     """
     from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -44,8 +44,12 @@ def trace(graph: fx.GraphModule, arguments: Sequence[Any], with_gradients: bool)
 
     tensors = [arguments[place] for place in places]
     table = get_training_table() if with_gradients else get_table()
-    with torch.no_grad():
-        traced: fx.GraphModule = make_fx(call, decomposition_table=table, tracing_mode="fake")(*tensors)
+    try:
+        with torch.no_grad():
+            traced: fx.GraphModule = make_fx(call, decomposition_table=table, tracing_mode="fake")(*tensors)
+    except Exception as error:
+        # Whatever a graph has that cannot be traced, PyTorch can run it.
+        raise UnsupportedGraphError(f"cannot be traced: {' '.join(str(error).split())}") from error
     return traced
 
 

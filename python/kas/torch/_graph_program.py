@@ -70,9 +70,12 @@ def _reorder(graph: fx.GraphModule, arguments: Sequence[fx.Node], order: Sequenc
 
 
 class _Function(nn.Module):
-    """A graph that is compiled as a whole. Changes the graph."""
+    """A graph that is compiled as a whole. Changes the graph.
 
-    def __init__(self, graph: fx.GraphModule, static: set[int], threads: int):
+    `sample_wise`: only if it computes the samples of a batch one by one, so that a batch may come in parts.
+    """
+
+    def __init__(self, graph: fx.GraphModule, static: set[int], threads: int, sample_wise: bool = False):
         super().__init__()
         arguments = graph.graph.find_nodes(op="placeholder")
         output = graph.graph.output_node()
@@ -106,9 +109,10 @@ class _Function(nn.Module):
         # Weights are packed ahead where all but the first argument are weights.
         self.is_packed = len(data) == 1
         text = describe(graph)
-        options = f"threads={threads} prepare-weights={str(self.is_packed).lower()}"
-        self.key = text and _cache.make_key(torch.__version__, options, text)
-        self.pipeline = f"kas-cpu-pipeline{{{options}}}"
+        self.pipeline = f"kas-cpu-pipeline{{threads={threads} prepare-weights={str(self.is_packed).lower()}}}"
+        if sample_wise:
+            self.pipeline = f"kas-check-samples{{data={len(data)}}},{self.pipeline}"
+        self.key = text and _cache.make_key(torch.__version__, self.pipeline, text)
         self.wall_clock = threads != 1
         cached = _cache.load(self.key) if self.key else None
         self.is_cached = cached is not None
@@ -192,6 +196,7 @@ class _Parts:
         for name, reason in reasons.items():
             blocked.update(dict.fromkeys(find_calls(self.graph, [name]), reason))
         self.left = {str(node.target): reason for node, reason in blocked.items() if node.target is not getitem}
+        self.failures: list[str] = []
         self.calls: list[tuple[str, set[int]]] = []
         """Name of each part, and which of its arguments are weights."""
         if not blocked:
@@ -228,9 +233,42 @@ class _Parts:
         return Compiled(self.graph if parts else None, parts, self.left)
 
     def _leave(self, name: str, reason: str) -> None:
+        self.failures.append(reason)
         part = self.graph.get_submodule(name)
         assert isinstance(part, fx.GraphModule)
         self.left.update(dict.fromkeys(get_targets(part), reason))
+
+
+class BatchProgram(nn.Module):
+    """A graph for batches of any size: parts of it are computed by programs for a few sizes."""
+
+    def __init__(self, programs: Mapping[int, nn.Module], shared: set[int]):
+        """`programs` by size, 1 among them, compute samples one by one; `shared` are the places of what all share."""
+        super().__init__()
+        self.programs = dict(sorted(programs.items(), reverse=True))
+        self.shared = shared
+
+    def forward(self, *arguments: torch.Tensor) -> Any:
+        total = next(a.shape[0] for place, a in enumerate(arguments) if place not in self.shared)
+        results: list[list[Any]] = []
+        begin = 0
+        for size, program in self.programs.items():
+            while total - begin >= size:
+                part = [a if place in self.shared else a[begin : begin + size] for place, a in enumerate(arguments)]
+                results.append(list(program(*part)))
+                begin += size
+        return [torch.cat(parts) if isinstance(parts[0], torch.Tensor) else parts[0] for parts in zip(*results)]
+
+
+def compile_whole(graph: fx.GraphModule, static: set[int], threads: int, sample_wise: bool = False) -> nn.Module:
+    """The program of a traced graph, without parts that PyTorch runs.
+
+    UnsupportedGraphError where there is none; with `sample_wise` also where it mixes the samples of a batch.
+    """
+    check_random(graph)
+    function = _Function(_copy(graph), static, threads, sample_wise)
+    function.compile()
+    return function
 
 
 def compile_graph(graph: fx.GraphModule, static: set[int], threads: int) -> Compiled:
@@ -240,10 +278,7 @@ def compile_graph(graph: fx.GraphModule, static: set[int], threads: int) -> Comp
     """
     reasons: dict[str, str] = {}
     try:
-        check_random(graph)
-        function = _Function(_copy(graph), static, threads)
-        function.compile()
-        return Compiled(function, 1, {})
+        return Compiled(compile_whole(graph, static, threads), 1, {})
     except UnsupportedGraphError as error:
         whole = str(error)
         reasons.update(dict.fromkeys(error.operations, whole))
@@ -254,4 +289,7 @@ def compile_graph(graph: fx.GraphModule, static: set[int], threads: int) -> Comp
             break
         reasons.update(unknown)
     compiled = parts.compile(functions)
-    return compiled if compiled.parts else Compiled(None, 0, {"": whole})
+    if compiled.parts:
+        return compiled
+    # Of the parts, where there were some: why none of them is compiled.
+    return Compiled(None, 0, {"": "; ".join(dict.fromkeys([whole, *parts.failures]))})
