@@ -8,7 +8,8 @@ usage: tools/wheel.sh [--test | --imports | --help]
 
 Builds the package and the programs in build/ (tools/setup.sh is to have run before), links what they use of MLIR and
 LLVM from the archives of Debian's packages into one library, and packs all of that in build/wheel/kas-*.whl: for CPython
-3.10 and later on x86-64, with the glibc of this system or a later one. The same build tree gives the same file again.
+3.10 and later on x86-64, with the glibc of this system or a later one. The same sources and tools give the same file,
+bit by bit.
 
   --test     installs the wheel that was made in a fresh environment, and compiles and runs operators there
   --imports  imports the package beside torch, torch-mlir and jax in each order, and uses all of them (1.5 GB are installed)
@@ -38,7 +39,7 @@ tools/python.sh >/dev/null
 packers=$(tools/python.sh --requirements=tools/wheel/requirements.txt | tail -n 1)
 mapfile -t programs < <("$packers" tools/wheel/make.py --list-programs)
 cmake --build build --target kas-python KasStableExtension "${programs[@]}" >&2
-# Of the last commit, so that the same build tree gives the same file again.
+# Of the last commit, so that the same sources give the same file.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export SOURCE_DATE_EPOCH
 PATH=$(dirname "$packers"):$PATH "$packers" tools/wheel/make.py

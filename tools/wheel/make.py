@@ -91,13 +91,16 @@ def link_runtime(binaries: list[Path], output: Path) -> None:
     )  # fmt: skip
 
 
-def use_runtime(binary: Path, folder: Path) -> None:
-    """Lets a binary look for `RUNTIME`, in `folder`, where it looked for the shared libraries."""
+def use_runtime(binary: Path) -> None:
+    """Lets a binary look for `RUNTIME` where it looked for the shared libraries, by no path of its own.
+
+    The length of such a path would be seen in the file, in other folders in another one.
+    """
     needed = run("patchelf", "--print-needed", binary).split()
     replace = [name for name in needed if name.startswith(SHARED)]
     options = [option for name in replace for option in ("--replace-needed", name, RUNTIME)]
     run("strip", "--strip-all", binary)
-    run("patchelf", *options, "--set-rpath", folder, binary)
+    run("patchelf", *options, "--remove-rpath", binary)
 
 
 def stage(folder: Path) -> list[Path]:
@@ -169,13 +172,14 @@ def main() -> None:
     binaries = stage(folder)
     link_runtime(binaries, libraries / RUNTIME)
     for binary in binaries:
-        use_runtime(binary, libraries)
+        use_runtime(binary)
     write_contents(write_metadata(folder))
     for directory, _, files in os.walk(folder):
         for name in (directory, *(os.path.join(directory, file) for file in files)):
             os.utime(name, (int(os.environ["SOURCE_DATE_EPOCH"]),) * 2)
     run("wheel", "pack", "--dest-dir", plain, folder)
     # Adds the other libraries of the system, and says from which glibc on all of it works.
+    os.environ["LD_LIBRARY_PATH"] = str(libraries)
     run("auditwheel", "repair", "--wheel-dir", WHEEL, *plain.glob("*.whl"))
     (wheel,) = WHEEL.glob("*.whl")
     print(f"{wheel.relative_to(ROOT)}: {wheel.stat().st_size / 1e6:.1f} MB")
