@@ -31,9 +31,9 @@ def table():
 
 @pytest.fixture(scope="module")
 def untrained(table):
-    """The operators without what is known of their accuracies."""
+    """The operators without what was measured."""
     about = {**table.manifest, "tasks": {"noise": {}}}
-    return Table([dataclasses.replace(row, trainings=()) for row in table], {}, about)
+    return Table([dataclasses.replace(row, trainings=(), latencies=()) for row in table], {}, about)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def made(table):
 
     def make(row):
         if row.number % 7 == 0:
-            return dataclasses.replace(row, trainings=(Training("task", 0, "no reason"),))
+            return dataclasses.replace(row, trainings=(Training("task", 0, "no reason"),), latencies=())
         best = 60 + 30 * random.Random(row.key).random()
         trainings = tuple(
             Training(
@@ -50,7 +50,7 @@ def made(table):
             )
             for seed in range(3)
         )
-        return dataclasses.replace(row, trainings=trainings)
+        return dataclasses.replace(row, trainings=trainings, latencies=())
 
     rows = [make(row) for row in table if "sees" in row.properties]
     return Table([dataclasses.replace(row, number=place) for place, row in enumerate(rows)], {}, ABOUT)
