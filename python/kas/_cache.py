@@ -24,6 +24,8 @@ from . import _kas
 
 _NAME = "module.kasc"
 _MAGIC = b"kas-cache 1\n"
+_KEY_LENGTH = 40
+"""Of the names of folders, in hexadecimal digits. Nothing else in the directory is ours."""
 
 
 class CacheState(NamedTuple):
@@ -55,11 +57,12 @@ def get_limit() -> int:
 def _list_entries() -> list[tuple[float, int, pathlib.Path]]:
     """Time of the last use, size and folder of each entry, those that were used least recently first."""
     entries = []
-    for path in get_directory().glob(f"*/{_NAME}"):
+    for folder in get_directory().glob("[0-9a-f]" * _KEY_LENGTH):
         # Another process may have removed it.
         with contextlib.suppress(OSError):
-            size = sum(file.stat().st_size for file in path.parent.iterdir())
-            entries.append((path.stat().st_mtime, size, path.parent))
+            states = [path.stat() for path in folder.iterdir()]
+            last = max((state.st_mtime for state in states), default=0.0)
+            entries.append((last, sum(state.st_size for state in states), folder))
     return sorted(entries)
 
 
@@ -100,7 +103,7 @@ def describe_environment() -> str:
 
 def make_key(*parts: str) -> str:
     """The name of what is compiled from these texts here."""
-    digest = hashlib.blake2b(digest_size=20)
+    digest = hashlib.blake2b(digest_size=_KEY_LENGTH // 2)
     for part in (describe_environment(), *parts):
         content = part.encode()
         digest.update(len(content).to_bytes(8, "little") + content)

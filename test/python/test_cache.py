@@ -81,6 +81,15 @@ def test_a_directory_that_cannot_be_written_costs_nothing_but_time(tmp_path, mon
     assert _cache.load("key") is None
 
 
+def test_what_a_process_left_unfinished_is_removed(directory):
+    (directory / _cache.make_key("a")).mkdir(parents=True)
+    (directory / _cache.make_key("a") / "code.kaso").write_bytes(b"1234")
+    (directory / "other").mkdir()
+    assert (_cache.get_state().entries, _cache.get_state().bytes) == (1, 4)
+    _cache.clear()
+    assert [path.name for path in directory.iterdir()] == ["other"]
+
+
 def test_the_command_shows_and_clears(directory, capsys):
     _cache.store(_cache.make_key("a"), "text")
     assert cli.main(["cache", "--json"]) == 0
@@ -114,6 +123,11 @@ def test_compiled_graphs_come_from_the_cache(directory, monkeypatch):
     assert call(2) == [None]
     (entry,) = directory.iterdir()
     assert {path.suffix for path in entry.iterdir()} == {".kasc", ".kaso"}
+
+    (text,) = (_cache.load(entry.name) for entry in directory.iterdir())
+    _cache.store(entry.name, "what another MLIR wrote")
+    assert call(2) == [None]
+    assert _cache.load(entry.name) == text
 
     def fail(graph):
         raise _graph_program.UnsupportedGraphError("imports")

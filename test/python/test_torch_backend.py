@@ -10,6 +10,7 @@ import itertools
 import pathlib
 import random
 
+import numpy
 import pytest
 
 import kas
@@ -60,7 +61,7 @@ def test_networks_are_compiled_once_for_batches_of_any_size():
         compiled = compile_and_compare(network, torch.randn(batch, 3, 12, 12), compiled=compiled)
     static, dynamic = kas.torch.explain()
     assert (static.shapes, static.batches) == (((2, 3, 12, 12),), ())
-    assert (dynamic.shapes, dynamic.batches) == (((5, 3, 12, 12),), (8, 1))
+    assert (dynamic.shapes, dynamic.batches) == (((5, 3, 12, 12),), (8, 2))
     assert all(graph.reason is None and graph.operations > 5 and graph.seconds > 0 for graph in (static, dynamic))
     assert kas.torch.explain() == []
     # Weights are packed for each of the parts.
@@ -76,7 +77,40 @@ def test_several_inputs_have_batches():
     for batch in (3, 10, 4):
         inputs = (torch.randn(batch, 5, 4), torch.randn(batch, 5, 6))
         compiled = compile_and_compare(lambda x, y: ((x @ weight + y).softmax(-1), y.exp()), *inputs, compiled=compiled)
-    assert [graph.batches for graph in kas.torch.explain()] == [(), (8, 1)]
+    assert [graph.batches for graph in kas.torch.explain()] == [(), (8, 2)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda x: x.squeeze() * 2, lambda x: x.squeeze().sum(1).reshape(x.shape[0], 4) + 1],
+    ids=["squeeze", "sum"],
+)
+def test_one_sample_alone_may_mean_something_else(call):
+    # A part of one sample would be squeezed as well, and be wrong where its shape is right.
+    compiled = None
+    for batch in (3, 9, 4, 11, 2):
+        compiled = compile_and_compare(call, torch.randn(batch, 4, 1, 4), compiled=compiled)
+    assert [graph.batches for graph in kas.torch.explain()] == [(), (8, 2)]
+
+
+def test_few_samples_after_batches_of_any_size():
+    compiled = None
+    for batch in (3, 9, 1, 0, 2):
+        compiled = compile_and_compare(
+            lambda x: (x * 2).exp() @ torch.ones(5, 3), torch.randn(batch, 5), compiled=compiled
+        )
+    assert all(graph.reason is None for graph in kas.torch.explain())
+
+
+def test_what_all_samples_share_is_read_anew():
+    memory = numpy.zeros((5, 6), numpy.float32)
+    compiled = None
+    for batch, value in ((3, 1), (9, 2), (4, 3), (9, 4)):
+        # PyTorch does not know that this changes.
+        memory[:] = value
+        inputs = (torch.randn(batch, 5), torch.from_numpy(memory))
+        compiled = compile_and_compare(lambda x, shared: x @ shared, *inputs, compiled=compiled)
+    assert [graph.batches for graph in kas.torch.explain()] == [(), (8, 2)]
 
 
 @pytest.mark.parametrize(
@@ -115,6 +149,33 @@ def test_weights_may_change():
     network.first.weight.data = torch.randn_like(network.first.weight)
     compile_and_compare(network, torch.randn(2, 3, 8, 8), compiled=compiled)
     assert all(graph.reason is None for graph in kas.torch.explain())
+
+
+def test_weights_in_other_layouts_may_change():
+    network = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU()).eval().to(memory_format=torch.channels_last)
+    compiled = None
+    for _ in range(4):
+        with torch.no_grad():
+            network[0].weight.mul_(1.5)
+        compiled = compile_and_compare(network, torch.randn(2, 3, 9, 9), compiled=compiled)
+
+
+def test_weights_that_take_the_memory_of_others():
+    network, compiled = nn.Linear(64, 64).eval(), None
+    for _ in range(6):
+        # The memory that is freed is what the next weights get.
+        network.weight.data = torch.empty(0)
+        network.weight.data = torch.randn(64, 64)
+        compiled = compile_and_compare(network, torch.randn(3, 64), compiled=compiled)
+
+
+def test_inference_mode():
+    with torch.inference_mode():
+        network = Images().eval()
+        compiled, x = torch.compile(network, backend=kas.torch.backend), torch.randn(2, 3, 8, 8)
+        for _ in range(3):
+            network.first.weight.mul_(1.5)
+            torch.testing.assert_close(compiled(x), network(x), rtol=1e-4, atol=1e-5)
 
 
 def test_buffers_that_a_network_changes_are_changed():
@@ -263,6 +324,16 @@ def test_gradients_of_attention(causal):
 
     for graph in compare_gradients(Attention(), *(torch.randn(2, 3, 7, 8) for _ in range(3))):
         assert graph.reason is None and graph.left == ()
+
+
+def test_gradients_of_attention_to_nothing():
+    class Attention(nn.Module):
+        def forward(self, query, key, value):
+            mask = torch.zeros(5, 5).index_fill(0, torch.tensor([2]), -torch.inf)
+            return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+
+    forward, backward = compare_gradients(Attention(), *(torch.randn(2, 3, 5, 8) for _ in range(3)))
+    assert forward.reason is None and backward.reason is None
 
 
 def test_networks_learn_as_with_pytorch():

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import collections
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import fx, nn
 
 from .._errors import need
-from ._graph_batch import BATCHES, find_shared, get_batch_key, set_batch
+from ._graph_batch import BATCHES, Batch, find_batch, get_batch_key, set_batch
 from ._graph_import import UnsupportedGraphError, trace
 from ._graph_program import BatchProgram, Compiled, compile_graph, compile_whole
 
@@ -66,15 +66,15 @@ class _Graph:
         self.graph, self.kind, self.static = graph, kind, set(static)
         self.operations = sum(node.op not in ("placeholder", "output", "get_attr") for node in graph.graph.nodes)
         self.programs: dict[Any, nn.Module | None] = {}
-        self.shared = find_shared(graph) if kind == "inference" else None
-        """Of a graph for batches of any size: the arguments that all samples share."""
+        self.batch = find_batch(graph) if kind == "inference" else None
+        """Of a graph for batches of any size."""
 
     def __call__(self, arguments: list[Any]) -> list[Any]:
         threads = torch.get_num_threads()
         key: Any = (threads, *((*a.shape, *a.stride()) if isinstance(a, torch.Tensor) else a for a in arguments))
-        if self.shared is not None and (any_batch := get_batch_key(threads, arguments, self.shared)):
+        if self.batch and (any_batch := get_batch_key(threads, arguments, self.batch)):
             if any_batch not in self.programs:
-                self.programs[any_batch] = self._compile_batches(arguments, self.shared, threads)
+                self.programs[any_batch] = self._compile_batches(arguments, self.batch, threads)
             if self.programs[any_batch]:
                 key = any_batch
         if key not in self.programs:
@@ -94,42 +94,46 @@ class _Graph:
         places = [place for place, argument in enumerate(arguments) if isinstance(argument, torch.Tensor)]
         data = [place for place in places if place not in self.static]
         compiled = self._trace_and_compile(arguments, places, threads)
-        # Without a program there is one reason.
-        reason = None if compiled.program else next(iter(compiled.left.values()))
-        left = tuple(compiled.left.items()) if compiled.program else ()
+        left = tuple(compiled.left.items())
         shapes = tuple(tuple(arguments[place].shape) for place in data)
         seconds = time.perf_counter() - start
-        _graphs.append(CompiledGraph(self.operations, shapes, seconds, reason, self.kind, compiled.parts, left))
+        _graphs.append(
+            CompiledGraph(self.operations, shapes, seconds, compiled.reason, self.kind, compiled.parts, left)
+        )
         return compiled.program
 
-    def _compile_batches(self, arguments: Sequence[Any], shared: set[int], threads: int) -> nn.Module | None:
+    def _compile_batches(self, arguments: Sequence[Any], batch: Batch, threads: int) -> nn.Module | None:
         """A program for batches of any size, where samples are computed one by one; else None."""
         start = time.perf_counter()
         places = [place for place, argument in enumerate(arguments) if isinstance(argument, torch.Tensor)]
-        shared_tensors = {number for number, place in enumerate(places) if place in shared}
+        static = self._find_tensors(places, self.static)
+        batched = frozenset(self._find_tensors(places, batch.batched))
         programs = {}
         try:
             for size in BATCHES:
-                traced = trace(self.graph, set_batch(arguments, shared, size), with_gradients=False)
-                # Of one sample alone nothing can be seen.
-                programs[size] = compile_whole(traced, shared_tensors, threads, sample_wise=size > 1)
+                traced = trace(self.graph, set_batch(arguments, batch, size), with_gradients=False)
+                programs[size] = compile_whole(traced, static, threads, batched)
         except UnsupportedGraphError:
             return None
-        shapes = tuple(tuple(arguments[place].shape) for place in places if place not in shared)
+        shapes = tuple(tuple(arguments[place].shape) for place in places if place not in self.static)
         seconds = time.perf_counter() - start
         _graphs.append(CompiledGraph(self.operations, shapes, seconds, None, self.kind, 1, (), BATCHES))
-        return BatchProgram(programs, shared_tensors)
+        return BatchProgram(programs, batched)
 
     def _trace_and_compile(self, arguments: Sequence[Any], places: list[int], threads: int) -> Compiled:
         devices = {arguments[place].device for place in places} - {torch.device("cpu")}
         if devices:
-            return Compiled(None, 0, {"": f"requires tensors on the CPU, got '{min(map(str, devices))}'"})
-        static = {number for number, place in enumerate(places) if place in self.static}
+            return Compiled(None, 0, {}, f"requires tensors on the CPU, got '{min(map(str, devices))}'")
         try:
             traced = trace(self.graph, arguments, self.kind != "inference")
         except UnsupportedGraphError as error:
-            return Compiled(None, 0, {"": str(error)})
-        return compile_graph(traced, static, threads)
+            return Compiled(None, 0, {}, str(error))
+        return compile_graph(traced, self._find_tensors(places, self.static), threads)
+
+    @staticmethod
+    def _find_tensors(places: list[int], wanted: Collection[int]) -> set[int]:
+        """Of arguments, their numbers among the tensors at `places`."""
+        return {number for number, place in enumerate(places) if place in wanted}
 
 
 def _get_static() -> Sequence[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -36,16 +36,22 @@ def _get_padding(num_inner: int, before: int, after: int) -> list[int]:
     return [0] * (2 * num_inner) + [before, after]
 
 
-def _get_data_gradient(
-    gradient: torch.Tensor,
-    data: torch.Tensor,
-    weight: torch.Tensor,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
-) -> torch.Tensor:
+class _Convolution(NamedTuple):
+    """One that is differentiated."""
+
+    gradient: torch.Tensor
+    """Of its result."""
+    data: torch.Tensor
+    weight: torch.Tensor
+    stride: Sequence[int]
+    padding: Sequence[int]
+    dilation: Sequence[int]
+    groups: int
+
+
+def _get_data_gradient(convolution: _Convolution) -> torch.Tensor:
     """A convolution of the gradient with the kernel turned around, inputs and outputs of each group exchanged."""
+    gradient, data, weight, stride, padding, dilation, groups = convolution
     num_outputs, kernel = weight.shape[0], weight.shape[2:]
     reach = [step * (size - 1) for step, size in zip(dilation, kernel)]
     # Positions of the data that a stride leaves out at the end.
@@ -74,24 +80,17 @@ def _get_data_gradient(
     return result
 
 
-def _get_weight_gradient(
-    gradient: torch.Tensor,
-    data: torch.Tensor,
-    weight: torch.Tensor,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
-) -> torch.Tensor:
+def _get_weight_gradient(convolution: _Convolution) -> torch.Tensor:
     """A product of matrices for small images, else a convolution of the data with the gradient.
 
     The inputs of that are the images of the batch, its kernels the gradients, and strides are its dilations.
     """
+    gradient, data, weight, stride, padding, dilation, groups = convolution
     kernel = weight.shape[2:]
     # Measured: convolutions with kernels as large as small images are slow, copies of large images as well.
     if groups == 1 and (math.prod(kernel) == 1 or math.prod(gradient.shape[2:]) < 200):
         rows = gradient.transpose(0, 1).flatten(1)
-        columns = _gather_windows(data, gradient.shape[2:], kernel, stride, padding, dilation)
+        columns = _gather_windows(convolution)
         return (rows @ columns).view(weight.shape[0], -1, weight.shape[1]).transpose(1, 2).reshape(weight.shape)
     grouped = data.view(data.shape[0], groups, data.shape[1] // groups, *data.shape[2:])
     images = grouped.permute(2, 1, 0, *range(3, grouped.dim())).flatten(1, 2)
@@ -104,22 +103,16 @@ def _get_weight_gradient(
     return result.transpose(0, 1)
 
 
-def _gather_windows(
-    data: torch.Tensor,
-    positions: Sequence[int],
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-) -> torch.Tensor:
+def _gather_windows(convolution: _Convolution) -> torch.Tensor:
     """A row for each image and position: of each place of the window all channels."""
+    gradient, data, weight, stride, padding, dilation, _ = convolution
     if any(padding):
         data = aten.constant_pad_nd(data, [size for size in reversed(padding) for _ in range(2)])
     data = data.permute(0, *range(2, data.dim()), 1)
     windows = []
-    for place in itertools.product(*(range(size) for size in kernel)):
+    for place in itertools.product(*(range(size) for size in weight.shape[2:])):
         window = data
-        for axis, (tap, step, distance, count) in enumerate(zip(place, stride, dilation, positions), start=1):
+        for axis, (tap, step, distance, count) in enumerate(zip(place, stride, dilation, gradient.shape[2:]), start=1):
             first = tap * distance
             window = aten.slice(window, axis, first, first + step * (count - 1) + 1, step)
         windows.append(window)
@@ -144,12 +137,18 @@ def convolution_backward(
         return NotImplemented
     sizes = (stride, padding, dilation)
     stride, padding, dilation = ([*size] * (data.dim() - 2 if len(size) == 1 else 1) for size in sizes)
-    arguments = (gradient, data, weight, stride, padding, dilation, groups)
+    convolution = _Convolution(gradient, data, weight, stride, padding, dilation, groups)
     return (
-        _get_data_gradient(*arguments) if output_mask[0] else None,
-        _get_weight_gradient(*arguments) if output_mask[1] else None,
+        _get_data_gradient(convolution) if output_mask[0] else None,
+        _get_weight_gradient(convolution) if output_mask[1] else None,
         gradient.sum([0, *range(2, gradient.dim())]) if output_mask[2] else None,
     )
+
+
+def _get_probabilities(scores: torch.Tensor, logarithm: torch.Tensor) -> torch.Tensor:
+    """Zeros for what may attend to nothing, as PyTorch has it."""
+    probabilities = torch.exp(scores - logarithm.unsqueeze(-1))
+    return torch.where(logarithm.unsqueeze(-1) > -math.inf, probabilities, torch.zeros_like(probabilities))
 
 
 def avg_pool2d_backward(
@@ -168,7 +167,7 @@ def avg_pool2d_backward(
     kernel, stride, padding = ([*size] * (2 if len(size) == 1 else 1) for size in (kernel, stride or kernel, padding))
     channels = data.shape[1]
     weight = gradient.new_full((channels, 1, *kernel), 1 / (divisor_override or math.prod(kernel)))
-    return _get_data_gradient(gradient, data, weight, stride, padding, [1, 1], channels)
+    return _get_data_gradient(_Convolution(gradient, data, weight, stride, padding, [1, 1], channels))
 
 
 def flash_attention(
@@ -186,7 +185,7 @@ def flash_attention(
         return NotImplemented
     scores = _get_scores(query, key, is_causal, attn_mask, scale)
     logarithm = torch.logsumexp(scores, -1)
-    return torch.exp(scores - logarithm.unsqueeze(-1)) @ value, logarithm
+    return _get_probabilities(scores, logarithm) @ value, logarithm
 
 
 def flash_attention_backward(
@@ -206,7 +205,7 @@ def flash_attention_backward(
     if dropout_p:
         return NotImplemented
     scores = _get_scores(query, key, is_causal, attn_mask, scale)
-    probabilities = torch.exp(scores - logsumexp.unsqueeze(-1))
+    probabilities = _get_probabilities(scores, logsumexp)
     mean = (gradient * out).sum(-1, keepdim=True)
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     change = probabilities * (gradient @ value.transpose(-2, -1) - mean) * factor

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import fx
 
-BATCHES = (8, 1)
-"""The sizes of the parts that batches are computed in, the largest first."""
+BATCHES = (8, 2)
+"""The sizes of the parts that batches are computed in, the largest first.
+
+Not 1: a graph was traced for at least two samples, and of one sample operations may mean something else (`squeeze`).
+"""
 
 _aten = torch.ops.aten
 _SIZES = {
@@ -65,11 +68,20 @@ def _uses_for_sizes(node: fx.Node) -> bool:
     )
 
 
-def find_shared(graph: fx.GraphModule) -> set[int] | None:
-    """The arguments that all samples share, of a graph for batches of any size; None where it is another one.
+class Batch(NamedTuple):
+    """The arguments of a graph for batches of any size."""
 
-    The size of the batch is the only symbol, first in all data and results, and used for shapes alone. Whether samples
-    are computed one by one is another question.
+    symbol: int
+    """The place of the number of samples."""
+    batched: frozenset[int]
+    """The places of tensors that have samples; all samples share the others."""
+
+
+def find_batch(graph: fx.GraphModule) -> Batch | None:
+    """What has samples, of a graph for batches of any size; None where it is another one.
+
+    The size of the batch is the only symbol, first in all results and wherever it is in data, and used for shapes
+    alone. Whether samples are computed one by one is another question.
     """
     nodes = list(graph.graph.nodes)
     arguments = [node for node in nodes if node.op == "placeholder"]
@@ -77,15 +89,14 @@ def find_shared(graph: fx.GraphModule) -> set[int] | None:
     if len(symbols) != 1:
         return None
     symbol = symbols[0].meta["val"]
-    shared = set()
+    batched = set()
     for place, node in enumerate(arguments):
         value = node.meta.get("val")
-        if not isinstance(value, torch.Tensor):
+        if not isinstance(value, torch.Tensor) or not any(map(_is_symbol, value.shape)):
             continue
-        if not any(map(_is_symbol, value.shape)):
-            shared.add(place)
-        elif not _has_batch_first(value, symbol):
+        if not _has_batch_first(value, symbol):
             return None
+        batched.add(place)
     (output,) = (node for node in nodes if node.op == "output")
     results: Sequence[Any] = output.args[0]
     for result in results:
@@ -93,24 +104,24 @@ def find_shared(graph: fx.GraphModule) -> set[int] | None:
         value = result.meta.get("val") if is_computed else None
         if not isinstance(value, torch.Tensor) or not _has_batch_first(value, symbol):
             return None
-    return shared if all(map(_uses_for_sizes, nodes)) else None
-
-
-def get_batch_key(threads: int, arguments: Sequence[Any], shared: set[int]) -> Any:
-    """What a program for batches of any size depends on; None for layouts for which there is none."""
-    tensors = [(place, a) for place, a in enumerate(arguments) if isinstance(a, torch.Tensor)]
-    if not all(a.is_contiguous() for place, a in tensors if place not in shared):
+    if not batched or not all(map(_uses_for_sizes, nodes)):
         return None
-    return ("batch", threads, *(tuple(a.shape[place not in shared :]) for place, a in tensors))
+    return Batch(arguments.index(symbols[0]), frozenset(batched))
 
 
-def set_batch(arguments: Sequence[Any], shared: set[int], size: int) -> list[Any]:
+def get_batch_key(threads: int, arguments: Sequence[Any], batch: Batch) -> Any:
+    """What a program for batches of any size depends on; None for sizes and layouts for which there is none."""
+    data = [arguments[place] for place in batch.batched]
+    if arguments[batch.symbol] < min(BATCHES) or not all(a.is_contiguous() for a in data):
+        return None
+    tensors = [(place, a) for place, a in enumerate(arguments) if isinstance(a, torch.Tensor)]
+    return ("batch", threads, *(tuple(a.shape[place in batch.batched :]) for place, a in tensors))
+
+
+def set_batch(arguments: Sequence[Any], batch: Batch, size: int) -> list[Any]:
     """Arguments of another batch."""
-    return [
-        a.new_empty((size, *a.shape[1:]))
-        if isinstance(a, torch.Tensor) and place not in shared
-        else size
-        if isinstance(a, int) and not isinstance(a, bool)
-        else a
-        for place, a in enumerate(arguments)
-    ]
+    others = list(arguments)
+    others[batch.symbol] = size
+    for place in batch.batched:
+        others[place] = arguments[place].new_empty((size, *arguments[place].shape[1:]))
+    return others

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -54,7 +55,7 @@ def trace(graph: fx.GraphModule, arguments: Sequence[Any], with_gradients: bool)
 
 
 def describe(graph: fx.GraphModule) -> str | None:
-    """All that the graph computes, as text; None where it has parts that are no text, such as other graphs."""
+    """What the graph computes, as text with digests of constants; None where it has other graphs inside."""
     lines: list[str] = []
     names: dict[fx.Node, str] = {}
     for number, node in enumerate(graph.graph.nodes):
@@ -63,8 +64,9 @@ def describe(graph: fx.GraphModule) -> str | None:
             constant = getattr(graph, str(node.target), None)
             if not isinstance(constant, torch.Tensor) or isinstance(constant, FakeTensor):
                 return None
-            content = constant.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
-            lines.append(f"{names[node]} {constant.dtype} {tuple(constant.shape)} {content.hex()}")
+            content = constant.detach().contiguous().reshape(-1).view(torch.uint8).numpy().data
+            digest = hashlib.blake2b(content, digest_size=20).hexdigest()
+            lines.append(f"{names[node]} {constant.dtype} {tuple(constant.shape)} {digest}")
             continue
         arguments, options = fx.node.map_arg((node.args, node.kwargs), lambda node: _Name(names[node]))
         value = node.meta.get("val")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from operator import getitem
 from typing import Any, NamedTuple
 
@@ -60,6 +61,15 @@ def _replace_flags(graph: fx.GraphModule, arguments: Sequence[fx.Node], computed
         computed[place] = number
 
 
+def _load_module(key: str) -> Module | None:
+    """From the cache; None where it is not there, or cannot be read by this MLIR."""
+    text = _cache.load(key)
+    try:
+        return None if text is None else Module(text, "<cache>")
+    except Error:
+        return None
+
+
 def _reorder(graph: fx.GraphModule, arguments: Sequence[fx.Node], order: Sequence[int]) -> None:
     """Puts the arguments of the graph in this order."""
     first = next(iter(graph.graph.nodes))
@@ -72,10 +82,11 @@ def _reorder(graph: fx.GraphModule, arguments: Sequence[fx.Node], order: Sequenc
 class _Function(nn.Module):
     """A graph that is compiled as a whole. Changes the graph.
 
-    `sample_wise`: only if it computes the samples of a batch one by one, so that a batch may come in parts.
+    `static` are the places of the weights. With `batched`, the places of what has samples, only a graph that computes
+    these one by one, so that a batch may come in parts.
     """
 
-    def __init__(self, graph: fx.GraphModule, static: set[int], threads: int, sample_wise: bool = False):
+    def __init__(self, graph: fx.GraphModule, static: set[int], threads: int, batched: frozenset[int] = frozenset()):
         super().__init__()
         arguments = graph.graph.find_nodes(op="placeholder")
         output = graph.graph.output_node()
@@ -100,23 +111,25 @@ class _Function(nn.Module):
         self.shapes = [tuple(result.shape) for result in results]
         self.strides = [_get_strides(result) for result in results]
         self.flags = [number for number, result in enumerate(results) if result.dtype == torch.bool]
-        data = [place for place in range(len(arguments)) if place not in static]
-        self.order = [*data, *(place for place in range(len(arguments)) if place in static)]
+        places = range(len(arguments))
+        # What has samples, other data, weights.
+        self.order = sorted(places, key=lambda place: (place in static, place not in batched))
+        num_data = sum(place not in static for place in places)
         _replace_flags(graph, arguments, computed)
         output.args = (tuple(computed),)
         _reorder(graph, arguments, self.order)
         graph.recompile()
         # Weights are packed ahead where all but the first argument are weights.
-        self.is_packed = len(data) == 1
+        self.is_packed = num_data == 1
         text = describe(graph)
         self.pipeline = f"kas-cpu-pipeline{{threads={threads} prepare-weights={str(self.is_packed).lower()}}}"
-        if sample_wise:
-            self.pipeline = f"kas-check-samples{{data={len(data)}}},{self.pipeline}"
-        self.key = text and _cache.make_key(torch.__version__, self.pipeline, text)
+        if batched:
+            self.pipeline = f"kas-check-samples{{data={len(batched)}}},{self.pipeline}"
+        self.key = text and _cache.make_key(torch.__version__, version("torch-mlir"), self.pipeline, text)
         self.wall_clock = threads != 1
-        cached = _cache.load(self.key) if self.key else None
+        cached = _load_module(self.key) if self.key else None
         self.is_cached = cached is not None
-        self.module = import_graph(graph) if cached is None else Module(cached, "<cache>")
+        self.module = cached or import_graph(graph)
 
     def compile(self) -> None:
         try:
@@ -131,26 +144,31 @@ class _Function(nn.Module):
         del self.module
         self.num_packed = self.program.get_num_prepared_elements("forward") if self.is_packed else 0
         self.versions: list[tuple[int, int]] | None = None
+        self.weights: list[torch.Tensor] = []
+        """Those that were packed: as long as they are here, no others have their memory."""
         self.packed: torch.Tensor | None = None
 
-    def _pack(self, weights: list[torch.Tensor]) -> torch.Tensor:
-        """Packs the weights, unless they are those of the last call, unchanged."""
-        versions = [(weight.data_ptr(), weight._version) for weight in weights]
-        if self.packed is not None and versions == self.versions:
+    def _pack(self, originals: list[torch.Tensor], weights: list[torch.Tensor]) -> torch.Tensor:
+        """Packs the weights, unless the originals that they are rows of are those of the last call, unchanged."""
+        # What was made in inference mode does not count its changes.
+        counts = not any(original.is_inference() for original in originals)
+        versions = [(original.data_ptr(), original._version) for original in originals] if counts else None
+        if self.packed is not None and counts and versions == self.versions:
             return self.packed
         memory = torch.zeros(self.num_packed + 16)
         start = -(memory.data_ptr() // 4) % 16
         self.packed = memory[start : start + self.num_packed]
         self.program.call("forward_prepare", [*weights, self.packed], 1, False)
-        self.versions = versions
+        self.versions, self.weights = versions, [original.detach() for original in originals]
         return self.packed
 
     def forward(self, *arguments: torch.Tensor) -> Any:
-        tensors = [arguments[place].detach().to(torch.float32).contiguous() for place in self.order]
+        originals = [arguments[place] for place in self.order]
+        tensors = [original.detach().to(torch.float32).contiguous() for original in originals]
         results = [torch.empty(shape) for shape in self.shapes]
         packed = []
         if self.num_packed:
-            packed = [self._pack(tensors[1:])]
+            packed = [self._pack(originals[1:], tensors[1:])]
         self.program.call("forward", [*tensors, *results, *packed], 1, self.wall_clock)
         for number, strides in enumerate(self.strides):
             if strides is not None:
@@ -176,7 +194,9 @@ class Compiled(NamedTuple):
     parts: int
     """That were compiled."""
     left: dict[str, str]
-    """The operations that PyTorch runs, such as `aten.i0.default`, with the reason; without a program all."""
+    """The operations that PyTorch runs between parts, such as `aten.i0.default`, with the reason."""
+    reason: str | None = None
+    """Why nothing was compiled."""
 
 
 def _copy(graph: fx.GraphModule) -> fx.GraphModule:
@@ -240,33 +260,39 @@ class _Parts:
 
 
 class BatchProgram(nn.Module):
-    """A graph for batches of any size: parts of it are computed by programs for a few sizes."""
+    """A graph for batches of any size: parts of them are computed by programs for a few sizes."""
 
-    def __init__(self, programs: Mapping[int, nn.Module], shared: set[int]):
-        """`programs` by size, 1 among them, compute samples one by one; `shared` are the places of what all share."""
+    def __init__(self, programs: Mapping[int, nn.Module], batched: frozenset[int]):
+        """The programs, by size, compute samples one by one; `batched` are the places of what has samples."""
         super().__init__()
         self.programs = dict(sorted(programs.items(), reverse=True))
-        self.shared = shared
+        self.batched = batched
 
-    def forward(self, *arguments: torch.Tensor) -> Any:
-        total = next(a.shape[0] for place, a in enumerate(arguments) if place not in self.shared)
-        results: list[list[Any]] = []
+    def forward(self, *arguments: torch.Tensor) -> list[torch.Tensor]:
+        """For at least as many samples as the smallest size."""
+        total = arguments[min(self.batched)].shape[0]
+        results: list[list[torch.Tensor]] = []
         begin = 0
-        for size, program in self.programs.items():
-            while total - begin >= size:
-                part = [a if place in self.shared else a[begin : begin + size] for place, a in enumerate(arguments)]
-                results.append(list(program(*part)))
-                begin += size
-        return [torch.cat(parts) if isinstance(parts[0], torch.Tensor) else parts[0] for parts in zip(*results)]
+        while begin < total:
+            size = next((size for size in self.programs if total - begin >= size), min(self.programs))
+            # The last part has some samples of the one before again, as there is no program for what remains.
+            first = min(begin, total - size)
+            part = [a[first : first + size] if place in self.batched else a for place, a in enumerate(arguments)]
+            results.append([result[begin - first :] for result in self.programs[size](*part)])
+            begin = first + size
+        return [torch.cat(parts) for parts in zip(*results)]
 
 
-def compile_whole(graph: fx.GraphModule, static: set[int], threads: int, sample_wise: bool = False) -> nn.Module:
+def compile_whole(
+    graph: fx.GraphModule, static: set[int], threads: int, batched: frozenset[int] = frozenset()
+) -> nn.Module:
     """The program of a traced graph, without parts that PyTorch runs.
 
-    UnsupportedGraphError where there is none; with `sample_wise` also where it mixes the samples of a batch.
+    `static` are the places of weights, `batched` of what has samples. UnsupportedGraphError where there is no program,
+    and with `batched` also where it mixes samples.
     """
     check_random(graph)
-    function = _Function(_copy(graph), static, threads, sample_wise)
+    function = _Function(_copy(graph), static, threads, batched)
     function.compile()
     return function
 
@@ -292,4 +318,4 @@ def compile_graph(graph: fx.GraphModule, static: set[int], threads: int) -> Comp
     if compiled.parts:
         return compiled
     # Of the parts, where there were some: why none of them is compiled.
-    return Compiled(None, 0, {"": "; ".join(dict.fromkeys([whole, *parts.failures]))})
+    return Compiled(None, 0, {}, "; ".join(dict.fromkeys([whole, *parts.failures])))
