@@ -86,6 +86,16 @@ static FailureOr<std::optional<unsigned>> findResult(AffineMap map,
   return found;
 }
 
+/// Whether all tensors that the operation reads and makes have known sizes.
+static bool isStatic(Operation *op) {
+  auto isStaticTensor = [](Type type) {
+    auto tensor = dyn_cast<TensorType>(type);
+    return !tensor || (tensor.hasRank() && tensor.hasStaticShape());
+  };
+  return llvm::all_of(op->getOperandTypes(), isStaticTensor) &&
+         llvm::all_of(op->getResultTypes(), isStaticTensor);
+}
+
 /// Whether all elements along the dimension are equal, as those of a constant,
 /// or of what was broadcast along it.
 bool SampleWiseCheck::isUniform(Value tensor, int64_t dim) {
@@ -141,8 +151,8 @@ LogicalResult SampleWiseCheck::run() {
     return function.emitError("requires a function of one block to look for "
                               "samples");
   if (numData == 0 || numData > function.getNumArguments())
-    return function.emitError("requires 1 to ")
-           << function.getNumArguments() << " data arguments, got " << numData;
+    return function.emitError("requires at least 1 data argument of ")
+           << function.getNumArguments() << " arguments, got " << numData;
   for (BlockArgument argument : function.getArguments().take_front(numData)) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type || !type.hasStaticShape() || type.getRank() == 0 ||
@@ -171,6 +181,8 @@ LogicalResult SampleWiseCheck::checkOp(Operation *op) {
   // What depends on weights alone is the same for all samples.
   if (!reads)
     return success();
+  if (!isStatic(op))
+    return fail(op, "a tensor whose sizes are not known");
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
     return checkLinalg(linalgOp);
   if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))

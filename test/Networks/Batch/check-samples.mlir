@@ -192,5 +192,29 @@ func.func @forward(%x: tensor<1x6xf32>) -> tensor<1x6xf32> {
 
 // -----
 
+func.func @forward(%x: tensor<4x6xf32>, %w: tensor<6x?xf32>, %out: tensor<4x?xf32>) -> tensor<4x?xf32> {
+  // expected-error@+1 {{requires samples that are computed one by one, got a tensor whose sizes are not known}}
+  %y = linalg.matmul ins(%x, %w : tensor<4x6xf32>, tensor<6x?xf32>) outs(%out : tensor<4x?xf32>) -> tensor<4x?xf32>
+  return %y : tensor<4x?xf32>
+}
+
+// -----
+
+func.func @forward(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  // expected-error@+1 {{requires samples that are computed one by one, got a tensor whose sizes are not known}}
+  %u = tensor.cast %x : tensor<4x6xf32> to tensor<*xf32>
+  %r = tensor.cast %u : tensor<*xf32> to tensor<4x6xf32>
+  return %r : tensor<4x6xf32>
+}
+
+// -----
+
+// expected-error@+1 {{requires at least 1 data argument of 0 arguments, got 1}}
+func.func @forward() {
+  return
+}
+
+// -----
+
 // expected-error@+1 {{option 'function' requires a function with a body, got 'forward'}}
 module {}

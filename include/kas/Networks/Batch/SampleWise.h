@@ -22,7 +22,8 @@ namespace kas::networks {
 /// may be computed in parts of any size. Samples are the first dimension, of
 /// at least two of them, of the first `numData` arguments and of all results;
 /// the other arguments are weights. Else an error says which operation mixes
-/// samples, or is not known. Decides by indexing maps, not by values.
+/// samples, or is not known, as those on tensors of dynamic shape. Decides by
+/// indexing maps, not by values.
 mlir::LogicalResult checkSampleWise(mlir::func::FuncOp function,
                                     unsigned numData);
 
