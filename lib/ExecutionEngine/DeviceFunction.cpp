@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/DeviceFunction.h"
+#include "kas/ExecutionEngine/Elements.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
@@ -157,37 +158,6 @@ DeviceFunction::~DeviceFunction() {
 //===----------------------------------------------------------------------===//
 // Copies
 //===----------------------------------------------------------------------===//
-
-static const llvm::fltSemantics &getSemantics(StringRef dtype) {
-  return dtype == "f16" ? llvm::APFloat::IEEEhalf() : llvm::APFloat::BFloat();
-}
-
-/// The bytes of `values` as elements of 16 bits.
-static std::vector<uint16_t> narrow(llvm::ArrayRef<float> values,
-                                    StringRef dtype) {
-  std::vector<uint16_t> narrowed;
-  narrowed.reserve(values.size());
-  for (float value : values) {
-    llvm::APFloat number(value);
-    bool losesInfo;
-    number.convert(getSemantics(dtype), llvm::APFloat::rmNearestTiesToEven,
-                   &losesInfo);
-    narrowed.push_back(
-        static_cast<uint16_t>(number.bitcastToAPInt().getZExtValue()));
-  }
-  return narrowed;
-}
-
-static void widen(llvm::ArrayRef<uint16_t> narrowed, StringRef dtype,
-                  llvm::MutableArrayRef<float> values) {
-  for (auto [from, to] : llvm::zip_equal(narrowed, values)) {
-    llvm::APFloat number(getSemantics(dtype), llvm::APInt(16, from));
-    bool losesInfo;
-    number.convert(llvm::APFloat::IEEEsingle(),
-                   llvm::APFloat::rmNearestTiesToEven, &losesInfo);
-    to = number.convertToFloat();
-  }
-}
 
 static Error checkShape(const DeviceManifest::Function &function,
                         const DeviceManifest::Buffer &buffer,

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Assembly.h"
+#include "GpuCases.h"
 #include "KasBench.h"
 #include "kas/Conversion/OperatorModule.h"
 #include "kas/ExecutionEngine/DeviceFunction.h"
@@ -24,60 +25,7 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 
-namespace {
-
-struct Case {
-  StringRef className, op, binding;
-};
-
-/// How precisely factors are multiplied, and how far results may be off.
-struct Variant {
-  StringRef name;
-  double tolerance;
-};
-
-} // namespace
-
-/// Matrix products; the layers of ResNet-50 at 224, a batch of 8; thin and wide
-/// groups; operators that no library knows; small ones for slow devices.
-static constexpr Case cases[] = {
-    {"matmul", "kas.matmul", "M=4096,N=4096,K=4096"},
-    {"matmul", "kas.matmul", "M=8192,N=8192,K=8192"},
-    {"dense", "kas.conv2d_strided", "N=8,Cin=3,Cout=64,H=224,W=224,k=7,s=2"},
-    {"dense", "kas.conv1x1", "N=8,Cin=64,Cout=256,H=56,W=56"},
-    {"dense", "kas.conv2d", "N=8,Cin=64,Cout=64,H=56,W=56,k=3"},
-    {"dense", "kas.conv1x1", "N=8,Cin=512,Cout=128,H=28,W=28"},
-    {"dense", "kas.conv2d", "N=8,Cin=128,Cout=128,H=28,W=28,k=3"},
-    {"dense", "kas.conv1x1", "N=8,Cin=1024,Cout=256,H=14,W=14"},
-    {"dense", "kas.conv2d", "N=8,Cin=256,Cout=256,H=14,W=14,k=3"},
-    {"dense", "kas.conv1x1", "N=8,Cin=2048,Cout=512,H=7,W=7"},
-    {"dense", "kas.conv2d", "N=8,Cin=512,Cout=512,H=7,W=7,k=3"},
-    {"grouped", "kas.conv2d_grouped", "N=8,Cin=64,Cout=64,H=56,W=56,k=3,g=4"},
-    {"grouped", "kas.conv2d_grouped",
-     "N=8,Cin=256,Cout=256,H=14,W=14,k=3,g=32"},
-    {"grouped", "kas.conv2d_depthwise", "N=8,C=64,H=56,W=56,k=3"},
-    {"grouped", "kas.conv2d_dilated",
-     "N=8,Cin=64,Cout=64,H=56,W=56,k=3,d=2,p=2"},
-    {"new", "kas.syno_operator1", "N=8,Cin=64,Cout=64,H=56,W=56,k=3,g=2,s=2"},
-    {"new", "kas.syno_operator2", "N=8,Cin=64,Cout=64,H=56,W=56,k=3,g=2,s=2"},
-    {"small", "kas.matmul", "M=64,N=64,K=64"},
-    {"small", "kas.conv2d", "N=1,Cin=16,Cout=16,H=14,W=14,k=3"},
-};
-
-static constexpr Variant variants[] = {
-    {"f32", 1e-4}, {"tf32", 1e-3}, {"f16", 1e-2}, {"bf16", 2e-2}};
-
-static GPUPrecision getPrecision(const Variant &variant) {
-  return *symbolizeGPUPrecision(variant.name);
-}
-
-/// Tensors have 16 bits where factors have.
-static codegen::GPUElements getElements(const Variant &variant) {
-  return codegen::symbolizeGPUElements(variant.name)
-      .value_or(codegen::GPUElements::F32);
-}
-
-static std::string getName(const Case &entry, const Variant &variant) {
+static std::string getName(const GPUCase &entry, const GPUVariant &variant) {
   return (entry.op + "<" + entry.binding + ">/" + variant.name).str();
 }
 
@@ -85,7 +33,7 @@ static std::string getName(const Case &entry, const Variant &variant) {
 // Without a device
 //===----------------------------------------------------------------------===//
 
-static void printAssembly(StringRef name, const Case &entry,
+static void printAssembly(StringRef name, const GPUCase &entry,
                           const KernelAssembly &kernel, int64_t threads,
                           BenchReport &report) {
   auto print = [&](StringRef metric, double value, StringRef unit = "") {
@@ -110,8 +58,8 @@ static void printAssembly(StringRef name, const Case &entry,
   print("products_bound", loop.getBound());
 }
 
-static Error runStaticCase(mlir::MLIRContext &context, const Case &entry,
-                           const Variant &variant,
+static Error runStaticCase(mlir::MLIRContext &context, const GPUCase &entry,
+                           const GPUVariant &variant,
                            const BenchSettings &settings, BenchReport &report) {
   std::string name = getName(entry, variant);
   if (!isSelected(settings, name))
@@ -121,8 +69,8 @@ static Error runStaticCase(mlir::MLIRContext &context, const Case &entry,
     return loaded.takeError();
   NVVMPipelineOptions options;
   options.chip = settings.chip;
-  options.front.precision = getPrecision(variant);
-  options.front.elements = getElements(variant);
+  options.front.precision = variant.getPrecision();
+  options.front.elements = variant.getElements();
   auto program = compileForNVVM(*loaded->module, options);
   if (!program)
     return program.takeError();
@@ -250,8 +198,8 @@ static Expected<double> measureCopies(mlir::MLIRContext &context,
   return 8.0 * static_cast<double>(elements) / (timing->median * 1e-3);
 }
 
-static Error runDeviceCase(mlir::MLIRContext &context, const Case &entry,
-                           const Variant &variant, const Device &device,
+static Error runDeviceCase(mlir::MLIRContext &context, const GPUCase &entry,
+                           const GPUVariant &variant, const Device &device,
                            const BenchSettings &settings, BenchReport &report) {
   std::string name = getName(entry, variant);
   if (!isSelected(settings, name))
@@ -259,8 +207,9 @@ static Error runDeviceCase(mlir::MLIRContext &context, const Case &entry,
   auto loaded = BenchOperator::load(context, entry.op, entry.binding);
   if (!loaded)
     return loaded.takeError();
-  auto program = compileForDevice(*loaded->module, device.getInfo(),
-                                  getPrecision(variant), getElements(variant));
+  auto program =
+      compileForDevice(*loaded->module, device.getInfo(),
+                       variant.getPrecision(), variant.getElements());
   if (!program)
     return program.takeError();
   auto signature =
@@ -308,8 +257,8 @@ static Error runOnDevice(mlir::MLIRContext &context,
   if (!bandwidth)
     return bandwidth.takeError();
   report.print({"copy", "bandwidth", *bandwidth * 1e-9, "GB/s"});
-  for (const Case &entry : cases)
-    for (const Variant &variant : variants)
+  for (const GPUCase &entry : gpuCases)
+    for (const GPUVariant &variant : gpuVariants)
       if (isCuda || variant.name == "f32")
         if (Error error = runDeviceCase(context, entry, variant, *device,
                                         settings, report))
@@ -321,8 +270,8 @@ Error kas::runGPUSuite(mlir::MLIRContext &context,
                        const BenchSettings &settings, BenchReport &report) {
   if (!settings.isStatic)
     return runOnDevice(context, settings, report);
-  for (const Case &entry : cases)
-    for (const Variant &variant : variants)
+  for (const GPUCase &entry : gpuCases)
+    for (const GPUVariant &variant : gpuVariants)
       if (Error error =
               runStaticCase(context, entry, variant, settings, report))
         return error;

@@ -11,6 +11,7 @@
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/ExecutionEngine/DeviceFunction.h"
+#include "kas/ExecutionEngine/Elements.h"
 #include "kas/ExecutionEngine/GPUProgram.h"
 #include "kas/Pipelines/GPU.h"
 #include "kas/Support/OutputFile.h"
@@ -184,45 +185,71 @@ class OnEmulator : public LoadedFunction {
 public:
   OnEmulator(std::unique_ptr<CompiledModule> compiled,
              CompiledModule::Function function,
-             std::vector<std::string> assertions)
+             std::vector<std::string> assertions, GPUElements elements)
       : compiled(std::move(compiled)), function(function),
-        assertions(std::move(assertions)) {}
+        assertions(std::move(assertions)), elements(elements) {}
 
   Error run(llvm::ArrayRef<Tensor> arguments,
             llvm::MutableArrayRef<Tensor> results) override {
-    uint32_t status = UINT32_MAX;
-    auto pointers = getPointers(arguments, results, status);
-    if (Error error = call(function, pointers.data()))
+    Buffers buffers(arguments, results, elements);
+    if (Error error = call(function, buffers.pointers.data()))
       return error;
-    if (status < assertions.size())
-      return llvm::createStringError(assertions[status]);
+    if (buffers.status < assertions.size())
+      return llvm::createStringError(assertions[buffers.status]);
+    buffers.widenResults(results);
     return Error::success();
   }
 
   Expected<Timing> measure(llvm::ArrayRef<Tensor> arguments,
                            llvm::MutableArrayRef<Tensor> results,
                            const TimingOptions &options) override {
-    uint32_t status = UINT32_MAX;
-    auto pointers = getPointers(arguments, results, status);
-    return execution::measure([&] { function(pointers.data()); }, options);
+    Buffers buffers(arguments, results, elements);
+    return execution::measure([&] { function(buffers.pointers.data()); },
+                              options);
   }
 
 private:
-  static llvm::SmallVector<void *>
-  getPointers(llvm::ArrayRef<Tensor> arguments,
-              llvm::MutableArrayRef<Tensor> results, uint32_t &status) {
+  /// What the function takes: the tensors, or copies of 16 bits.
+  struct Buffers {
+    Buffers(llvm::ArrayRef<Tensor> arguments,
+            llvm::MutableArrayRef<Tensor> results, GPUElements elements)
+        : elements(elements) {
+      bool isNarrow = elements != GPUElements::F32;
+      for (const Tensor &argument : arguments) {
+        if (isNarrow)
+          narrowed.push_back(narrow(argument.getValues(), toString(elements)));
+        pointers.push_back(isNarrow
+                               ? static_cast<void *>(narrowed.back().data())
+                               : const_cast<float *>(argument.data()));
+      }
+      for (Tensor &result : results) {
+        if (isNarrow)
+          narrowed.emplace_back(result.getNumElements());
+        pointers.push_back(isNarrow
+                               ? static_cast<void *>(narrowed.back().data())
+                               : result.data());
+      }
+      pointers.push_back(&status);
+    }
+
+    void widenResults(llvm::MutableArrayRef<Tensor> results) const {
+      if (narrowed.empty())
+        return;
+      for (auto [result, values] : llvm::zip_equal(
+               results, llvm::ArrayRef(narrowed).take_back(results.size())))
+        widen(values, toString(elements), result.getValues());
+    }
+
+    GPUElements elements;
+    std::vector<std::vector<uint16_t>> narrowed;
     llvm::SmallVector<void *> pointers;
-    for (const Tensor &argument : arguments)
-      pointers.push_back(const_cast<float *>(argument.getValues().data()));
-    for (Tensor &result : results)
-      pointers.push_back(result.getValues().data());
-    pointers.push_back(&status);
-    return pointers;
-  }
+    uint32_t status = UINT32_MAX;
+  };
 
   std::unique_ptr<CompiledModule> compiled;
   CompiledModule::Function function;
   std::vector<std::string> assertions;
+  GPUElements elements;
 };
 } // namespace
 
@@ -251,6 +278,7 @@ loadOnEmulator(mlir::ModuleOp module, StringRef name,
                   GPUFrontOptions front;
                   front.device = StringRef(settings.device).split(':').second;
                   front.precision = settings.precision;
+                  front.elements = settings.elements;
                   buildGPUFrontHalf(manager, front);
                   manager.addPass(createGPUToCPULoops());
                   CPUPipelineOptions pipeline;
@@ -267,7 +295,7 @@ loadOnEmulator(mlir::ModuleOp module, StringRef name,
     return function.takeError();
   report.compileMilliseconds = (monotonicSeconds() - start) * 1e3;
   return std::make_unique<OnEmulator>(std::move(*compiled), *function,
-                                      std::move(assertions));
+                                      std::move(assertions), settings.elements);
 }
 
 //===----------------------------------------------------------------------===//
@@ -278,7 +306,7 @@ Expected<std::unique_ptr<LoadedFunction>>
 kas::loadOnDevice(mlir::ModuleOp module, StringRef function,
                   const RunSettings &settings, RunReport &report) {
   if (settings.elements != codegen::GPUElements::F32 &&
-      !isRuntimeDevice(settings.device))
+      !isRuntimeDevice(settings.device) && !isEmulator(settings.device))
     return llvm::createStringError("expected elements of f32 on the device '" +
                                    settings.device + "', got '" +
                                    codegen::toString(settings.elements) + "'");

@@ -76,6 +76,15 @@ GPUKernelEmitter::GPUKernelEmitter(OpBuilder &builder, Location loc,
                     : elementType;
 }
 
+Type kas::codegen::getInputType(ValueRange inputs) {
+  Type type = getElementTypeOrSelf(inputs.front());
+  if (llvm::all_of(inputs, [&](Value input) {
+        return getElementTypeOrSelf(input) == type;
+      }))
+    return type;
+  return Float32Type::get(type.getContext());
+}
+
 Value kas::codegen::emitBlockId(ImplicitLocOpBuilder &b, IndexEmitter &index,
                                 const LaunchShape &launch) {
   Value id = gpu::BlockIdOp::create(b, gpu::Dimension::x);
@@ -146,12 +155,12 @@ Value GPUKernelEmitter::emitLoad(unsigned number, ArrayRef<AffineExpr> indices,
                                  int64_t width) {
   Value address = emitAddress(number, indices, condition, isSufficient, width);
   if (width > 1) {
-    int64_t bytes = width * elementType.getIntOrFloatBitWidth() / 8;
+    Type type = getInputType(number);
+    int64_t bytes = width * type.getIntOrFloatBitWidth() / 8;
     Value values = vector::LoadOp::create(
-        b, VectorType::get({width}, elementType), inputs[number],
-        ValueRange(address), /*nontemporal=*/false,
-        llvm::MaybeAlign(std::min<int64_t>(bytes, 16)));
-    if (elementType != computeType)
+        b, VectorType::get({width}, type), inputs[number], ValueRange(address),
+        /*nontemporal=*/false, llvm::MaybeAlign(std::min<int64_t>(bytes, 16)));
+    if (type != computeType)
       values = arith::ExtFOp::create(b, VectorType::get({width}, computeType),
                                      values);
     return values;

@@ -107,6 +107,10 @@ protected:
                        : problem.coordinates.weights[number - 1];
   }
   unsigned getNumInputs() const { return problem.weights.size() + 1; }
+  mlir::Type getInputType(unsigned number) const {
+    return mlir::cast<mlir::MemRefType>(inputs[number].getType())
+        .getElementType();
+  }
 
   /// How many neighbours along `axis`, at most `most`, are neighbours at
   /// `address`, both beginning at multiples of that number: a power of two that
@@ -137,13 +141,17 @@ protected:
   /// Copies: a kernel that gets workgroup memory moves its arguments.
   llvm::SmallVector<mlir::Value> inputs;
   mlir::Value output;
+  /// Of the output, which may have more bits than the inputs have; and of sums.
   mlir::Type elementType, computeType;
 };
 
-/// How `schedule` cuts `problem` on tensors of `elementType`, or why it does
-/// not suit it or the device.
+/// The type of the elements of all `inputs`; f32 where they differ.
+mlir::Type getInputType(mlir::ValueRange inputs);
+
+/// How `schedule` cuts `problem` on inputs of `inputType`, or why it does not
+/// suit it or the device.
 mlir::FailureOr<LaunchShape>
-getLaunchShape(const GPUKernelProblem &problem, mlir::Type elementType,
+getLaunchShape(const GPUKernelProblem &problem, mlir::Type inputType,
                GPUScheduleAttr schedule, GPUDeviceAttr device,
                llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 

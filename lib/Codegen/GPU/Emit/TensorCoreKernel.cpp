@@ -88,7 +88,10 @@ void TensorCoreKernelEmitter::addPart(unsigned number) {
     analyzeReads(part);
     part.readWidth = 1;
   }
-  part.isAsync = part.readWidth == unit && elementType == factorType;
+  part.isAsync = part.readWidth == unit &&
+                 llvm::all_of(part.tensors, [&](unsigned tensor) {
+                   return getInputType(tensor) == factorType;
+                 });
   hasAsync |= part.isAsync;
   int64_t padding = schedule.getPadding();
   if (part.stepsFirst) {

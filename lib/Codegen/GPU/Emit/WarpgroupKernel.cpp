@@ -37,7 +37,7 @@ WarpgroupKernelEmitter::WarpgroupKernelEmitter(OpBuilder &builder, Location loc,
                                                gpu::GPUFuncOp kernel)
     : GPUKernelEmitter(builder, loc, problem, schedule, launch,
                        kernel.getArguments()),
-      kernel(kernel), view(*WarpgroupView::get(problem, elementType)),
+      kernel(kernel), view(*WarpgroupView::get(problem, getInputType(0))),
       numBlocks(view.numBlocks * llvm::divideCeil(view.numSteps, unit)) {}
 
 //===----------------------------------------------------------------------===//
@@ -90,7 +90,7 @@ void WarpgroupKernelEmitter::addMemory() {
   for (Part &part : parts) {
     int64_t elements = stages * part.size;
     part.memory =
-        memref::ViewOp::create(b, getType(elements, elementType), memory,
+        memref::ViewOp::create(b, getType(elements, getInputType(0)), memory,
                                index.createConstant(offset), ValueRange());
     offset += elements * 2;
   }

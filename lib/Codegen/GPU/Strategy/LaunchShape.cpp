@@ -30,22 +30,22 @@ static int64_t getNumTiles(const GPUKernelProblem &problem,
 }
 
 static FailureOr<int64_t>
-getNumBlocks(const GPUKernelProblem &problem, Type elementType,
+getNumBlocks(const GPUKernelProblem &problem, Type inputType,
              GPUScheduleAttr schedule,
              function_ref<InFlightDiagnostic()> emitError) {
   if (schedule.getStrategy() == GPUStrategy::Warpgroup) {
     std::string reason;
-    auto view = WarpgroupView::get(problem, elementType, &reason);
+    auto view = WarpgroupView::get(problem, inputType, &reason);
     if (!view)
       return emitError() << "expected a product of two matrices of 16-bit "
                             "numbers at constant distances for a warpgroup "
                             "kernel, got "
                          << reason;
     Type factorType = schedule.getPrecision() == GPUPrecision::F16
-                          ? Type(Float16Type::get(elementType.getContext()))
-                          : Type(BFloat16Type::get(elementType.getContext()));
-    if (elementType != factorType)
-      return emitError() << "expected a precision of " << elementType
+                          ? Type(Float16Type::get(inputType.getContext()))
+                          : Type(BFloat16Type::get(inputType.getContext()));
+    if (inputType != factorType)
+      return emitError() << "expected a precision of " << inputType
                          << " for a warpgroup kernel, got " << factorType;
     return view->getNumBlocks(schedule);
   }
@@ -114,12 +114,12 @@ getLaunchShape(GPUScheduleAttr schedule, GPUDeviceAttr device,
 }
 
 FailureOr<LaunchShape>
-kas::codegen::getLaunchShape(const GPUKernelProblem &problem, Type elementType,
+kas::codegen::getLaunchShape(const GPUKernelProblem &problem, Type inputType,
                              GPUScheduleAttr schedule, GPUDeviceAttr device,
                              function_ref<InFlightDiagnostic()> emitError) {
   return ::getLaunchShape(
       schedule, device,
-      [&] { return getNumBlocks(problem, elementType, schedule, emitError); },
+      [&] { return getNumBlocks(problem, inputType, schedule, emitError); },
       emitError);
 }
 

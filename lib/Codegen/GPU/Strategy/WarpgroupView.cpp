@@ -201,13 +201,13 @@ std::optional<WarpgroupView> ViewFinder::find() {
 }
 
 std::optional<WarpgroupView> WarpgroupView::get(const GPUKernelProblem &problem,
-                                                Type elementType,
+                                                Type inputType,
                                                 std::string *reason) {
   std::string ignored;
   if (!reason)
     reason = &ignored;
-  if (!elementType.isF16() && !elementType.isBF16()) {
-    llvm::raw_string_ostream(*reason) << "tensors of " << elementType;
+  if (!inputType.isF16() && !inputType.isBF16()) {
+    llvm::raw_string_ostream(*reason) << "tensors of " << inputType;
     return std::nullopt;
   }
   return ViewFinder(problem, *reason).find();

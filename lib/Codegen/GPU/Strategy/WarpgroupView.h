@@ -51,7 +51,7 @@ struct WarpgroupView {
   /// where numbers do not have 16 bits, and where distances are not those that
   /// the copy engine can step over.
   static std::optional<WarpgroupView> get(const GPUKernelProblem &problem,
-                                          mlir::Type elementType,
+                                          mlir::Type inputType,
                                           std::string *reason = nullptr);
 
   /// Of threads, each for a block of rows and columns of the schedule.

@@ -189,10 +189,9 @@ Outliner::createKernel(Operation *op, ValueRange inputs,
   if (failed(device))
     return failure();
   GPUScheduleAttr schedule = getSchedule(op);
-  Type elementType =
-      cast<ShapedType>(op->getResult(0).getType()).getElementType();
-  FailureOr<LaunchShape> shape = getLaunchShape(
-      problem, elementType, schedule, *device, [&] { return op->emitError(); });
+  FailureOr<LaunchShape> shape =
+      getLaunchShape(problem, getInputType(inputs), schedule, *device,
+                     [&] { return op->emitError(); });
   if (failed(shape))
     return failure();
   LDBG() << op->getLoc() << ": kernel of " << schedule;
@@ -233,9 +232,9 @@ FailureOr<gpu::GPUFuncOp> Outliner::createKernel(linalg::GenericOp op,
 }
 
 FailureOr<gpu::GPUFuncOp> Outliner::getKernel(ApplyOp apply, OperatorOp op) {
-  Type elementType =
-      cast<ShapedType>(apply.getResult().getType()).getElementType();
-  Key key(op.getOperation(), getSchedule(apply), elementType);
+  Type types = FunctionType::get(apply.getContext(), apply->getOperandTypes(),
+                                 apply->getResultTypes());
+  Key key(op.getOperation(), getSchedule(apply), types);
   if (gpu::GPUFuncOp kernel = kernels.lookup(key))
     return kernel;
   FailureOr<gpu::GPUFuncOp> kernel =

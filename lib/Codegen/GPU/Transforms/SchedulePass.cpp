@@ -75,32 +75,28 @@ GPUScheduleAttr kas::codegen::chooseGPUSchedule(
   return ::chooseGPUSchedule(coordinates, nullptr, device, strategy, precision);
 }
 
-/// What warpgroups see of a kernel on tensors of `elementType`, where they can
+/// What warpgroups see of a kernel on inputs of `inputType`, where they can
 /// compute it without a loss.
 static std::optional<WarpgroupView> getView(const GPUKernelProblem &problem,
-                                            Type elementType,
+                                            Type inputType,
                                             GPUDeviceAttr device,
                                             GPUPrecision precision) {
-  bool isExact = (precision == GPUPrecision::F16 && elementType.isF16()) ||
-                 (precision == GPUPrecision::BF16 && elementType.isBF16());
+  bool isExact = (precision == GPUPrecision::F16 && inputType.isF16()) ||
+                 (precision == GPUPrecision::BF16 && inputType.isBF16());
   if (!isExact || !hasWarpgroupInstructions(device))
     return std::nullopt;
-  return WarpgroupView::get(problem, elementType);
+  return WarpgroupView::get(problem, inputType);
 }
 
-/// Of a kernel on tensors of `elementType`.
+/// Of a kernel on inputs of `inputType`.
 static GPUScheduleAttr chooseSchedule(const GPUKernelProblem &problem,
-                                      Type elementType, GPUDeviceAttr device,
+                                      Type inputType, GPUDeviceAttr device,
                                       std::optional<GPUStrategy> strategy,
                                       GPUPrecision precision) {
   std::optional<WarpgroupView> view =
-      getView(problem, elementType, device, precision);
+      getView(problem, inputType, device, precision);
   return ::chooseGPUSchedule(problem.coordinates, view ? &*view : nullptr,
                              device, strategy, precision);
-}
-
-static Type getElementType(Operation *op) {
-  return cast<ShapedType>(op->getResult(0).getType()).getElementType();
 }
 
 /// As a sum of products, or point by point.
@@ -109,8 +105,9 @@ static GPUScheduleAttr chooseSchedule(linalg::GenericOp op,
                                       std::optional<GPUStrategy> strategy,
                                       GPUPrecision precision) {
   if (auto contraction = ContractionProblem::get(op))
-    return chooseSchedule(contraction->problem, getElementType(op), device,
-                          strategy, precision);
+    return chooseSchedule(contraction->problem,
+                          getInputType(contraction->inputs), device, strategy,
+                          precision);
   LoopProblem problem = LoopProblem::get(op);
   SmallVector<int64_t> tile(problem.loops.size(), 1);
   DenseI64ArrayAttr points;
@@ -135,14 +132,18 @@ llvm::Expected<ScheduleSpace>
 kas::codegen::getGPUScheduleSpace(Operation *op, GPUDeviceAttr device,
                                   GPUPrecision precision) {
   std::optional<GPUKernelProblem> problem;
+  Type inputType;
   if (auto apply = dyn_cast<ApplyOp>(op)) {
     OperatorOp callee = apply.getOperator();
     if (callee && callee.isConcrete())
       problem = GPUKernelProblem::get(callee);
+    inputType = getInputType(apply->getOperands());
   } else if (auto generic = dyn_cast<linalg::GenericOp>(op);
              generic && hasTensorsOfStaticShape(generic)) {
-    if (auto contraction = ContractionProblem::get(generic))
+    if (auto contraction = ContractionProblem::get(generic)) {
       problem = std::move(contraction->problem);
+      inputType = getInputType(contraction->inputs);
+    }
   }
   if (!problem)
     return llvm::createStringError(
@@ -150,7 +151,7 @@ kas::codegen::getGPUScheduleSpace(Operation *op, GPUDeviceAttr device,
         op->getName().getStringRef() + "'");
   CostModel model(problem->coordinates, device);
   std::optional<WarpgroupView> view =
-      getView(*problem, getElementType(op), device, precision);
+      getView(*problem, inputType, device, precision);
   considerMatrixStrategies(model, view ? &*view : nullptr, device, std::nullopt,
                            precision);
   model.considerStaged();
@@ -188,9 +189,9 @@ LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,
                           << apply.getCallee() << "'";
       return WalkResult::interrupt();
     }
-    GPUScheduleAttr schedule =
-        chooseSchedule(GPUKernelProblem::get(op), getElementType(apply), device,
-                       strategy, precision);
+    GPUScheduleAttr schedule = chooseSchedule(
+        GPUKernelProblem::get(op), getInputType(apply->getOperands()), device,
+        strategy, precision);
     LDBG() << apply.getLoc() << ": " << schedule;
     apply->setAttr(KasGPUDialect::scheduleName, schedule);
     return WalkResult::advance();
