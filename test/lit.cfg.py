@@ -83,6 +83,7 @@ tools = [
     "kas-lsp-server",
     "kas-bench",
     "kas-fuzz",
+    "kas-gpu-pack",
     "kas-search-db",
     "kas-train",
     "kas-tune",

@@ -108,8 +108,10 @@ struct CudaKernel final : KasRtKernelImpl {
 
   CUfunction handle = nullptr;
   uint64_t maxThreads = 0, sharedBytes = 0;
-  /// What launches may add, as set in the driver.
-  uint64_t allowedDynamicBytes = 48 * 1024;
+  /// What launches may add: without a request, together with what the kernel
+  /// declares, `declaredLimit`.
+  uint64_t allowedDynamicBytes = 0;
+  static constexpr uint64_t declaredLimit = 48 * 1024;
   /// One for each map, and the addresses they are made of.
   std::vector<CUtensorMap> descriptors;
   std::vector<CUdeviceptr> encoded;

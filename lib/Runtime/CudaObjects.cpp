@@ -156,6 +156,7 @@ Status CudaKernel::readNeeds() {
     return status;
   maxThreads = threads;
   sharedBytes = shared;
+  allowedDynamicBytes = declaredLimit - std::min(declaredLimit, sharedBytes);
   if (!driver.cuFuncGetParamInfo)
     return {};
   // With fewer arguments than parameters the driver would read beyond them.

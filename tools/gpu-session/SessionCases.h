@@ -26,6 +26,10 @@ struct SessionOptions {
   unsigned randomOperators = 500, randomContractions = 100;
   /// How many schedules of a timed operator, the cost model's choice included.
   unsigned schedules = 6;
+  /// Of what is timed; empty: all.
+  std::vector<std::string> precisions;
+  /// Whether cases are timed that no cost model was made with.
+  bool otherCases = true;
   /// Files of networks with a function `forward`.
   std::vector<std::string> networks;
 };

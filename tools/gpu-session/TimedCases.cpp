@@ -18,6 +18,7 @@
 #include "kas/Support/Random.h"
 #include "kas/Support/RunPasses.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/Path.h"
 #include <cmath>
 
@@ -76,6 +77,11 @@ static Expected<CPUResult> computeOnCPU(mlir::ModuleOp module, StringRef name,
   return result;
 }
 
+static bool isPacked(const GPUVariant &variant, const SessionOptions &options) {
+  return options.precisions.empty() ||
+         llvm::is_contained(options.precisions, variant.name);
+}
+
 /// Those of `chips` that devices take: with its `a`, a chip does not count.
 static std::vector<std::string>
 getBestChips(llvm::ArrayRef<std::string> chips) {
@@ -108,8 +114,9 @@ gpusession::compileForChip(mlir::ModuleOp module, StringRef chip,
 // Schedules
 //===----------------------------------------------------------------------===//
 
-/// The cheapest schedules of `op`, the cost model's choice first; of those with
-/// the same blocks the cheapest one only.
+/// Up to `count` schedules of `op`, the cost model's choice first. Half of them
+/// are the cheapest ones, of those with the same tiles one only; the others are
+/// spread over all that it says take up to eight times as long.
 static Expected<std::vector<mlir::Attribute>>
 getSchedules(mlir::Operation *op, GPUDeviceAttr device, GPUPrecision precision,
              unsigned count) {
@@ -118,23 +125,29 @@ getSchedules(mlir::Operation *op, GPUDeviceAttr device, GPUPrecision precision,
     return space.takeError();
   std::vector<const SchedulePoint *> points;
   for (const SchedulePoint &point : space->points)
-    points.push_back(&point);
+    if (point.cost.first <= 8 * space->leastCost)
+      points.push_back(&point);
   // Of equal ones the first: they are in one array.
   llvm::sort(points, [](const SchedulePoint *left, const SchedulePoint *right) {
     return std::tie(left->cost, left) < std::tie(right->cost, right);
   });
-  std::vector<mlir::Attribute> schedules;
-  llvm::SmallVector<std::tuple<GPUStrategy, mlir::Attribute, int64_t>> seen;
+  llvm::SetVector<mlir::Attribute> schedules;
+  llvm::SmallVector<std::tuple<GPUStrategy, mlir::Attribute, mlir::Attribute>>
+      seen;
   for (const SchedulePoint *point : points) {
     auto schedule = mlir::cast<GPUScheduleAttr>(point->schedule);
-    std::tuple<GPUStrategy, mlir::Attribute, int64_t> key(
-        schedule.getStrategy(), schedule.getBlock(), schedule.getThreads());
-    if (schedules.size() == count || llvm::is_contained(seen, key))
+    std::tuple<GPUStrategy, mlir::Attribute, mlir::Attribute> key(
+        schedule.getStrategy(), schedule.getBlock(), schedule.getTile());
+    if (schedules.size() == llvm::divideCeil(count, 2) ||
+        llvm::is_contained(seen, key))
       continue;
     seen.push_back(key);
-    schedules.push_back(point->schedule);
+    schedules.insert(point->schedule);
   }
-  return schedules;
+  size_t missing = count - schedules.size();
+  for (size_t i = 0; i < missing; ++i)
+    schedules.insert(points[points.size() * (i + 1) / (missing + 1)]->schedule);
+  return std::vector<mlir::Attribute>(schedules.begin(), schedules.end());
 }
 
 /// Adds programs for `chip`: in the i-th one each kernel has the i-th schedule
@@ -204,6 +217,8 @@ packTimed(mlir::MLIRContext &context, const GPUCase &entry,
     return expected.takeError();
   std::vector<PackedCase> cases;
   for (const GPUVariant &variant : gpuVariants) {
+    if (!isPacked(variant, options))
+      continue;
     PackedCase packed(
         (entry.op + "<" + entry.binding + ">/" + variant.name).str(), "time");
     packed.set("class", entry.className.str());
@@ -225,10 +240,14 @@ packTimed(mlir::MLIRContext &context, const GPUCase &entry,
 std::vector<SessionJob>
 gpusession::getTimingJobs(const SessionOptions &options) {
   std::vector<SessionJob> jobs;
-  for (const GPUCase &entry : gpuCases)
+  auto add = [&](const GPUCase &entry) {
     jobs.push_back([&entry, options](mlir::MLIRContext &context) {
       return packTimed(context, entry, options);
     });
+  };
+  llvm::for_each(gpuCases, add);
+  if (options.otherCases)
+    llvm::for_each(gpuOtherCases, add);
   return jobs;
 }
 
@@ -252,6 +271,8 @@ packNetwork(mlir::MLIRContext &context, StringRef file,
     return expected.takeError();
   std::vector<PackedCase> cases;
   for (const GPUVariant &variant : gpuVariants) {
+    if (!isPacked(variant, options))
+      continue;
     PackedCase packed((llvm::sys::path::stem(file) + "/" + variant.name).str(),
                       "network");
     packed.set("function", function.str());

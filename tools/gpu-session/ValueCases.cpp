@@ -129,12 +129,13 @@ static Error addInexactValues(PackedCase &packed, OperatorOp op, uint64_t seed,
 
 static Error addValues(PackedCase &packed, OperatorOp op, uint64_t seed,
                        const ValueVariant &variant) {
+  ExactProblem problem = getExactProblem(op);
   auto check = ExactCheck::create(
-      getExactProblem(op), {.format = {.sumBits = 24,
-                                       .factorBits = variant.factorBits,
-                                       .elementBits = variant.elementBits},
-                            .seed = seed,
-                            .draws = 1});
+      problem, {.format = {.sumBits = 24,
+                           .factorBits = variant.factorBits,
+                           .elementBits = variant.elementBits},
+                .seed = seed,
+                .draws = 1});
   if (!check) {
     llvm::consumeError(check.takeError());
     return addInexactValues(packed, op, seed, variant);
@@ -142,11 +143,12 @@ static Error addValues(PackedCase &packed, OperatorOp op, uint64_t seed,
   OperatorShapes shapes = getShapes(op);
   const ExactCheck::Draw &draw = check->getDraws().front();
   addArguments(packed, shapes, draw.inputs);
-  // Quotients of means round, to the bits of the elements.
-  double tolerance =
-      check->isBitwise() ? 0 : std::ldexp(2.0, -int(variant.elementBits));
-  packed.setExpected(shapes.output, draw.results[0], tolerance,
-                     getLargest(draw.results[0]));
+  // Quotients of means round; they are nearer to the right one than to others.
+  if (check->isBitwise())
+    packed.setExpected(shapes.output, draw.results[0], /*tolerance=*/0, 1);
+  else
+    packed.setExpected(shapes.output, draw.results[0],
+                       0.499 / problem.results[0].divisor, /*scale=*/1);
   return Error::success();
 }
 

@@ -47,6 +47,9 @@ static cl::opt<codegen::GPUFormat> format("format",
                                           codegen::getNVVMFormatValues(),
                                           cl::desc("Of code for CUDA"),
                                           cl::cat(category));
+static cl::list<std::string> precisions("precisions", cl::CommaSeparated,
+                                        cl::desc("Of what is timed"),
+                                        cl::cat(category));
 static cl::list<std::string> kinds("kinds", cl::CommaSeparated,
                                    cl::desc("values, time, network"),
                                    cl::cat(category));
@@ -63,7 +66,7 @@ static Error run(llvm::ArrayRef<SessionJob> jobs, BundleWriter &writer) {
   registerGPUPipelineDialects(registry);
   std::vector<std::optional<Expected<std::vector<PackedCase>>>> done(
       jobs.size());
-  llvm::DefaultThreadPool pool;
+  llvm::DefaultThreadPool pool(llvm::hardware_concurrency(0));
   std::atomic<size_t> count = 0;
   for (size_t i = 0; i < jobs.size(); ++i)
     pool.async([&, i] {
@@ -95,6 +98,7 @@ static Error pack() {
   options.randomContractions = randomContractions;
   options.schedules = schedules;
   options.format = format;
+  options.precisions = precisions;
   options.networks = networkFiles;
   std::vector<SessionJob> jobs;
   auto add = [&](llvm::StringRef kind, std::vector<SessionJob> more) {

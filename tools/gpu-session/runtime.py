@@ -93,10 +93,14 @@ class Device:
 
 
 class Program:
-    """A function of a compiled program with buffers of its own; `close` frees them."""
+    """A function of a compiled program with buffers of its own; `close` frees them.
 
-    def __init__(self, device: Device, manifest: dict, binary: bytes, function: str):
+    With `lender`, a program with the same arguments, those are the lender's, which has to live longer.
+    """
+
+    def __init__(self, device: Device, manifest: dict, binary: bytes, function: str, lender: "Program | None" = None):
         self.device = device
+        self.lent = lender._list("argument") if lender else []
         self.function = next(entry for entry in manifest["functions"] if entry["name"] == function)
         self.module = c_void_p()
         self.scratch = c_void_p()
@@ -126,6 +130,9 @@ class Program:
         for entry in self.function["buffers"]:
             if entry["kind"] == "scratch":
                 self.buffers.append(None)
+                continue
+            if entry["kind"] == "argument" and self.lent:
+                self.buffers.append(self.lent[len(self.buffers)][1])
                 continue
             size = count_bytes(entry)
             buffer = self._create_buffer(size)
@@ -163,7 +170,7 @@ class Program:
         return handle, size, arguments
 
     def close(self) -> None:
-        for buffer in [*self.buffers, self.scratch]:
+        for buffer in [*self.buffers[len(self.lent) :], self.scratch]:
             if buffer:
                 self.device.call("kasRtBufferDestroy", buffer)
         if self.module:

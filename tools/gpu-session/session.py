@@ -52,6 +52,7 @@ class Session:
     def __init__(self, options):
         self.options = options
         self.bundle = Bundle(options.bundle)
+        self.bundle.cases = [case for case in self.bundle.cases if re.search(options.cases, case["name"])]
         self.results = options.results
         self.done = {line["unit"] for line in read_lines(self.results)}
         self.device = Device(str(options.library), options.device)
@@ -84,33 +85,39 @@ class Session:
         chips = [program["chip"] for program in case["programs"] if can_run(program["chip"], self.architecture)]
         return [program for program in case["programs"] if chips and program["chip"] == chips[-1]]
 
-    def load(self, case: dict, program: dict, copies: int) -> list[Program]:
+    def load(self, case: dict, program: dict, copies: int, lenders: list[Program] | None = None) -> list[Program]:
+        """Copies of a program with the arguments of the case, those of `lenders` if there are some."""
         binary = self.bundle.get_binary(case, program)
         loaded: list[Program] = []
         try:
-            for _ in range(copies):
-                loaded.append(Program(self.device, program["manifest"], binary, case.get("function", "run")))
-                loaded[-1].upload(self.bundle.get_arguments(case))
+            for lender in lenders or [None] * copies:
+                loaded.append(Program(self.device, program["manifest"], binary, case.get("function", "run"), lender))
+                if not lender:
+                    loaded[-1].upload(self.bundle.get_arguments(case))
         except RuntimeFailure:
             for one in loaded:
                 one.close()
             raise
         return loaded
 
-    def run_program(self, case: dict, program: dict, seconds: float = 0) -> dict:
+    def run_program(
+        self, case: dict, program: dict, seconds: float = 0, lenders: list[Program] | None = None
+    ) -> dict:
         """Error of the result, and times where `seconds` are given."""
-        loaded = self.load(case, program, COPIES if seconds else 1)
-        loaded[0].launch()
-        error, is_right = self.bundle.compare(case, loaded[0].download())
-        fields = {"error": error, "ok": is_right, "chip": program["chip"]}
-        if program["schedule"]:
-            fields["schedule"] = program["schedule"]
-        if seconds:
-            times = measure(self.device, loaded, seconds)
-            fields |= {"ms": statistics.median(times), "least_ms": min(times)}
-        for one in loaded:
-            one.close()
-        return fields
+        loaded = self.load(case, program, COPIES if seconds else 1, lenders)
+        try:
+            loaded[0].launch()
+            error, is_right = self.bundle.compare(case, loaded[0].download())
+            fields = {"error": error, "ok": is_right, "chip": program["chip"]}
+            if program["schedule"]:
+                fields["schedule"] = program["schedule"]
+            if seconds:
+                times = measure(self.device, loaded, seconds)
+                fields |= {"ms": statistics.median(times), "least_ms": min(times)}
+            return fields
+        finally:
+            for one in loaded:
+                one.close()
 
     # Units of work
 
@@ -159,9 +166,23 @@ class Session:
             return best / own["ms"] if own and best else 1
 
         for case in sorted((case for case in self.bundle.cases if case["kind"] == "time"), key=get_ratio):
-            for index, program in enumerate(self.get_programs(case)[1:], 1):
-                unit = f"schedule/{case['name']}/{index}"
-                self.run_unit(unit, lambda: self.run_program(case, program, self.options.seconds))  # noqa: B023
+            programs = list(enumerate(self.get_programs(case)))[1:]
+            left = [(index, program) for index, program in programs if get_unit(case, index) not in self.done]
+            if not left or time.time() > self.options.deadline:
+                continue
+            try:
+                lenders = self.load(case, left[0][1], COPIES)
+            except RuntimeFailure as failure:
+                for index, _ in left:
+                    self.write(get_unit(case, index), "error", text=str(failure))
+                continue
+            for index, program in left:
+                self.run_unit(
+                    get_unit(case, index),
+                    lambda: self.run_program(case, program, self.options.seconds, lenders),  # noqa: B023
+                )
+            for lender in lenders:
+                lender.close()
 
     def run_compiled(self) -> None:
         """torch.compile with max-autotune: last, as it takes long."""
@@ -215,6 +236,11 @@ class Session:
         for name in self.options.phases.split(","):
             phases[name]()
         self.device.close()
+
+
+def get_unit(case: dict, index: int) -> str:
+    """Of one of the schedules of a case."""
+    return f"schedule/{case['name']}/{index}"
 
 
 def read_lines(path: Path) -> list[dict]:
@@ -275,6 +301,7 @@ def parse_arguments():
     parser.add_argument("--minutes", type=float, default=9.0, help="when to stop")
     parser.add_argument("--seconds", type=float, default=0.1, help="for each measurement")
     parser.add_argument("--phases", default="values,times,schedules,compiled")
+    parser.add_argument("--cases", default="", help="only those that this regular expression finds")
     parser.add_argument("--no-peers", action="store_true", help="without PyTorch")
     parser.add_argument("--deadline", type=float, default=0.0, help=argparse.SUPPRESS)
     return parser.parse_args()

@@ -61,6 +61,26 @@ inline constexpr GPUCase gpuCases[] = {
     {"small", "kas.conv2d", "N=1,Cin=16,Cout=16,H=14,W=14,k=3"},
 };
 
+/// Layers of other networks and batches, which no cost model was made with:
+/// what it is judged by.
+inline constexpr GPUCase gpuOtherCases[] = {
+    {"matmul", "kas.matmul", "M=512,N=3072,K=768"},
+    {"matmul", "kas.matmul", "M=1024,N=1024,K=1024"},
+    {"matmul", "kas.matmul", "M=128,N=4096,K=4096"},
+    {"dense", "kas.conv2d", "N=1,Cin=64,Cout=64,H=56,W=56,k=3"},
+    {"dense", "kas.conv2d", "N=1,Cin=256,Cout=256,H=14,W=14,k=3"},
+    {"dense", "kas.conv2d", "N=4,Cin=128,Cout=256,H=56,W=56,k=3"},
+    {"dense", "kas.conv2d", "N=32,Cin=96,Cout=96,H=28,W=28,k=3"},
+    {"dense", "kas.conv2d", "N=16,Cin=48,Cout=80,H=20,W=20,k=5"},
+    {"dense", "kas.conv1x1", "N=16,Cin=96,Cout=576,H=28,W=28"},
+    {"dense", "kas.conv1x1", "N=1,Cin=512,Cout=2048,H=7,W=7"},
+    {"dense", "kas.conv1x1", "N=8,Cin=256,Cout=64,H=56,W=56"},
+    {"grouped", "kas.conv2d_grouped",
+     "N=16,Cin=128,Cout=128,H=28,W=28,k=3,g=8"},
+    {"grouped", "kas.conv2d_depthwise", "N=32,C=384,H=14,W=14,k=3"},
+    {"new", "kas.syno_operator2", "N=4,Cin=128,Cout=128,H=28,W=28,k=3,g=2,s=2"},
+};
+
 inline constexpr GPUVariant gpuVariants[] = {
     {"f32", 1e-4}, {"tf32", 1e-3}, {"f16", 1e-2}, {"bf16", 2e-2}};
 

@@ -41,11 +41,14 @@ struct Module {
   std::set<CUfunction> functions;
 };
 
+constexpr int declaredBytes = 1024;
+
 struct Function {
   Module *module;
   std::string name;
   std::vector<size_t> parameters;
-  int maxDynamicBytes = 48 * 1024;
+  // Kernels declare `declaredBytes` themselves.
+  int maxDynamicBytes = 48 * 1024 - declaredBytes;
 };
 
 struct Event {
@@ -548,7 +551,7 @@ KAS_API CUresult cuFuncGetAttribute(int *value, int attribute,
   KAS_ENTER(Context, attribute, function);
   if (!state.functions.count(function))
     violate("an attribute of a kernel that does not exist");
-  *value = attribute == CudaFunctionMaxThreads ? 512 : 1024;
+  *value = attribute == CudaFunctionMaxThreads ? 512 : declaredBytes;
   return CudaSuccess;
 }
 

@@ -115,7 +115,8 @@ void TensorCoreKernelEmitter::addMemory() {
   };
   std::array<int64_t, 2> elements;
   for (unsigned i = 0; i < 2; ++i)
-    elements[i] = schedule.getStages() * parts[i].size;
+    // No more buffers than blocks of steps.
+    elements[i] = std::min(schedule.getStages(), numBlocks) * parts[i].size;
   int64_t bytes = (elements[0] + elements[1]) * elementBytes;
   if (bytes <= declaredBytes) {
     for (unsigned i = 0; i < 2; ++i)

@@ -75,7 +75,8 @@ void WarpgroupKernelEmitter::addMemory() {
     return MemRefType::get({elements}, type, MemRefLayoutAttrInterface(),
                            space);
   };
-  int64_t stages = schedule.getStages();
+  // No more buffers than blocks of steps.
+  int64_t stages = std::min(schedule.getStages(), numBlocks);
   barriers = kernel.addWorkgroupAttribution(getType(stages, b.getI64Type()),
                                             b.getLoc());
   int64_t bytes = 0;
@@ -178,6 +179,8 @@ void WarpgroupKernelEmitter::emitCopies(AffineExpr block, Value buffer) {
 
 SmallVector<Value> WarpgroupKernelEmitter::emitSteps(ValueRange sums) {
   int64_t stages = schedule.getStages(), ahead = stages - 1;
+  // The ring has `stages` places; without as many blocks, the last are not
+  // there and not reached.
   emitIfLeader([&] {
     InitBarriersOp::create(b, barriers);
     for (int64_t i = 0; i < std::min(ahead, numBlocks); ++i)

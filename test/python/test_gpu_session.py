@@ -1,0 +1,121 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""tools/gpu-session.sh where there is no GPU: on Vulkan and on a stand-in for CUDA's driver."""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SESSION = ROOT / "tools/gpu-session"
+BUILD = Path(os.environ.get("KAS_BUILD", "build")).resolve()
+STAND_IN = {"KAS_RT_LIBCUDA": str(BUILD / "lib/libkas-cuda-stand-in.so")}
+
+
+def load_module(name):
+    spec = importlib.util.spec_from_file_location(name, SESSION / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_rehearsal():
+    environment = os.environ | {"KAS_BUILD": str(BUILD), "PYTHON": sys.executable}
+    script = [ROOT / "tools/gpu-session.sh", "--rehearse"]
+    done = subprocess.run(script, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "on Vulkan" in done.stdout and done.stdout.endswith("on the stand-in: ok\n")
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bundle")
+    pack = [BUILD / "bin/kas-gpu-pack", folder, "--format=ptx", "--chips=sm_90a", "--stride=100", "--kinds=values"]
+    subprocess.run(pack, check=True, capture_output=True)
+    for file in [*SESSION.glob("*.py"), BUILD / "lib/libkas-rt.so"]:
+        shutil.copy(file, folder)
+    return folder
+
+
+def run(bundle, *options, **environment):
+    command = [sys.executable, "session.py", "run", "--architecture=sm_90a", "--no-peers", *options]
+    return subprocess.run(
+        command, cwd=bundle, env=os.environ | STAND_IN | environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_second_session_runs_what_is_left(bundle):
+    results = bundle / "results.jsonl"
+    assert run(bundle).returncode == 0
+    lines = results.read_text().splitlines()
+    results.write_text("\n".join(lines[:5]) + "\n")
+    assert run(bundle).returncode == 0
+    again = results.read_text().splitlines()
+    assert again[:5] == lines[:5]
+    assert [json.loads(line)["unit"] for line in again] == [json.loads(line)["unit"] for line in lines]
+
+
+def test_case_that_ends_its_process_is_lost_alone(bundle):
+    # As a process leaves the file that dies during a case.
+    results = bundle / "lost.jsonl"
+    case = json.loads((bundle / "cases.jsonl").read_text().splitlines()[0])["name"]
+    script = (bundle / "session.py").read_text()
+    broken = script.replace('self.write(unit, "started")', f'self.write(unit, "started")\n        unit == {case!r} and os.abort()')
+    assert broken != script
+    (bundle / "session.py").write_text(broken)
+    try:
+        assert run(bundle, "--results=lost.jsonl").returncode == 0
+    finally:
+        (bundle / "session.py").write_text(script)
+    lines = [json.loads(line) for line in results.read_text().splitlines()]
+    lost = [line["unit"] for line in lines if line["status"] == "lost"]
+    done = [line["unit"] for line in lines if line["status"] == "done"]
+    assert lost == [case]
+    assert len(done) > 3 and case not in done
+
+
+def test_no_driver(bundle):
+    done = run(bundle, "--results=none.jsonl", KAS_RT_LIBCUDA="none.so")
+    assert done.returncode == 1
+    assert "no CUDA driver: looked for the library none.so" in done.stderr
+
+
+def test_values_are_those_of_the_compiler(tmp_path):
+    values = load_module("values")
+    (tmp_path / "m.mlir").write_text(
+        'func.func @forward(%x: tensor<3x5xf32> {kas.name = "x", kas.init = "normal(0.5)"}) -> tensor<3x5xf32> '
+        "{ return %x : tensor<3x5xf32> }"
+    )
+    out = tmp_path / "out.npz"
+    command = [BUILD / "bin/kas-run", tmp_path / "m.mlir", "--function=forward", "--args=7", "-o", out]
+    subprocess.run(command, check=True, capture_output=True)
+    loaded = np.load(out)
+    expected = loaded[loaded.files[0]] if hasattr(loaded, "files") else loaded
+    assert (values.make((3, 5), "normal", 0.5, 7, "x") == expected).all()
+
+
+def test_numbers_of_sixteen_bits():
+    runtime = load_module("runtime")
+    numbers = np.array([1.0, 1.00390625, 1.01171875, -3.14159, 65504.0, 1e-30], np.float32)
+    torch = pytest.importorskip("torch")
+    expected = torch.from_numpy(numbers).to(torch.bfloat16).float().numpy()
+    assert (runtime.widen(runtime.narrow(numbers, "bf16"), "bf16") == expected).all()
+    assert runtime.narrow(numbers, "f16").dtype == np.float16
+
+
+@pytest.mark.parametrize(
+    ("chip", "own", "can"),
+    [("sm_90a", "sm_90", True), ("sm_80", "sm_90", False), ("sm_80", "sm_86", True), ("sm_90a", "sm_100", False),
+     ("vulkan", "vulkan", True), ("vulkan", "sm_90", False)],
+)  # fmt: skip
+def test_machine_code_runs_on_its_major_version(chip, own, can, monkeypatch):
+    monkeypatch.syspath_prepend(str(SESSION))
+    assert load_module("session").can_run(chip, own) == can
