@@ -53,6 +53,9 @@ void kas::buildGPUKernelFormation(OpPassManager &manager, GPUElements type,
 void kas::buildGPUFrontHalf(OpPassManager &manager,
                             const GPUFrontOptions &options) {
   buildGPUKernelFormation(manager, options.elements, options.verifyLowering);
+  GPUTransposeWeightsOptions transpose;
+  transpose.device = options.device;
+  manager.addPass(createGPUTransposeWeights(transpose));
   GPUScheduleOptions schedule;
   schedule.device = options.device;
   schedule.maxThreads = options.maxThreads;

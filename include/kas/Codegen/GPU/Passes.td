@@ -95,6 +95,33 @@ def GPUSetElements : Pass<"kas-gpu-set-elements", "::mlir::func::FuncOp"> {
     "::mlir::tensor::TensorDialect"];
 }
 
+def GPUTransposeWeights : Pass<"kas-gpu-transpose-weights", "::mlir::ModuleOp"> {
+  let summary = "Copy weights into the order in which kernels read them";
+  let description = [{
+    Input: functions as `-kas-gpu-form-kernels` makes them. Output: the same, where
+    sums of products read some weights in another order of dimensions, which a
+    `linalg.generic` of its own, one more kernel, makes of them.
+
+    Kernels copy blocks of weights to workgroup memory by steps along the reduction
+    with the most values; the window of a convolution is put in one after another.
+    Where the weights of a convolution are in memory as PyTorch has them, the window
+    is innermost: neighbouring steps are as far apart as a window is large, and each
+    element is read for itself. On an H200 this took half of the time of 3x3
+    convolutions (docs/reports/gpu.md). A weight is copied where what kernels gain is
+    more than what a kernel takes: by the number of blocks that read it.
+
+    Example: `test/Codegen/GPU/transpose-weights.mlir`.
+  }];
+  let options = [
+    Option<"device", "device", "std::string", /*default=*/"",
+           "sm_80, sm_90, ..., vulkan or vulkan-cpu; by default that of the "
+           "module, or sm_90">
+  ];
+  let dependentDialects = [
+    "::kas::KasGPUDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
 def GPUSchedule : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
   let summary = "Choose how operators are cut for a GPU";
   let description = [{

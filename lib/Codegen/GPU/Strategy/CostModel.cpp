@@ -21,6 +21,14 @@ int64_t kas::codegen::getDirectThreads(GPUDeviceAttr device, int64_t tiles) {
   return threads;
 }
 
+/// What takes `left` or `right`, whatever is longer, and more where both are as
+/// long: the sum for an `exponent` of 1, the longer one for a large one.
+static double combine(double left, double right, double exponent) {
+  double longer = std::max(left, right), shorter = std::min(left, right);
+  return longer *
+         std::pow(1 + std::pow(shorter / longer, exponent), 1 / exponent);
+}
+
 void CostModel::considerDirect() {
   unsigned numOutputs = coordinates.numOutputs;
   considerDirect(SmallVector<int64_t>(numOutputs, 1));
@@ -39,8 +47,30 @@ void CostModel::considerDirect() {
         }
 }
 
+/// The value of `expr` at a point.
+static int64_t evaluateAt(AffineExpr expr, ArrayRef<int64_t> point) {
+  if (auto dimension = dyn_cast<AffineDimExpr>(expr))
+    return point[dimension.getPosition()];
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return constant.getValue();
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  int64_t left = evaluateAt(binary.getLHS(), point);
+  int64_t right = evaluateAt(binary.getRHS(), point);
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    return left + right;
+  case AffineExprKind::Mul:
+    return left * right;
+  case AffineExprKind::FloorDiv:
+    return llvm::divideFloorSigned(left, right);
+  default:
+    return llvm::mod(left, right);
+  }
+}
+
 /// Whether `exprs` differ within a tile of `size` points along `axis`: the
-/// group of a channel does not where tiles do not cross groups.
+/// group of a channel does not where tiles do not cross groups. Some tiles
+/// stand for all.
 bool CostModel::differs(ArrayRef<AffineExpr> exprs, unsigned axis,
                         int64_t size) {
   if (size == 1 || !dependsOn(exprs, axis))
@@ -50,23 +80,22 @@ bool CostModel::differs(ArrayRef<AffineExpr> exprs, unsigned axis,
   int64_t extent = coordinates.axes[axis].extent;
   if (!isNew || extent % size != 0)
     return entry->second;
-  SmallVector<Interval> ranges;
-  for (const Axis &other : coordinates.axes)
-    ranges.push_back({0, other.extent - 1});
-  // Dimension `axis` counts tiles.
-  ranges[axis].upper = extent / size - 1;
-  AffineExpr dimension = getAffineDimExpr(axis, context);
-  entry->second = llvm::any_of(exprs, [&](AffineExpr expr) {
-    auto at = [&](int64_t i) {
-      return simplifyInRanges(expr.replace(dimension, dimension * size + i),
-                              ranges);
-    };
-    AffineExpr first = at(0);
-    for (int64_t i = 1; i < size; ++i)
-      if (at(i) != first)
-        return true;
-    return false;
-  });
+  int64_t tiles = extent / size;
+  auto differsIn = [&](int64_t part, int64_t tile) {
+    SmallVector<int64_t> point;
+    for (const Axis &other : coordinates.axes)
+      point.push_back((other.extent - 1) * part / 2);
+    point[axis] = tile * size;
+    SmallVector<int64_t> last = point;
+    last[axis] += size - 1;
+    return llvm::any_of(exprs, [&](AffineExpr expr) {
+      return evaluateAt(expr, point) != evaluateAt(expr, last);
+    });
+  };
+  entry->second = false;
+  for (int64_t part : {0, 1, 2})
+    for (int64_t tile : {int64_t(0), tiles / 2, tiles - 1})
+      entry->second = entry->second || differsIn(part, tile);
   return entry->second;
 }
 
@@ -99,23 +128,33 @@ void CostModel::considerDirect(ArrayRef<int64_t> tile) {
   // Values, what is loaded and its addresses, and the rest.
   if (points + 3 * loads + 24 > getMaxRegisters())
     return;
-  double products = static_cast<double>(
-      points * std::max<int64_t>(1, coordinates.weights.size()));
-  double step = products + 2.0 * static_cast<double>(guards) +
-                4.0 * static_cast<double>(loads) + 4;
-  double perTile = step * getSteps() + 2.0 * static_cast<double>(points) + 8;
-  double processors = static_cast<double>(device.getProcessors());
-  double cycles =
-      perTile * std::max(static_cast<double>(tiles) / processors, busyThreads) /
-      128;
-  // With a tile along the last coordinate, threads do not read neighbouring
-  // elements.
-  if (!tile.empty())
-    cycles *= 1 + 0.5 * static_cast<double>(tile.back() - 1);
-  take(cycles,
+  take(getDirectCycles(tile, points, tiles, loads, guards),
        GPUScheduleAttr::get(context, GPUStrategy::Direct,
                             getDirectThreads(device, tiles), getArray(tile),
                             DenseI64ArrayAttr(), 0, 0, 1));
+}
+
+double CostModel::getDirectCycles(ArrayRef<int64_t> tile, int64_t points,
+                                  int64_t tiles, int64_t loads,
+                                  int64_t guards) {
+  double dataLoads = static_cast<double>(getLoads(coordinates.data, tile));
+  // A thread that computes neighbours reads and writes far from those beside
+  // it.
+  double neighbours = tile.empty() ? 0 : static_cast<double>(tile.back() - 1);
+  double all = static_cast<double>(loads);
+  double products = static_cast<double>(
+      points * std::max<int64_t>(1, coordinates.weights.size()));
+  double step = 2.3 * products + 0.5 * static_cast<double>(guards) +
+                3.7 * dataLoads * (1 + 0.12 * neighbours) +
+                1.8 * (all - dataLoads) + 1.1;
+  double storing = 16 * static_cast<double>(points) * (1 + 0.5 * neighbours);
+  double perTile = step * getSteps() + storing + 50;
+  double perProcessor =
+      static_cast<double>(tiles) / static_cast<double>(device.getProcessors());
+  // What a thread waits for where there are few.
+  double alone = getSteps() * (16 + 20 * all);
+  return launchCycles + combine(perTile * perProcessor / 128,
+                                std::max(1.0, perProcessor / 1024) * alone, 2);
 }
 
 /// A load takes each lane of a vector for itself, wherever the elements are,
@@ -137,21 +176,68 @@ void CostModel::takeOnHost(ArrayRef<int64_t> tile, int64_t points,
                             DenseI64ArrayAttr(), 0, 0, 1));
 }
 
+bool CostModel::isContiguous(ArrayRef<unsigned> tensors,
+                             ArrayRef<unsigned> axes) {
+  auto axis = llvm::find_if(llvm::reverse(axes), [&](unsigned axis) {
+    return coordinates.axes[axis].extent != 1;
+  });
+  if (axis == axes.rend())
+    return false;
+  AffineExpr dimension = getAffineDimExpr(*axis, context);
+  return llvm::all_of(tensors, [&](unsigned tensor) {
+    ArrayRef<AffineExpr> exprs =
+        tensor == 0 ? ArrayRef(coordinates.data)
+                    : ArrayRef(coordinates.weights[tensor - 1]);
+    while (!exprs.empty() && isa<AffineConstantExpr>(exprs.back()))
+      exprs = exprs.drop_back();
+    if (exprs.empty() || dependsOn(exprs.drop_back(), *axis))
+      return false;
+    AffineExpr next = exprs.back().replace(dimension, dimension + 1);
+    return simplifyAffineExpr(next - exprs.back(), coordinates.axes.size(),
+                              0) == getAffineConstantExpr(1, context);
+  });
+}
+
+CostModel::Copies CostModel::getCopies(const MatrixView &view, int64_t depth) {
+  MatrixView ordered = view;
+  ordered.orderSteps(coordinates, depth);
+  return {.numGuards = static_cast<double>(coordinates.guards.size()),
+          .isLeftContiguous = isContiguous(view.left, view.rows) ||
+                              isContiguous(view.left, ordered.steps)};
+}
+
+double CostModel::getBlockCycles(const Blocks &blocks, double work,
+                                 double alone, double together) {
+  int64_t processors = device.getProcessors();
+  int64_t perProcessor = llvm::divideCeil(blocks.count, processors);
+  int64_t resident = std::max<int64_t>(
+      1,
+      std::min({perProcessor, int64_t(32),
+                device.getProcessorThreads() / blocks.threads,
+                device.getProcessorSharedBytes() / (blocks.shared + 1024),
+                device.getRegisters() / (blocks.registers * blocks.threads)}));
+  int64_t waves = llvm::divideCeil(blocks.count, processors * resident);
+  return launchCycles + combine(static_cast<double>(perProcessor) * work,
+                                static_cast<double>(waves) * alone, together);
+}
+
 void CostModel::considerStaged() {
   std::optional<MatrixView> view = MatrixView::get(coordinates);
   if (!view)
     return;
-  for (int64_t tileRows : {2, 4, 8})
-    for (int64_t tileColumns : {4, 8})
-      for (int64_t threadRows : {4, 8, 16})
-        for (int64_t threadColumns : {8, 16})
-          for (int64_t depth : {8, 16})
-            considerStaged(*view, {tileRows, tileColumns},
+  for (int64_t depth : {8, 16}) {
+    Copies copies = getCopies(*view, depth);
+    for (int64_t tileRows : {2, 4, 8})
+      for (int64_t tileColumns : {4, 8})
+        for (int64_t threadRows : {4, 8, 16})
+          for (int64_t threadColumns : {8, 16})
+            considerStaged(*view, copies, {tileRows, tileColumns},
                            {threadRows * tileRows, threadColumns * tileColumns},
                            depth);
+  }
 }
 
-void CostModel::considerStaged(const MatrixView &view,
+void CostModel::considerStaged(const MatrixView &view, const Copies &copies,
                                std::array<int64_t, 2> tile,
                                std::array<int64_t, 2> block, int64_t depth) {
   int64_t threads = (block[0] / tile[0]) * (block[1] / tile[1]);
@@ -159,9 +245,9 @@ void CostModel::considerStaged(const MatrixView &view,
                                        getArray(tile), getArray(block), depth,
                                        /*padding=*/4, /*stages=*/2);
   int64_t shared = schedule.getSharedBytes();
-  int64_t copies = llvm::divideCeil((block[0] + block[1]) * depth, threads);
+  int64_t perThread = llvm::divideCeil((block[0] + block[1]) * depth, threads);
   int64_t registers =
-      tile[0] * tile[1] + 2 * (tile[0] + tile[1]) + 3 * copies + 32;
+      tile[0] * tile[1] + 2 * (tile[0] + tile[1]) + 3 * perThread + 32;
   if (threads > device.getMaxThreads() || shared > device.getSharedBytes() ||
       registers > getMaxRegisters())
     return;
@@ -172,25 +258,28 @@ void CostModel::considerStaged(const MatrixView &view,
                    llvm::divideCeil(extent(view.rows), block[0]) *
                    llvm::divideCeil(extent(view.columns), block[1]);
   double steps = static_cast<double>(llvm::alignTo(extent(view.steps), depth));
-  double products = static_cast<double>(block[0] * block[1]) / 128;
+  auto rows = static_cast<double>(block[0]),
+       columns = static_cast<double>(block[1]);
+  auto points = static_cast<double>(tile[0] * tile[1]);
+  double products = 0.47 * rows * columns / 128;
   // A vector of four takes three cycles of a subgroup, since some lanes read
   // the same.
-  double reads = static_cast<double>(threads) / 32 *
+  double reads = 1.2 * static_cast<double>(threads) / 32 *
                  static_cast<double>(tile[0] + tile[1]) / 4 * 3;
-  double perElement = 14 + 6.0 * static_cast<double>(coordinates.guards.size());
-  double copying = static_cast<double>(block[0] + block[1]) * perElement / 128;
-  double perBlock =
-      steps * (std::max(products, reads) + copying) + products * 4 + 400;
-  int64_t processors = device.getProcessors();
-  int64_t perProcessor = llvm::divideCeil(blocks, processors);
-  int64_t resident =
-      std::min({perProcessor, device.getProcessorThreads() / threads,
-                device.getProcessorSharedBytes() / shared,
-                device.getRegisters() / (registers * threads)});
-  double busy = std::min(
-      1.0, static_cast<double>(std::max<int64_t>(resident, 1) * threads) /
-               (busyThreads / 2));
-  take(perBlock * static_cast<double>(perProcessor) / busy, schedule);
+  double copying = ((copies.isLeftContiguous ? 7.6 : 77.0) * rows +
+                    (7.6 + 1.6 * copies.numGuards) * columns) /
+                   128;
+  double storing = 0.034 * rows * columns;
+  double work = steps * (combine(products, reads, 4) + copying) + storing;
+  bool isGuarded = copies.numGuards != 0;
+  double latency = 255 + static_cast<double>(depth) *
+                             (((copies.isLeftContiguous ? 0.7 : 5.9) * rows +
+                               (isGuarded ? 2.2 : 0.7) * columns) /
+                                  static_cast<double>(threads) +
+                              2 * points);
+  double alone = steps / static_cast<double>(depth) * latency + storing;
+  take(getBlockCycles({blocks, threads, shared, registers}, work, alone, 1.4),
+       schedule);
 }
 
 void CostModel::considerTensorCore(GPUPrecision precision) {
@@ -199,19 +288,22 @@ void CostModel::considerTensorCore(GPUPrecision precision) {
     return;
   constexpr std::array<int64_t, 2> tiles[] = {
       {64, 64}, {64, 32}, {32, 64}, {32, 32}, {32, 16}, {16, 32}, {16, 16}};
-  for (std::array<int64_t, 2> tile : tiles)
-    for (int64_t down : {1, 2, 4})
-      for (int64_t across : {1, 2, 4})
-        for (int64_t depth : {16, 32})
+  for (int64_t depth : {16, 32}) {
+    Copies copies = getCopies(*view, depth);
+    for (std::array<int64_t, 2> tile : tiles)
+      for (int64_t down : {1, 2, 4})
+        for (int64_t across : {1, 2, 4})
           for (int64_t stages : {2, 3, 4})
-            considerTensorCore(*view, tile, {down * tile[0], across * tile[1]},
-                               depth, stages, precision);
+            considerTensorCore(*view, copies, tile,
+                               {down * tile[0], across * tile[1]}, depth,
+                               stages, precision);
+  }
 }
 
 /// A processor is taken to begin 1024 products of f16 per cycle, half as many
 /// of tf32, and to read 128 bytes of workgroup memory. Source of the former:
 /// NVIDIA, "A100 Tensor Core GPU Architecture", 2020.
-void CostModel::considerTensorCore(const MatrixView &view,
+void CostModel::considerTensorCore(const MatrixView &view, const Copies &copies,
                                    std::array<int64_t, 2> tile,
                                    std::array<int64_t, 2> block, int64_t depth,
                                    int64_t stages, GPUPrecision precision) {
@@ -226,47 +318,53 @@ void CostModel::considerTensorCore(const MatrixView &view,
   int64_t shared = schedule.getSharedBytes();
   // Units of 16 bytes that a thread copies; those that go through registers
   // stay there during the products.
-  int64_t copies = llvm::divideCeil(
+  int64_t units = llvm::divideCeil(
       (block[0] + block[1]) * depth * (isTF32 ? 4 : 2), 16 * threads);
   int64_t registers = tile[0] * tile[1] / 32 + (tile[0] + tile[1]) / 4 +
-                      (coordinates.guards.empty() ? 6 : 12) * copies + 40;
+                      (coordinates.guards.empty() ? 6 : 12) * units + 40;
   if (threads > device.getMaxThreads() ||
       shared > getMaxSharedBytes(device, GPUStrategy::TensorCore) ||
-      registers > 240 || copies > 8)
+      registers > 240 || units > 8)
     return;
   auto extent = [&](ArrayRef<unsigned> axes) {
     return MatrixView::getExtent(coordinates, axes);
   };
   // The kernel exchanges both where rows are neighbours in the result.
   int64_t rows = extent(view.rows), columns = extent(view.columns);
-  if (view.areRowsInner(coordinates))
+  std::array<double, 2> lines{static_cast<double>(block[0]),
+                              static_cast<double>(block[1])};
+  if (view.areRowsInner(coordinates)) {
     std::swap(rows, columns);
+    std::swap(lines[0], lines[1]);
+  }
   int64_t blocks = extent(view.batches) * llvm::divideCeil(rows, block[0]) *
                    llvm::divideCeil(columns, block[1]);
   double steps = static_cast<double>(llvm::alignTo(extent(view.steps), depth));
-  double products =
-      static_cast<double>(block[0] * block[1]) / (isTF32 ? 512 : 1024);
+  double rounds = steps / static_cast<double>(depth);
+  // No more buffers than rounds.
+  shared =
+      static_cast<int64_t>(static_cast<double>(shared) *
+                           std::min(1.0, rounds / static_cast<double>(stages)));
+  double products = 0.75 * lines[0] * lines[1] / (isTF32 ? 512 : 1024);
   double elementBytes = isTF32 ? 4 : 2;
   double reads =
       static_cast<double>(warps * (tile[0] + tile[1])) * elementBytes / 128;
-  double perElement = 2 + 3.0 * static_cast<double>(coordinates.guards.size());
-  double copying = static_cast<double>(block[0] + block[1]) * perElement / 128;
-  double rounds = steps / static_cast<double>(depth);
-  double perBlock = steps * (std::max(products, reads) + copying) +
-                    rounds * 40 + static_cast<double>(block[0] * block[1]) / 8 +
-                    600;
-  int64_t processors = device.getProcessors();
-  int64_t perProcessor = llvm::divideCeil(blocks, processors);
-  int64_t resident =
-      std::min({perProcessor, device.getProcessorThreads() / threads,
-                device.getProcessorSharedBytes() / shared,
-                device.getRegisters() / (registers * threads)});
-  // Copies that are further ahead need fewer threads to hide them.
-  double needed = stages > 2 ? 256 : 384;
-  double busy = std::min(
-      1.0,
-      static_cast<double>(std::max<int64_t>(resident, 1) * threads) / needed);
-  take(perBlock * static_cast<double>(perProcessor) / busy, schedule);
+  bool isGuarded = copies.numGuards != 0;
+  double left = copies.isLeftContiguous ? 12 : 71;
+  double right = isGuarded ? 5.7 + 8.6 * copies.numGuards : 12;
+  double copying =
+      (isTF32 ? 1.4 : 1.0) * (left * lines[0] + right * lines[1]) / 128;
+  double storing = 0.68 * lines[0] * lines[1];
+  double work = steps * (std::max(products, reads) + copying) + storing;
+  // Copies that are further ahead hide more.
+  double latency =
+      (stages > 2 ? 460 : 540) +
+      static_cast<double>(depth) / static_cast<double>(threads) *
+          ((isGuarded && !copies.isLeftContiguous ? 2.8 : 3.7) * lines[0] +
+           (isGuarded ? 24 : 3.7) * lines[1]);
+  take(getBlockCycles({blocks, threads, shared, registers}, work,
+                      rounds * latency + storing, 3.3),
+       schedule);
 }
 
 void CostModel::considerWarpgroup(const WarpgroupView &view,
@@ -289,8 +387,8 @@ void CostModel::considerWarpgroup(const WarpgroupView &view,
 }
 
 /// A processor is taken to begin 2048 products per cycle, and to read 128 bytes
-/// of workgroup memory; a read of global memory takes 1000 cycles. Source of
-/// the first: NVIDIA, "H100 Tensor Core GPU Architecture", 2022.
+/// of workgroup memory. Source of the first: NVIDIA, "H100 Tensor Core GPU
+/// Architecture", 2022.
 void CostModel::considerWarpgroup(const WarpgroupView &view,
                                   GPUScheduleAttr schedule) {
   ArrayRef<int64_t> tile = schedule.getTile(), block = schedule.getBlock();
@@ -300,23 +398,22 @@ void CostModel::considerWarpgroup(const WarpgroupView &view,
       shared > getMaxSharedBytes(device, GPUStrategy::Warpgroup) ||
       registers * threads > device.getRegisters())
     return;
-  int64_t processors = device.getProcessors();
-  int64_t perProcessor =
-      llvm::divideCeil(view.getNumBlocks(schedule), processors);
-  // A system takes 1 KiB for each block, and lines begin at multiples of that.
-  int64_t resident = std::min(
-      {perProcessor, device.getProcessorSharedBytes() / (shared + 2048),
-       device.getRegisters() / (registers * threads)});
   double products = static_cast<double>(block[0] * block[1]) * 64 / 2048;
   double reads =
       static_cast<double>(threads / 128 * (tile[0] / 64) * (64 + tile[1])) *
       64 * 2 / 128;
-  double ahead = static_cast<double>(std::max<int64_t>(resident, 1) *
-                                     (schedule.getStages() - 1));
-  double round = std::max({products, reads, 1000 / ahead}) + 20;
+  double round = std::max(products, reads) + 20;
   double rounds = static_cast<double>(
       view.numBlocks * llvm::divideCeil(view.numSteps, int64_t(64)));
-  double perBlock =
-      rounds * round + static_cast<double>(block[0] * block[1]) / 8 + 1000;
-  take(perBlock * static_cast<double>(perProcessor), schedule);
+  auto stages = static_cast<double>(schedule.getStages());
+  // No more buffers than rounds.
+  shared = static_cast<int64_t>(static_cast<double>(shared) *
+                                std::min(1.0, rounds / stages));
+  double storing = 0.71 * static_cast<double>(block[0] * block[1]);
+  // Of what the copy engine brings.
+  double latency = std::max(round, 2600 / (stages - 1));
+  take(getBlockCycles({view.getNumBlocks(schedule), threads, shared, registers},
+                      rounds * round + storing,
+                      600 + rounds * latency + storing, 3),
+       schedule);
 }

@@ -1,0 +1,220 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Weights in the order in which kernels read them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Emit/Contraction.h"
+#include "../Strategy/MatrixView.h"
+#include "kas/Codegen/GPU/Device.h"
+#include "kas/Codegen/GPU/Passes.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "mlir/IR/SymbolTable.h"
+
+namespace kas::codegen {
+#define GEN_PASS_DEF_GPUTRANSPOSEWEIGHTS
+#include "kas/Codegen/GPU/Passes.h.inc"
+} // namespace kas::codegen
+
+using namespace kas;
+using namespace kas::codegen;
+using namespace mlir;
+
+/// The smallest depth of a block of steps.
+static constexpr int64_t depth = 8;
+
+/// Of an element that a kernel reads for itself, beyond one of a vector; of one
+/// more kernel. In cycles of a processor, as in the cost model.
+static constexpr double farCycles = 0.5, kernelCycles = 4000;
+
+/// The dimension of weight number `number` that steps run along and that
+/// belongs last; nothing where it is last, or kernels gain less than the copy
+/// takes.
+static std::optional<unsigned> getFarDimension(const GPUKernelProblem &problem,
+                                               unsigned number,
+                                               int64_t processors) {
+  const Coordinates &coordinates = problem.coordinates;
+  std::optional<MatrixView> view = MatrixView::get(coordinates);
+  if (!view || !llvm::is_contained(view->left, number + 1))
+    return std::nullopt;
+  view->orderSteps(coordinates, depth);
+  auto getExtent = [&](ArrayRef<unsigned> axes) {
+    return MatrixView::getExtent(coordinates, axes);
+  };
+  auto getInner = [&](ArrayRef<unsigned> axes) -> AffineExpr {
+    for (unsigned axis : llvm::reverse(axes))
+      if (coordinates.axes[axis].extent > 1)
+        return getAffineDimExpr(
+            axis, coordinates.weights[number].front().getContext());
+    return nullptr;
+  };
+  ArrayRef<AffineExpr> indices = coordinates.weights[number];
+  ArrayRef<int64_t> shape = problem.weights[number];
+  int64_t last = static_cast<int64_t>(indices.size()) - 1;
+  while (last >= 0 && shape[last] == 1)
+    --last;
+  AffineExpr step = indices.empty() ? AffineExpr() : getInner(view->steps);
+  if (last < 0 || !step || indices[last] == step ||
+      indices[last] == getInner(view->rows))
+    return std::nullopt;
+  auto found = llvm::find(indices, step);
+  // Narrow matrices are read by other kernels, from where they are.
+  if (found == indices.end() || getExtent(view->rows) < 2 * depth)
+    return std::nullopt;
+  double elements = 1;
+  for (int64_t size : shape)
+    elements *= static_cast<double>(size);
+  auto blocks =
+      static_cast<double>(llvm::divideCeil(getExtent(view->columns), 128));
+  double gain = farCycles * elements * blocks / static_cast<double>(processors);
+  if (gain < kernelCycles)
+    return std::nullopt;
+  return found - indices.begin();
+}
+
+/// All dimensions but `dimension` in order, then that one.
+static SmallVector<int64_t> getPermutation(size_t rank, unsigned dimension) {
+  auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  std::rotate(permutation.begin() + dimension,
+              permutation.begin() + dimension + 1, permutation.end());
+  return permutation;
+}
+
+/// A kernel that copies `weight`; canonicalization leaves a generic operation
+/// alone, and no kernel reads through it.
+static Value createCopy(OpBuilder &builder, Location loc, Value weight,
+                        ArrayRef<int64_t> permutation) {
+  auto type = cast<RankedTensorType>(weight.getType());
+  Value empty = tensor::EmptyOp::create(
+      builder, loc, applyPermutation(type.getShape(), permutation),
+      type.getElementType());
+  // Loops are those of the result: neighbouring threads write neighbours.
+  AffineMap reads = inversePermutation(
+      AffineMap::getPermutationMap(permutation, builder.getContext()));
+  AffineMap writes =
+      AffineMap::getMultiDimIdentityMap(type.getRank(), builder.getContext());
+  SmallVector<utils::IteratorType> loops(type.getRank(),
+                                         utils::IteratorType::parallel);
+  auto copy = linalg::GenericOp::create(
+      builder, loc, empty.getType(), weight, empty,
+      ArrayRef<AffineMap>{reads, writes}, loops,
+      [](OpBuilder &nested, Location place, ValueRange values) {
+        linalg::YieldOp::create(nested, place, values.front());
+      });
+  return copy.getResult(0);
+}
+
+/// Lets a sum of products read transposed weights.
+static void transposeWeights(linalg::GenericOp op, int64_t processors) {
+  auto contraction = ContractionProblem::get(op);
+  if (!contraction)
+    return;
+  OpBuilder builder(op);
+  for (auto [number, shape] : llvm::enumerate(contraction->problem.weights)) {
+    // What views change is read where it is.
+    auto operand = llvm::find_if(op->getOpOperands(), [&](OpOperand &each) {
+      return each.get() == contraction->inputs[number + 1];
+    });
+    if (operand == op->getOpOperands().end())
+      continue;
+    AffineMap map = op.getMatchingIndexingMap(&*operand);
+    std::optional<unsigned> dimension =
+        map.isProjectedPermutation()
+            ? getFarDimension(contraction->problem, number, processors)
+            : std::nullopt;
+    if (!dimension)
+      continue;
+    auto permutation = getPermutation(shape.size(), *dimension);
+    operand->set(createCopy(builder, op.getLoc(), operand->get(), permutation));
+    SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+    maps[operand->getOperandNumber()] = AffineMap::get(
+        map.getNumDims(), 0, applyPermutation(map.getResults(), permutation),
+        op.getContext());
+    op.setIndexingMapsAttr(builder.getAffineMapArrayAttr(maps));
+  }
+}
+
+/// A copy of `op` that reads the dimensions of weight number `number` in
+/// another order.
+static OperatorOp cloneTransposed(OperatorOp op, SymbolTable &symbols,
+                                  unsigned number,
+                                  ArrayRef<int64_t> permutation) {
+  OpBuilder builder(op);
+  auto clone = cast<OperatorOp>(builder.clone(*op));
+  symbols.insert(clone);
+  YieldOp yield = clone.getYield();
+  MutableOperandRange weight = yield.getWeightsMutable()[number];
+  auto coordinates = llvm::to_vector(OperandRange(weight));
+  weight.assign(applyPermutation(ArrayRef<Value>(coordinates), permutation));
+  return clone;
+}
+
+/// Lets an operator read transposed weights.
+static void transposeWeights(ApplyOp apply, SymbolTable &symbols,
+                             int64_t processors) {
+  OperatorOp op = apply.getOperator();
+  if (!op || !op.isConcrete())
+    return;
+  OpBuilder builder(apply);
+  GPUKernelProblem problem = GPUKernelProblem::get(op);
+  for (auto [number, shape] : llvm::enumerate(problem.weights)) {
+    std::optional<unsigned> dimension =
+        getFarDimension(problem, number, processors);
+    if (!dimension)
+      continue;
+    auto permutation = getPermutation(shape.size(), *dimension);
+    OperatorOp clone = cloneTransposed(op, symbols, number, permutation);
+    Value weight = apply.getWeights()[number];
+    apply.getWeightsMutable()[number].set(
+        createCopy(builder, apply.getLoc(), weight, permutation));
+    apply.setCalleeAttr(FlatSymbolRefAttr::get(clone.getSymNameAttr()));
+    op = clone;
+  }
+}
+
+namespace {
+struct GPUTransposeWeights
+    : kas::codegen::impl::GPUTransposeWeightsBase<GPUTransposeWeights> {
+  using GPUTransposeWeightsBase::GPUTransposeWeightsBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto named = device.empty() ? getGPUDevice(module) : GPUDeviceAttr();
+    if (!named) {
+      auto found = getGPUDevice(&getContext(),
+                                device.empty() ? "sm_90" : device.getValue());
+      if (!found) {
+        mlir::emitError(module.getLoc(), llvm::toString(found.takeError()));
+        return signalPassFailure();
+      }
+      named = *found;
+    }
+    // Nothing is gained where all memory is alike.
+    if (isHostDevice(named))
+      return;
+    SymbolTable symbols(module);
+    SmallVector<Operation *> kernels;
+    module->walk([&](Operation *op) {
+      if (isa<ApplyOp>(op) ||
+          (isa<linalg::GenericOp>(op) &&
+           cast<linalg::GenericOp>(op).hasPureTensorSemantics()))
+        kernels.push_back(op);
+    });
+    for (Operation *op : kernels) {
+      if (auto apply = dyn_cast<ApplyOp>(op))
+        transposeWeights(apply, symbols, named.getProcessors());
+      else
+        transposeWeights(cast<linalg::GenericOp>(op), named.getProcessors());
+    }
+  }
+};
+} // namespace
