@@ -111,7 +111,7 @@ WINDOWS = ("Gather", "Pad", "Slice", "MatMul", "Einsum")
 
 def test_named_operators():
     cases = named_cases()
-    assert len(cases) == 48
+    assert len(cases) == 58
     for operator, binding in cases:
         model = check_operator(operator, binding)
         assert [function.name for function in model.functions] == [operator.name]

@@ -6,7 +6,7 @@
 // Every named operator becomes linalg: no remark, no loop, and no map with
 // floordiv or mod (tiling such maps is unsound). It bufferizes, too.
 
-// CHECK-COUNT-41: func.func
+// CHECK-COUNT-51: func.func
 // CHECK-NOT: func.func
 
 func.func @run_average_pool2d(%x: tensor<1x16x8x12xf32>) -> tensor<1x16x4x6xf32> {
@@ -175,6 +175,66 @@ func.func @run_linear(%x: tensor<1x16xf32>, %w0: tensor<32x16xf32>) -> tensor<1x
   %y = kas.apply @linear<N = 1, Cin = 16, Cout = 32>(%x, %w0)
       : (tensor<1x16xf32>, tensor<32x16xf32>) -> tensor<1x32xf32>
   return %y : tensor<1x32xf32>
+}
+
+func.func @run_linear_blast(%x: tensor<1x16xf32>, %w0: tensor<4x2x4xf32>, %w1: tensor<4x4x2xf32>, %w2: tensor<4x8x2xf32>) -> tensor<1x32xf32> {
+  %y = kas.apply @linear_blast<N = 1, Cin = 16, Cout = 32, b = 4, r = 2>(%x, %w0, %w1, %w2)
+      : (tensor<1x16xf32>, tensor<4x2x4xf32>, tensor<4x4x2xf32>, tensor<4x8x2xf32>) -> tensor<1x32xf32>
+  return %y : tensor<1x32xf32>
+}
+
+func.func @run_linear_block_diagonal(%x: tensor<1x16xf32>, %w0: tensor<4x8x4xf32>) -> tensor<1x32xf32> {
+  %y = kas.apply @linear_block_diagonal<N = 1, Cin = 16, Cout = 32, g = 4>(%x, %w0)
+      : (tensor<1x16xf32>, tensor<4x8x4xf32>) -> tensor<1x32xf32>
+  return %y : tensor<1x32xf32>
+}
+
+func.func @run_linear_block_tensor_train(%x: tensor<1x16xf32>, %w0: tensor<4x8x2x4xf32>, %w1: tensor<8x4x4x2xf32>) -> tensor<1x32xf32> {
+  %y = kas.apply @linear_block_tensor_train<N = 1, Cin = 16, Cout = 32, g = 4, p = 8, r = 2>(%x, %w0, %w1)
+      : (tensor<1x16xf32>, tensor<4x8x2x4xf32>, tensor<8x4x4x2xf32>) -> tensor<1x32xf32>
+  return %y : tensor<1x32xf32>
+}
+
+func.func @run_linear_butterfly3(%x: tensor<1x16xf32>, %w0: tensor<2x2x4x4xf32>, %w1: tensor<2x2x4x2xf32>, %w2: tensor<2x2x4x2xf32>) -> tensor<1x16xf32> {
+  %y = kas.apply @linear_butterfly3<N = 1, C = 16, r = 2>(%x, %w0, %w1, %w2)
+      : (tensor<1x16xf32>, tensor<2x2x4x4xf32>, tensor<2x2x4x2xf32>, tensor<2x2x4x2xf32>) -> tensor<1x16xf32>
+  return %y : tensor<1x16xf32>
+}
+
+func.func @run_linear_kronecker(%x: tensor<1x16xf32>, %w0: tensor<8x2xf32>, %w1: tensor<4x8xf32>) -> tensor<1x32xf32> {
+  %y = kas.apply @linear_kronecker<N = 1, Cin = 16, Cout = 32, p = 8, g = 2>(%x, %w0, %w1)
+      : (tensor<1x16xf32>, tensor<8x2xf32>, tensor<4x8xf32>) -> tensor<1x32xf32>
+  return %y : tensor<1x32xf32>
+}
+
+func.func @run_linear_low_rank(%x: tensor<1x16xf32>, %w0: tensor<4x16xf32>, %w1: tensor<32x4xf32>) -> tensor<1x32xf32> {
+  %y = kas.apply @linear_low_rank<N = 1, Cin = 16, Cout = 32, r = 4>(%x, %w0, %w1)
+      : (tensor<1x16xf32>, tensor<4x16xf32>, tensor<32x4xf32>) -> tensor<1x32xf32>
+  return %y : tensor<1x32xf32>
+}
+
+func.func @run_linear_monarch(%x: tensor<1x16xf32>, %w0: tensor<4x8x4xf32>, %w1: tensor<8x4x4xf32>) -> tensor<1x32xf32> {
+  %y = kas.apply @linear_monarch<N = 1, Cin = 16, Cout = 32, g = 4, p = 8>(%x, %w0, %w1)
+      : (tensor<1x16xf32>, tensor<4x8x4xf32>, tensor<8x4x4xf32>) -> tensor<1x32xf32>
+  return %y : tensor<1x32xf32>
+}
+
+func.func @run_linear_monarch_transposed(%x: tensor<1x16xf32>, %w0: tensor<8x4x2xf32>, %w1: tensor<4x8x8xf32>) -> tensor<1x32xf32> {
+  %y = kas.apply @linear_monarch_transposed<N = 1, Cin = 16, Cout = 32, g = 4, p = 8>(%x, %w0, %w1)
+      : (tensor<1x16xf32>, tensor<8x4x2xf32>, tensor<4x8x8xf32>) -> tensor<1x32xf32>
+  return %y : tensor<1x32xf32>
+}
+
+func.func @run_linear_shuffled_groups(%x: tensor<1x16xf32>, %w0: tensor<4x4x2x4xf32>, %w1: tensor<4x8x4x2xf32>) -> tensor<1x32xf32> {
+  %y = kas.apply @linear_shuffled_groups<N = 1, Cin = 16, Cout = 32, g = 4>(%x, %w0, %w1)
+      : (tensor<1x16xf32>, tensor<4x4x2x4xf32>, tensor<4x8x4x2xf32>) -> tensor<1x32xf32>
+  return %y : tensor<1x32xf32>
+}
+
+func.func @run_linear_toeplitz(%x: tensor<1x16xf32>, %w0: tensor<3xf32>) -> tensor<1x16xf32> {
+  %y = kas.apply @linear_toeplitz<N = 1, C = 16, k = 3>(%x, %w0)
+      : (tensor<1x16xf32>, tensor<3xf32>) -> tensor<1x16xf32>
+  return %y : tensor<1x16xf32>
 }
 
 func.func @run_matmul(%x: tensor<12x20xf32>, %w0: tensor<20x1xf32>) -> tensor<12x1xf32> {

@@ -56,8 +56,8 @@ std::vector<Formula> formulas::getFormulas() {
   std::vector<Formula> all;
   for (const std::vector<Formula> &family :
        {getDenseFormulas(), getConvolutionFormulas(),
-        getRearrangementFormulas(), getSynthesizedFormulas(),
-        getTransformationFormulas()})
+        getRearrangementFormulas(), getStructuredFormulas(),
+        getSynthesizedFormulas(), getTransformationFormulas()})
     all.insert(all.end(), family.begin(), family.end());
   return all;
 }

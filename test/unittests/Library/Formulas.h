@@ -99,6 +99,7 @@ struct Formula {
 std::vector<Formula> getDenseFormulas();
 std::vector<Formula> getConvolutionFormulas();
 std::vector<Formula> getRearrangementFormulas();
+std::vector<Formula> getStructuredFormulas();
 std::vector<Formula> getSynthesizedFormulas();
 std::vector<Formula> getTransformationFormulas();
 

@@ -124,6 +124,34 @@ TEST(OperatorCost, OfLowRankOperators) {
   EXPECT_EQ(getNestMacsOf("syno_operator1", sizes), int64_t(115605504));
 }
 
+// One multiply-add per element of a factor and per place that it is applied to;
+// the dense layer of 64 features has 4096.
+TEST(OperatorCost, OfLinearLayersWithStructuredWeights) {
+  auto check = [](StringRef name, const formulas::Sizes &sizes, int64_t macs,
+                  int64_t parameters) {
+    Cost cost = getCostOf(name, sizes);
+    EXPECT_EQ(cost.macs, macs) << name.str();
+    EXPECT_EQ(cost.parameters, parameters) << name.str();
+  };
+  using formulas::Sizes;
+  const Sizes dense = {.N = 1, .Cin = 64, .Cout = 64};
+  Sizes grouped = with(dense, &Sizes::g, 8);
+  check("linear_block_diagonal", grouped, 64 * 8, 64 * 8);
+  check("linear_shuffled_groups", grouped, 2 * 64 * 8, 2 * 64 * 8);
+  Sizes crossed = with(grouped, &Sizes::p, 8);
+  check("linear_kronecker", crossed, 2 * 64 * 8, 2 * 8 * 8);
+  check("linear_monarch", crossed, 2 * 64 * 8, 2 * 64 * 8);
+  check("linear_monarch_transposed", crossed, 2 * 64 * 8, 2 * 64 * 8);
+  check("linear_block_tensor_train", with(crossed, &Sizes::r, 2),
+        2 * 2 * 64 * 8, 2 * 2 * 64 * 8);
+  Sizes ranked = with(dense, &Sizes::r, 2);
+  check("linear_low_rank", ranked, 2 * 64 * 2, 2 * 64 * 2);
+  check("linear_blast", with(ranked, &Sizes::b, 4), 2 * 64 * 2 + 4 * 4 * 2,
+        2 * 64 * 2 + 4 * 4 * 2);
+  check("linear_butterfly3", {.N = 1, .C = 64, .r = 4}, 3 * 64 * 4, 3 * 64 * 4);
+  check("linear_toeplitz", {.N = 1, .C = 64, .k = 5}, 64 * 5, 5);
+}
+
 TEST(OperatorCost, OfTheProjectionOfGPT2) {
   formulas::Sizes sizes = {.N = 1, .L = 2048, .H = 768, .k = 2, .t = 3};
   Cost cost = getCostOf("gpt2_projection", sizes);

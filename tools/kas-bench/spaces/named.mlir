@@ -33,6 +33,54 @@ kas.space @batched_linear<N, L, Cin, Cout | g>
     limits {depth = 5, reduce = 3, occurrences.g = 3}
 
 //===----------------------------------------------------------------------===//
+// Linear layers with structured weights
+//===----------------------------------------------------------------------===//
+
+kas.space @linear_low_rank<N, Cin, Cout | r>
+    [N, Cout unordered] from [N, Cin unordered]
+    bindings [<N = 5, Cin = 8, Cout = 12, r = 2>,
+              <N = 4, Cin = 12, Cout = 9, r = 3>]
+    limits {depth = 6, reduce = 3}
+kas.space @linear_block_diagonal<N, Cin, Cout | g>
+    [N, Cout] from [N, Cin]
+    bindings [<N = 5, Cin = 4, Cout = 6, g = 2>,
+              <N = 4, Cin = 6, Cout = 12, g = 3>]
+    limits {depth = 6, reduce = 3}
+kas.space @linear_kronecker<N, Cin, Cout | p, g>
+    [N, Cout] from [N, Cin]
+    bindings [<N = 5, Cin = 8, Cout = 18, p = 3, g = 2>]
+    limits {depth = 6, reduce = 2, split = 1, shift = 0, occurrences.p = 3, occurrences.g = 3}
+kas.space @linear_monarch<N, Cin, Cout | g, p>
+    [N, Cout] from [N, Cin]
+    bindings [<N = 5, Cin = 8, Cout = 18, g = 2, p = 3>]
+    limits {depth = 6, reduce = 2, split = 1, shift = 0}
+kas.space @linear_monarch_transposed<N, Cin, Cout | g, p>
+    [N, Cout] from [N, Cin]
+    bindings [<N = 5, Cin = 18, Cout = 8, g = 2, p = 3>]
+    limits {depth = 6, reduce = 2, split = 1, shift = 0}
+kas.space @linear_block_tensor_train<N, Cin, Cout | g, p, r>
+    [N, Cout] from [N, Cin]
+    bindings [<N = 5, Cin = 22, Cout = 27, g = 2, p = 3, r = 4>]
+    limits {depth = 7, reduce = 3, split = 1, shift = 0}
+kas.space @linear_shuffled_groups<N, Cin, Cout | g>
+    [N, Cout] from [N, Cin]
+    bindings [<N = 5, Cin = 21, Cout = 36, g = 3>]
+    limits {depth = 7, reduce = 3, split = 1, shift = 0, occurrences.g = 10}
+kas.space @linear_blast<N, Cin, Cout | b, r>
+    [N, Cout] from [N, Cin]
+    bindings [<N = 4, Cin = 15, Cout = 21, b = 3, r = 2>]
+    limits {depth = 8, reduce = 3, split = 1, shift = 0, weights = 3}
+kas.space @linear_butterfly3<N, C | r>
+    [N, C] from [N, C]
+    bindings [<N = 3, C = 20, r = 2>]
+    limits {depth = 10, reduce = 3, split = 2, merge = 2, shift = 0, unfold = 0, weights = 3, chain = 6,
+            weight_elements = 40, linear_path = 1, occurrences.C = 5, occurrences.r = 5}
+kas.space @linear_toeplitz<N, C | k>
+    [N, C] from [N, C]
+    bindings [<N = 5, C = 8, k = 3>]
+    limits {depth = 6, reduce = 3, occurrences.k = 3, weight_takes = 0}
+
+//===----------------------------------------------------------------------===//
 // Convolutions along one axis
 //===----------------------------------------------------------------------===//
 
