@@ -35,27 +35,27 @@ static void addKernelCleanup(OpPassManager &manager) {
   kernels.addPass(createCSEPass());
 }
 
-void kas::buildGPUKernelFormation(OpPassManager &manager, GPUElements type,
-                                  bool verifyLowering) {
+void kas::buildGPUKernelFormation(OpPassManager &manager,
+                                  const GPUFrontOptions &options) {
   manager.addPass(createKasSpecializePass());
   KasRFactorPassOptions stages;
-  stages.verifyLowering = verifyLowering;
+  stages.verifyLowering = options.verifyLowering;
   manager.addPass(createKasRFactorPass(stages));
   // Folds constants; what nothing reads needs no kernel.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addNestedPass<func::FuncOp>(createGPUFormKernels());
   GPUSetElementsOptions elements;
-  elements.elements = type;
+  elements.elements = options.elements;
   manager.addNestedPass<func::FuncOp>(createGPUSetElements(elements));
+  GPUTransposeWeightsOptions transpose;
+  transpose.device = options.device;
+  manager.addPass(createGPUTransposeWeights(transpose));
 }
 
 void kas::buildGPUFrontHalf(OpPassManager &manager,
                             const GPUFrontOptions &options) {
-  buildGPUKernelFormation(manager, options.elements, options.verifyLowering);
-  GPUTransposeWeightsOptions transpose;
-  transpose.device = options.device;
-  manager.addPass(createGPUTransposeWeights(transpose));
+  buildGPUKernelFormation(manager, options);
   GPUScheduleOptions schedule;
   schedule.device = options.device;
   schedule.maxThreads = options.maxThreads;

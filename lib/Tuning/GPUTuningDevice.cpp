@@ -50,9 +50,15 @@ private:
 } // namespace
 
 Error GPUTuningDevice::prepare(mlir::ModuleOp module) const {
-  return runPasses(
-      module, "the module cannot be tuned",
-      [](mlir::OpPassManager &manager) { buildGPUKernelFormation(manager); });
+  auto device = execution::getGPUDevice(module.getContext(), info);
+  if (!device)
+    return device.takeError();
+  GPUFrontOptions front;
+  front.device = device->getName().str();
+  return runPasses(module, "the module cannot be tuned",
+                   [&](mlir::OpPassManager &manager) {
+                     buildGPUKernelFormation(manager, front);
+                   });
 }
 
 Expected<ScheduleSpace> GPUTuningDevice::getSpace(mlir::Operation *op) const {

@@ -158,8 +158,10 @@ static Error addPrograms(PackedCase &packed, mlir::ModuleOp module,
   mlir::OwningOpRef<mlir::ModuleOp> formed = module.clone();
   if (Error error = runPasses(*formed, "the operator has no kernels",
                               [&](mlir::OpPassManager &manager) {
-                                buildGPUKernelFormation(manager,
-                                                        variant.getElements());
+                                GPUFrontOptions front;
+                                front.device = chip.str();
+                                front.elements = variant.getElements();
+                                buildGPUKernelFormation(manager, front);
                               }))
     return error;
   auto device = codegen::getGPUDevice(module.getContext(), chip);

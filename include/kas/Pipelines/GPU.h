@@ -37,13 +37,11 @@ struct GPUFrontOptions {
 
 /// Functions on tensors to functions in which each operation that computes is a
 /// kernel, a concrete `kas.apply` or a `linalg.generic`, on tensors of
-/// `elements`. The first part of `buildGPUFrontHalf`, which leaves its result
-/// as it is, but for copies, which it makes anew; schedules are set on those
-/// operations.
-void buildGPUKernelFormation(
-    mlir::OpPassManager &manager,
-    codegen::GPUElements elements = codegen::GPUElements::F32,
-    bool verifyLowering = false);
+/// `options.elements`, with weights as `options.device` reads them best. The
+/// first part of `buildGPUFrontHalf`, which leaves its result as it is, but for
+/// copies, which it makes anew; schedules are set on those operations.
+void buildGPUKernelFormation(mlir::OpPassManager &manager,
+                             const GPUFrontOptions &options = {});
 
 /// Operators on tensors to functions on buffers that launch kernels.
 void buildGPUFrontHalf(mlir::OpPassManager &manager,
