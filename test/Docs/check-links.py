@@ -15,7 +15,7 @@ import re
 import sys
 import urllib.parse
 
-MENTION = re.compile(r"\bdocs/[\w./-]*\.(?:md|svg|jsonl|csv|yaml|txt)\b")
+MENTION = re.compile(r"\bdocs/[\w./-]*\.(?:md|svg|jsonl\.xz|jsonl|csv|yaml|txt)\b")
 # Not of a build tree or of the system.
 SOURCE = re.compile(r"(?<![\w/.-])(?:(?:include|lib|test|tools|cmake)/|kas(?:-c|-rt)?/(?=[\w/]+\.h\b))[\w./-]*\w")
 SOURCES = ("cmake", "include", "lib", "python", "test", "tools", ".ci")

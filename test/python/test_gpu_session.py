@@ -38,7 +38,7 @@ def test_rehearsal():
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bundle")
-    pack = [BUILD / "bin/kas-gpu-pack", folder, "--format=ptx", "--chips=sm_90a", "--stride=100", "--kinds=values"]
+    pack = [BUILD / "bin/kas-gpu-pack", folder, "--format=ptx", "--chips=sm_90", "--stride=100", "--kinds=values"]
     subprocess.run(pack, check=True, capture_output=True)
     for file in [*SESSION.glob("*.py"), BUILD / "lib/libkas-rt.so"]:
         shutil.copy(file, folder)
@@ -56,11 +56,20 @@ def test_second_session_runs_what_is_left(bundle):
     results = bundle / "results.jsonl"
     assert run(bundle).returncode == 0
     lines = results.read_text().splitlines()
-    results.write_text("\n".join(lines[:5]) + "\n")
+    results.write_text("\n".join(lines[:4]) + "\n")
     assert run(bundle).returncode == 0
     again = results.read_text().splitlines()
-    assert again[:5] == lines[:5]
+    assert again[:4] == lines[:4]
     assert [json.loads(line)["unit"] for line in again] == [json.loads(line)["unit"] for line in lines]
+
+
+def test_case_that_was_begun_is_lost(bundle):
+    results = bundle / "begun.jsonl"
+    case = json.loads((bundle / "cases.jsonl").read_text().splitlines()[0])["name"]
+    results.write_text(json.dumps({"unit": case, "status": "started"}) + "\n")
+    assert run(bundle, "--results=begun.jsonl").returncode == 0
+    lines = [json.loads(line) for line in results.read_text().splitlines()]
+    assert [line["status"] for line in lines if line["unit"] == case] == ["started", "lost"]
 
 
 def test_case_that_ends_its_process_is_lost_alone(bundle):
@@ -68,7 +77,8 @@ def test_case_that_ends_its_process_is_lost_alone(bundle):
     results = bundle / "lost.jsonl"
     case = json.loads((bundle / "cases.jsonl").read_text().splitlines()[0])["name"]
     script = (bundle / "session.py").read_text()
-    broken = script.replace('self.write(unit, "started")', f'self.write(unit, "started")\n        unit == {case!r} and os.abort()')
+    start = 'self.write(unit, "started")'
+    broken = script.replace(start, f"{start}\n        unit == {case!r} and os.abort()")
     assert broken != script
     (bundle / "session.py").write_text(broken)
     try:
@@ -79,7 +89,7 @@ def test_case_that_ends_its_process_is_lost_alone(bundle):
     lost = [line["unit"] for line in lines if line["status"] == "lost"]
     done = [line["unit"] for line in lines if line["status"] == "done"]
     assert lost == [case]
-    assert len(done) > 3 and case not in done
+    assert len(done) > 10 and case not in done
 
 
 def test_no_driver(bundle):
@@ -94,12 +104,10 @@ def test_values_are_those_of_the_compiler(tmp_path):
         'func.func @forward(%x: tensor<3x5xf32> {kas.name = "x", kas.init = "normal(0.5)"}) -> tensor<3x5xf32> '
         "{ return %x : tensor<3x5xf32> }"
     )
-    out = tmp_path / "out.npz"
-    command = [BUILD / "bin/kas-run", tmp_path / "m.mlir", "--function=forward", "--args=7", "-o", out]
+    out = tmp_path / "out.npy"
+    command = [BUILD / "bin/kas-run", tmp_path / "m.mlir", "--function=forward", "--args=7", f"--output={out}"]
     subprocess.run(command, check=True, capture_output=True)
-    loaded = np.load(out)
-    expected = loaded[loaded.files[0]] if hasattr(loaded, "files") else loaded
-    assert (values.make((3, 5), "normal", 0.5, 7, "x") == expected).all()
+    assert (values.make((3, 5), "normal", 0.5, 7, "x") == np.load(out)).all()
 
 
 def test_numbers_of_sixteen_bits():

@@ -37,7 +37,7 @@ class Argument(ctypes.Structure):
     _fields_ = [("buffer", c_void_p), ("offset", c_uint64), ("bytes", c_uint64)]
 
 
-class RuntimeFailure(Exception):
+class DriverError(Exception):
     """What a call of the runtime says that failed."""
 
 
@@ -78,7 +78,7 @@ class Device:
 
     def call(self, name: str, *arguments) -> None:
         if getattr(self.library, name)(*arguments):
-            raise RuntimeFailure(self.library.kasRtErrorText().decode(errors="replace"))
+            raise DriverError(self.library.kasRtErrorText().decode(errors="replace"))
 
     def synchronize(self) -> None:
         self.call("kasRtSynchronize", self.handle)
@@ -109,7 +109,7 @@ class Program:
             self._create_buffers()
             device.call("kasRtModuleLoad", device.handle, binary, c_size_t(len(binary)), byref(self.module))
             self.launches = [self._create_launch(manifest, launch) for launch in self.function["launches"]]
-        except RuntimeFailure:
+        except DriverError:
             self.close()
             raise
 
@@ -190,7 +190,7 @@ class Program:
         start = self.device.library.kasRtLaunch
         for handle, size, arguments in self.launches:
             if start(handle, byref(size), arguments, c_uint32(len(arguments))):
-                raise RuntimeFailure(self.device.library.kasRtErrorText().decode(errors="replace"))
+                raise DriverError(self.device.library.kasRtErrorText().decode(errors="replace"))
 
     def download(self) -> np.ndarray:
         """The first result."""
@@ -223,4 +223,4 @@ def measure(device: Device, programs: list[Program], seconds: float, rounds: int
             device.call("kasRtEventDestroy", event)
 
 
-__all__ = ["Device", "Program", "RuntimeFailure", "measure"]
+__all__ = ["Device", "DriverError", "Program", "measure"]

@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 
 import peers
-from runtime import Device, Program, RuntimeFailure, measure
+from runtime import Device, DriverError, Program, measure
 from values import Bundle
 
 FOLDER = Path(__file__).resolve().parent
@@ -54,7 +54,7 @@ class Session:
         self.bundle = Bundle(options.bundle)
         self.bundle.cases = [case for case in self.bundle.cases if re.search(options.cases, case["name"])]
         self.results = options.results
-        self.done = {line["unit"] for line in read_lines(self.results)}
+        self.done = {line["unit"] for line in read_lines(self.results) if line["status"] != "started"}
         self.device = Device(str(options.library), options.device)
         self.architecture = options.architecture or get_architecture(options.device, self.device)
         self.torch = None if options.no_peers else peers.load_torch()
@@ -70,7 +70,7 @@ class Session:
         start = time.time()
         try:
             fields = body()
-        except RuntimeFailure as failure:
+        except DriverError as failure:
             self.write(unit, "error", text=str(failure))
             if "lost" in str(failure):
                 # Nothing on the device works any more.
@@ -94,15 +94,13 @@ class Session:
                 loaded.append(Program(self.device, program["manifest"], binary, case.get("function", "run"), lender))
                 if not lender:
                     loaded[-1].upload(self.bundle.get_arguments(case))
-        except RuntimeFailure:
+        except DriverError:
             for one in loaded:
                 one.close()
             raise
         return loaded
 
-    def run_program(
-        self, case: dict, program: dict, seconds: float = 0, lenders: list[Program] | None = None
-    ) -> dict:
+    def run_program(self, case: dict, program: dict, seconds: float = 0, lenders: list[Program] | None = None) -> dict:
         """Error of the result, and times where `seconds` are given."""
         loaded = self.load(case, program, COPIES if seconds else 1, lenders)
         try:
@@ -172,7 +170,7 @@ class Session:
                 continue
             try:
                 lenders = self.load(case, left[0][1], COPIES)
-            except RuntimeFailure as failure:
+            except DriverError as failure:
                 for index, _ in left:
                     self.write(get_unit(case, index), "error", text=str(failure))
                 continue
@@ -257,15 +255,21 @@ def get_best_peer(fields: dict) -> float | None:
 #
 
 
-def find_lost(results: Path) -> str | None:
-    """The unit that was started and did not end."""
+def note_lost(results: Path, code: int | None, text: str) -> bool:
+    """Whether a unit was started and did not end; it is not run again."""
     lines = read_lines(results)
-    return lines[-1]["unit"] if lines and lines[-1]["status"] == "started" else None
+    if not lines or lines[-1]["status"] != "started":
+        return False
+    with results.open("a") as stream:
+        stream.write(json.dumps({"unit": lines[-1]["unit"], "status": "lost", "code": code, "text": text}) + "\n")
+    return True
 
 
 def watch(options) -> int:
     """Runs workers until all is done or the time is over."""
     options.deadline = time.time() + options.minutes * 60
+    # What a session that was ended had begun may have ended it.
+    note_lost(options.results, code=None, text="the session ended")
     command = [sys.executable, __file__, "work", *sys.argv[2:], f"--deadline={options.deadline}"]
     while time.time() < options.deadline:
         worker = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
@@ -279,14 +283,11 @@ def watch(options) -> int:
             if time.time() - state[1] > limit:
                 worker.kill()
         text = worker.stderr.read().strip()[-600:]
-        lost = find_lost(options.results)
         if worker.returncode == 0:
             break
         print(f"gpu-session: a worker ended with {worker.returncode}: {text}", file=sys.stderr)
-        if not lost:
+        if not note_lost(options.results, worker.returncode, text):
             return 1
-        with options.results.open("a") as stream:
-            stream.write(json.dumps({"unit": lost, "status": "lost", "code": worker.returncode, "text": text}) + "\n")
     return 0
 
 

@@ -62,7 +62,7 @@ inline constexpr GPUCase gpuCases[] = {
 };
 
 /// Layers of other networks and batches, which no cost model was made with:
-/// what it is judged by.
+/// what shows whether it is true.
 inline constexpr GPUCase gpuOtherCases[] = {
     {"matmul", "kas.matmul", "M=512,N=3072,K=768"},
     {"matmul", "kas.matmul", "M=1024,N=1024,K=1024"},

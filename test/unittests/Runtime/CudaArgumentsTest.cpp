@@ -131,6 +131,14 @@ TEST_F(CudaDeviceTest, AsksForMuchWorkgroupMemoryOnce) {
               "cuFuncSetAttribute on cuda:1 (Stand-in) failed: ");
 }
 
+// 48 KiB are for all that a kernel has, and it declares 1 KiB itself.
+TEST_F(CudaDeviceTest, CountsDeclaredWorkgroupMemory) {
+  EXPECT_SUCCESS(launch({{1, 1, 1}, {32, 1, 1}, 47 * 1024}));
+  EXPECT_EQ(driver->countCalls("cuFuncSetAttribute"), 0);
+  EXPECT_SUCCESS(launch({{1, 1, 1}, {32, 1, 1}, 48 * 1024}));
+  EXPECT_EQ(driver->countCalls("cuFuncSetAttribute"), 1);
+}
+
 /// 4 lines of 64 elements, 128 bytes apart, of buffer 1.
 static KasRtTensorMap getMap() {
   KasRtTensorMap map = {};
