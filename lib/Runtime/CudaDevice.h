@@ -24,10 +24,13 @@ namespace kas::rt {
 /// The functions of the library.
 struct CudaLibrary {
   Library library;
+  // The names are the driver's.
+  // NOLINTBEGIN(readability-identifier-naming)
 #define KAS_DECLARE(name, parameters) CUresult(*name) parameters = nullptr;
   KAS_CUDA_FUNCTIONS(KAS_DECLARE)
   KAS_CUDA_OPTIONAL_FUNCTIONS(KAS_DECLARE)
 #undef KAS_DECLARE
+  // NOLINTEND(readability-identifier-naming)
 
   /// Loads the library and initializes the driver.
   Status load();

@@ -59,8 +59,10 @@ private:
 /// The values of all symbols that the library uses; those that an operator does
 /// not declare stay zero.
 struct Sizes {
+  // NOLINTBEGIN(readability-identifier-naming)
   int64_t N = 0, B = 0, L = 0, M = 0, K = 0, C = 0, Cin = 0, Cout = 0, H = 0,
           W = 0, k = 0, s = 0, d = 0, p = 0, g = 0, r = 0, t = 0, b = 0;
+  // NOLINTEND(readability-identifier-naming)
 };
 
 /// The names of the symbols and their places in `Sizes`.

@@ -399,9 +399,8 @@ void CostModel::considerWarpgroup(const WarpgroupView &view,
       registers * threads > device.getRegisters())
     return;
   double products = static_cast<double>(block[0] * block[1]) * 64 / 2048;
-  double reads =
-      static_cast<double>(threads / 128 * (tile[0] / 64) * (64 + tile[1])) *
-      64 * 2 / 128;
+  int64_t instructions = threads / 128 * (tile[0] / 64);
+  double reads = static_cast<double>(instructions * (64 + tile[1]));
   double round = std::max(products, reads) + 20;
   double rounds = static_cast<double>(
       view.numBlocks * llvm::divideCeil(view.numSteps, int64_t(64)));

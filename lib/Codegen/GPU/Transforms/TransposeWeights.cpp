@@ -66,7 +66,7 @@ static std::optional<unsigned> getFarDimension(const GPUKernelProblem &problem,
   if (last < 0 || !step || indices[last] == step ||
       indices[last] == getInner(view->rows))
     return std::nullopt;
-  auto found = llvm::find(indices, step);
+  const auto *found = llvm::find(indices, step);
   // Narrow matrices are read by other kernels, from where they are.
   if (found == indices.end() || getExtent(view->rows) < 2 * depth)
     return std::nullopt;
@@ -121,7 +121,7 @@ static void transposeWeights(linalg::GenericOp op, int64_t processors) {
   OpBuilder builder(op);
   for (auto [number, shape] : llvm::enumerate(contraction->problem.weights)) {
     // What views change is read where it is.
-    auto operand = llvm::find_if(op->getOpOperands(), [&](OpOperand &each) {
+    auto *operand = llvm::find_if(op->getOpOperands(), [&](OpOperand &each) {
       return each.get() == contraction->inputs[number + 1];
     });
     if (operand == op->getOpOperands().end())
