@@ -20,6 +20,7 @@ from ._backend import CompiledGraph, backend, explain
 from ._export import Exported, to_mlir
 from ._kernels import KernelModule
 from ._modules import KasModule
+from ._scales import WeightScale, parameter_groups, scale_weights, weight_scales
 from ._sequences import SequenceModule
 from ._sites import Site, Sites, extract, substitute
 
@@ -31,10 +32,14 @@ __all__ = [
     "SequenceModule",
     "Site",
     "Sites",
+    "WeightScale",
     "backend",
     "explain",
     "extract",
+    "parameter_groups",
     "parse_binding",
+    "scale_weights",
     "substitute",
     "to_mlir",
+    "weight_scales",
 ]
