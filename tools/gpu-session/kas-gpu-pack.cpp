@@ -10,6 +10,7 @@
 // come out, for tools/gpu-session.sh.
 
 #include "SessionCases.h"
+#include "kas/Codegen/GPU/Device.h"
 #include "kas/InitAll.h"
 #include "kas/Pipelines/CPU.h"
 #include "llvm/Support/CommandLine.h"
@@ -100,6 +101,10 @@ static Error pack() {
   options.format = format;
   options.precisions = precisions;
   options.networks = networkFiles;
+  mlir::MLIRContext context;
+  for (const std::string &chip : options.chips)
+    if (auto device = codegen::getGPUDevice(&context, chip); !device)
+      return device.takeError();
   std::vector<SessionJob> jobs;
   auto add = [&](llvm::StringRef kind, std::vector<SessionJob> more) {
     if (!kinds.empty() && !llvm::is_contained(kinds, kind))
