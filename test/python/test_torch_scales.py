@@ -141,7 +141,7 @@ def test_errors():
         kas.torch.weight_scales(kas.operator("conv2d"), "N=1,Cin=4,Cout=4,H=8,W=8,k=3")
     with pytest.raises(ValueError, match="gain must be positive, got 0"):
         kas.torch.weight_scales(kas.operator("linear"), "N=1,Cin=4,Cout=4", gain=0)
-    with pytest.raises(TypeError, match="expected a kas.Operator"):
+    with pytest.raises(TypeError, match=r"expected a kas\.Operator"):
         kas.torch.weight_scales("linear", "N=1,Cin=4,Cout=4")
     with pytest.raises(ValueError, match="must be 'adam' or 'sgd', got 'lion'"):
         kas.torch.parameter_groups(torch.nn.Linear(2, 2), 0.1, "lion")
