@@ -27,6 +27,16 @@ using namespace kas::execution;
 using llvm::createStringError;
 namespace cl = llvm::cl;
 
+/// What rounding of factors or tensors takes of networks and operators.
+static double getTolerance(GPUPrecision precision,
+                           codegen::GPUElements elements) {
+  if (precision == GPUPrecision::BF16 || elements == codegen::GPUElements::BF16)
+    return 2e-2;
+  if (precision == GPUPrecision::F16 || elements == codegen::GPUElements::F16)
+    return 1e-2;
+  return precision == GPUPrecision::TF32 ? 1e-3 : 1e-4;
+}
+
 namespace {
 
 /// The options, as members: no global constructors, no clash with those of the
@@ -103,8 +113,9 @@ struct Options {
                "times at most, 64 where maxima are taken"),
       cl::cat(category)};
   cl::opt<double> tolerance{
-      "tolerance", cl::init(1e-4),
-      cl::desc("Largest error allowed, relative to the largest magnitude"),
+      "tolerance", cl::init(0),
+      cl::desc("Largest error allowed, relative to the largest magnitude "
+               "(default: 1e-4; tf32 1e-3, f16 1e-2, bf16 2e-2)"),
       cl::cat(category)};
   cl::opt<bool> time{"time", cl::desc("Time at least 20 runs"),
                      cl::cat(category)};
@@ -154,7 +165,9 @@ struct Options {
     if (!settings.exact)
       settings.checkFile = check;
     settings.draws = draws;
-    settings.tolerance = tolerance;
+    settings.tolerance = tolerance.getNumOccurrences()
+                             ? tolerance
+                             : getTolerance(precision, elements);
     settings.time = time;
     settings.runs = runs;
     settings.profile = profile.getNumOccurrences() > 0;
