@@ -34,21 +34,25 @@ pack() {
   cp "$root"/tools/gpu-session/*.py "$build/lib/libkas-rt.so" "$folder"
 }
 
+# refuse PATTERN FILE: fails where a line of the file has it.
+refuse() {
+  if grep -E "$1" "$2" >&2; then
+    return 1
+  fi
+}
+
 # check FOLDER OPTIONS...: runs a bundle; nothing may fail.
 check() {
   local folder=$1
   shift
   (cd "$folder" && "$python" session.py run --no-peers --seconds=0.01 "$@")
-  if grep -q -E '"status": "(error|lost)"' "$folder/results.jsonl"; then
-    grep -E '"status": "(error|lost)"' "$folder/results.jsonl" >&2
-    return 1
-  fi
+  refuse '"status": "(error|lost)"' "$folder/results.jsonl"
 }
 
 rehearse() {
   pack "$folder/vulkan" --chips=vulkan --kinds=values,time --stride=40 --schedules=3
   check "$folder/vulkan" --device=vulkan --cases='values|M=64'
-  ! grep '"ok": false' "$folder/vulkan/results.jsonl" >&2
+  refuse '"ok": false' "$folder/vulkan/results.jsonl"
   pack "$folder/cuda" --format=ptx --stride=60 --schedules=2 --network="$inputs/resnet18_cifar.mlir"
   KAS_RT_LIBCUDA=$build/lib/libkas-cuda-stand-in.so check "$folder/cuda" --architecture=sm_90 \
     --cases='values|resnet|M=64'

@@ -92,6 +92,43 @@ def test_case_that_ends_its_process_is_lost_alone(bundle):
     assert len(done) > 10 and case not in done
 
 
+def test_line_that_was_not_finished(bundle):
+    results = bundle / "cut.jsonl"
+    results.write_text('{"unit": "one", "status": "done"}\n{"unit": "tw')
+    assert run(bundle, "--results=cut.jsonl").returncode == 0
+    units = [json.loads(line)["unit"] for line in results.read_text().splitlines()]
+    assert units[0] == "one" and "machine" in units
+
+
+def test_wrong_values_are_found(bundle, monkeypatch):
+    monkeypatch.syspath_prepend(str(SESSION))
+    opened = load_module("values").Bundle(bundle)
+    case = next(case for case in opened.cases if case["expected"]["tolerance"] == 0)
+    shape = case["expected"]["shape"]
+    right = opened.read(case, case["expected"]["data"], int(np.prod(shape))).reshape(shape)
+    assert opened.compare(case, right) == (0, True)
+    for wrong in (np.nextafter(right.flat[-1], np.float32(np.inf)), np.nan):
+        values = right.copy()
+        values.flat[-1] = wrong
+        assert not opened.compare(case, values)[1]
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--phases=values,speed", "requires some of values, times, schedules, compiled, got 'speed'"),
+        ("--minutes=0", "require positive numbers, got 0.0"),
+        ("--cases=[", "requires a regular expression, got '['"),
+        ("--bundle=nowhere", "requires the file nowhere/cases.jsonl, found none"),
+        ("--library=none.so", "requires the file none.so, found none"),
+    ],
+)
+def test_wrong_options(bundle, option, message):
+    done = run(bundle, option)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
 def test_no_driver(bundle):
     done = run(bundle, "--results=none.jsonl", KAS_RT_LIBCUDA="none.so")
     assert done.returncode == 1

@@ -136,6 +136,33 @@ def test_groups_leave_other_modules_alone():
     assert group["lr"] == 0.1 and len(group["params"]) == 3
 
 
+def test_layers_that_share_a_weight():
+    layers = [kas.torch.KasModule(kas.operator("linear"), "N=2,Cin=8,Cout=8", "pytorch") for _ in range(2)]
+    layers[1].weight0 = layers[0].weight0
+    groups = kas.torch.parameter_groups(torch.nn.Sequential(*layers), 0.1)
+    assert [len(group["params"]) for group in groups] == [1]
+    torch.optim.SGD(groups)
+
+
+@pytest.mark.parametrize("kind", ["max", "mean"])
+def test_sums_alone(kind):
+    text = f"""
+    kas.operator @other<N, Cin, Cout>(%n: N, %o: Cout) from [N, Cin] {{
+      %c = kas.reduce {kind} : Cin
+      %d, %w = kas.share %c : Cin
+      kas.yield data(%n, %d) weight(%o, %w)
+    }}"""
+    with pytest.raises(
+        kas.Error, match="requires a linear layer of sums, got the operator 'other' with maxima or means"
+    ):
+        kas.torch.weight_scales(kas.parse(text)["other"], "N=2,Cin=4,Cout=4")
+
+
+def test_one_row_and_one_element():
+    (scale,) = kas.torch.weight_scales(kas.operator("linear"), "N=1,Cin=1,Cout=1")
+    assert scale == kas.torch.WeightScale(1.0, pytest.approx(1), pytest.approx(1))
+
+
 def test_errors():
     with pytest.raises(kas.Error, match="requires a linear layer"):
         kas.torch.weight_scales(kas.operator("conv2d"), "N=1,Cin=4,Cout=4,H=8,W=8,k=3")

@@ -101,6 +101,19 @@ static Error pack() {
   options.format = format;
   options.precisions = precisions;
   options.networks = networkFiles;
+  if (schedules == 0 || stride == 0)
+    return llvm::createStringError(
+        "requires at least 1 for --schedules and --stride, got 0");
+  for (const std::string &kind : kinds)
+    if (!llvm::is_contained({"values", "time", "network"}, kind))
+      return llvm::createStringError("requires values, time or network for "
+                                     "--kinds, got '" +
+                                     kind + "'");
+  for (const std::string &precision : precisions)
+    if (!symbolizeGPUPrecision(precision))
+      return llvm::createStringError("requires f32, tf32, f16 or bf16 for "
+                                     "--precisions, got '" +
+                                     precision + "'");
   mlir::MLIRContext context;
   for (const std::string &chip : options.chips)
     if (auto device = codegen::getGPUDevice(&context, chip); !device)

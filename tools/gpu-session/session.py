@@ -19,6 +19,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -31,7 +32,7 @@ COPIES = 3
 """So that no run finds its inputs in a cache."""
 PATIENCE = 150
 """Seconds that a unit of work may take."""
-WORST = 12
+PHASES = ("values", "times", "schedules", "compiled")
 
 
 def can_run(chip: str, architecture: str) -> bool:
@@ -227,12 +228,8 @@ class Session:
 
     def run(self) -> None:
         self.run_unit("machine", self.run_machine)
-        phases = {
-            "values": self.run_values, "times": self.run_times, "schedules": self.run_schedules,
-            "compiled": self.run_compiled,
-        }  # fmt: skip
         for name in self.options.phases.split(","):
-            phases[name]()
+            getattr(self, f"run_{name}")()
         self.device.close()
 
 
@@ -243,6 +240,13 @@ def get_unit(case: dict, index: int) -> str:
 
 def read_lines(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.open()] if path.exists() else []
+
+
+def cut_unfinished_line(path: Path) -> None:
+    """What a process left that was ended while it wrote."""
+    text = path.read_text() if path.exists() else ""
+    if text and not text.endswith("\n"):
+        path.write_text(text[: text.rfind("\n") + 1])
 
 
 def get_best_peer(fields: dict) -> float | None:
@@ -265,28 +269,36 @@ def note_lost(results: Path, code: int | None, text: str) -> bool:
     return True
 
 
+def wait_for(worker: subprocess.Popen, options) -> int:
+    """The exit code of a worker, which is killed where it writes nothing for too long."""
+    state = (-1, time.time())
+    while worker.poll() is None:
+        time.sleep(0.2)
+        size = options.results.stat().st_size if options.results.exists() else 0
+        if size != state[0]:
+            state = (size, time.time())
+        if time.time() - state[1] > (PATIENCE if time.time() < options.deadline else 30):
+            worker.kill()
+    return worker.returncode
+
+
 def watch(options) -> int:
     """Runs workers until all is done or the time is over."""
     options.deadline = time.time() + options.minutes * 60
+    cut_unfinished_line(options.results)
     # What a session that was ended had begun may have ended it.
     note_lost(options.results, code=None, text="the session ended")
     command = [sys.executable, __file__, "work", *sys.argv[2:], f"--deadline={options.deadline}"]
     while time.time() < options.deadline:
-        worker = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        state = (-1, time.time())
-        while worker.poll() is None:
-            time.sleep(0.2)
-            size = options.results.stat().st_size if options.results.exists() else 0
-            if size != state[0]:
-                state = (size, time.time())
-            limit = PATIENCE if time.time() < options.deadline else 30
-            if time.time() - state[1] > limit:
-                worker.kill()
-        text = worker.stderr.read().strip()[-600:]
-        if worker.returncode == 0:
+        # No pipe: one that nobody reads would stop the worker when it is full.
+        with tempfile.TemporaryFile("w+") as errors:
+            code = wait_for(subprocess.Popen(command, stderr=errors), options)
+            errors.seek(0)
+            text = errors.read().strip()[-600:]
+        if code == 0:
             break
-        print(f"gpu-session: a worker ended with {worker.returncode}: {text}", file=sys.stderr)
-        if not note_lost(options.results, worker.returncode, text):
+        print(f"gpu-session: a worker ended with {code}: {text}", file=sys.stderr)
+        if not note_lost(options.results, code, text):
             return 1
     return 0
 
@@ -301,11 +313,29 @@ def parse_arguments():
     parser.add_argument("--architecture", default="", help="in place of what the device says")
     parser.add_argument("--minutes", type=float, default=9.0, help="when to stop")
     parser.add_argument("--seconds", type=float, default=0.1, help="for each measurement")
-    parser.add_argument("--phases", default="values,times,schedules,compiled")
+    parser.add_argument("--phases", default=",".join(PHASES))
     parser.add_argument("--cases", default="", help="only those that this regular expression finds")
     parser.add_argument("--no-peers", action="store_true", help="without PyTorch")
     parser.add_argument("--deadline", type=float, default=0.0, help=argparse.SUPPRESS)
-    return parser.parse_args()
+    options = parser.parse_args()
+    check_arguments(parser, options)
+    return options
+
+
+def check_arguments(parser: argparse.ArgumentParser, options) -> None:
+    for phase in options.phases.split(","):
+        if phase not in PHASES:
+            parser.error(f"--phases requires some of {', '.join(PHASES)}, got '{phase}'")
+    if options.minutes <= 0 or options.seconds <= 0:
+        parser.error(f"--minutes and --seconds require positive numbers, got {options.minutes} and {options.seconds}")
+    try:
+        re.compile(options.cases)
+    except re.error as error:
+        parser.error(f"--cases requires a regular expression, got '{options.cases}': {error}")
+    if options.command != "report":
+        for file in (options.bundle / "cases.jsonl", options.bundle / "data.bin", options.library):
+            if not file.is_file():
+                parser.error(f"requires the file {file}, found none")
 
 
 def main() -> int:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -72,7 +73,10 @@ def count_uses(operator: Operator, binding: Binding) -> Uses:
         )
     if not shapes.weights:
         raise Error(f"requires a layer with weights, got the operator '{operator.name}' without any")
-    code = exported_function(str(operator.alone()), binding_to_text(binding))
+    text = str(operator.alone())
+    if re.search(r"kas\.reduce (?!sum\b)", text):
+        raise Error(f"requires a linear layer of sums, got the operator '{operator.name}' with maxima or means")
+    code = exported_function(text, binding_to_text(binding))
     weights = [torch.ones(shape, dtype=torch.float64, requires_grad=True) for shape in shapes.weights]
     ones = torch.ones(shapes.data, dtype=torch.float64)
     first = torch.zeros(shapes.data, dtype=torch.float64)
@@ -146,6 +150,9 @@ def parameter_groups(network: nn.Module, learning_rate: float, optimizer: str = 
     groups: list[dict[str, Any]] = []
     structured: set[int] = set()
     for module, uses in find_layers(network):
+        if any(id(weight) in structured for weight in module.weights):
+            # Layers that share a weight learn by the first one.
+            continue
         deviations = [float(weight.detach().square().mean().sqrt()) for weight in module.weights]
         if not all(deviations):
             continue
