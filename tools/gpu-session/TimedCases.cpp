@@ -17,6 +17,7 @@
 #include "kas/Support/ParseModule.h"
 #include "kas/Support/Random.h"
 #include "kas/Support/RunPasses.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/Path.h"
@@ -170,8 +171,7 @@ static Error addPrograms(PackedCase &packed, mlir::ModuleOp module,
   llvm::MapVector<mlir::Operation *, std::vector<mlir::Attribute>> schedules;
   size_t most = 1;
   formed->walk([&](mlir::Operation *op) {
-    if (op->getName().getStringRef() != "kas.apply" &&
-        op->getName().getStringRef() != "linalg.generic")
+    if (!mlir::isa<ApplyOp, mlir::linalg::GenericOp>(op))
       return;
     auto found =
         getSchedules(op, *device, variant.getPrecision(), options.schedules);

@@ -27,6 +27,10 @@ llvm::Expected<GPUDeviceAttr> getGPUDevice(mlir::MLIRContext *context,
 /// The device that the module around `op` names, or null.
 GPUDeviceAttr getGPUDevice(mlir::Operation *op);
 
+/// The device `name`; empty: that of `module`, or sm_90. Null, with a
+/// diagnostic, for an unknown name.
+GPUDeviceAttr getGPUDevice(mlir::ModuleOp module, llvm::StringRef name);
+
 /// What CUDA lets a kernel declare of workgroup memory; a launch may ask for
 /// more. Source: CUDA C++ Programming Guide, "Shared Memory" of compute
 /// capability 8.x.

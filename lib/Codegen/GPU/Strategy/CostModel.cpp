@@ -47,27 +47,6 @@ void CostModel::considerDirect() {
         }
 }
 
-/// The value of `expr` at a point.
-static int64_t evaluateAt(AffineExpr expr, ArrayRef<int64_t> point) {
-  if (auto dimension = dyn_cast<AffineDimExpr>(expr))
-    return point[dimension.getPosition()];
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return constant.getValue();
-  auto binary = cast<AffineBinaryOpExpr>(expr);
-  int64_t left = evaluateAt(binary.getLHS(), point);
-  int64_t right = evaluateAt(binary.getRHS(), point);
-  switch (expr.getKind()) {
-  case AffineExprKind::Add:
-    return left + right;
-  case AffineExprKind::Mul:
-    return left * right;
-  case AffineExprKind::FloorDiv:
-    return llvm::divideFloorSigned(left, right);
-  default:
-    return llvm::mod(left, right);
-  }
-}
-
 /// Whether `exprs` differ within a tile of `size` points along `axis`: the
 /// group of a channel does not where tiles do not cross groups. Some tiles
 /// stand for all.
@@ -81,6 +60,7 @@ bool CostModel::differs(ArrayRef<AffineExpr> exprs, unsigned axis,
   if (!isNew || extent % size != 0)
     return entry->second;
   int64_t tiles = extent / size;
+  AffineMap map = AffineMap::get(coordinates.axes.size(), 0, exprs, context);
   auto differsIn = [&](int64_t part, int64_t tile) {
     SmallVector<int64_t> point;
     for (const Axis &other : coordinates.axes)
@@ -88,9 +68,7 @@ bool CostModel::differs(ArrayRef<AffineExpr> exprs, unsigned axis,
     point[axis] = tile * size;
     SmallVector<int64_t> last = point;
     last[axis] += size - 1;
-    return llvm::any_of(exprs, [&](AffineExpr expr) {
-      return evaluateAt(expr, point) != evaluateAt(expr, last);
-    });
+    return map.compose(point) != map.compose(last);
   };
   entry->second = false;
   for (int64_t part : {0, 1, 2})

@@ -121,6 +121,17 @@ GPUDeviceAttr kas::codegen::getGPUDevice(Operation *op) {
   return nullptr;
 }
 
+GPUDeviceAttr kas::codegen::getGPUDevice(ModuleOp module, StringRef name) {
+  GPUDeviceAttr own = name.empty() ? getGPUDevice(module) : nullptr;
+  if (own)
+    return own;
+  auto named = getGPUDevice(module.getContext(), name.empty() ? "sm_90" : name);
+  if (named)
+    return *named;
+  mlir::emitError(module.getLoc(), llvm::toString(named.takeError()));
+  return nullptr;
+}
+
 StringRef kas::codegen::getChipOfDevice(StringRef architecture) {
   return architecture == "sm_90" ? "sm_90a" : architecture;
 }

@@ -216,16 +216,9 @@ struct GPUSchedule : kas::codegen::impl::GPUScheduleBase<GPUSchedule> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    GPUDeviceAttr chosen = device.empty() ? getGPUDevice(module) : nullptr;
-    if (!chosen) {
-      auto named = getGPUDevice(&getContext(),
-                                device.empty() ? "sm_90" : device.getValue());
-      if (!named) {
-        mlir::emitError(module.getLoc(), llvm::toString(named.takeError()));
-        return signalPassFailure();
-      }
-      chosen = *named;
-    }
+    GPUDeviceAttr chosen = getGPUDevice(module, device);
+    if (!chosen)
+      return signalPassFailure();
     chosen = setLimits(chosen, maxThreads, sharedBytes,
                        [&] { return mlir::emitError(module.getLoc()); });
     if (!chosen || failed(scheduleForGPU(module, chosen, getStrategy(strategy),

@@ -188,16 +188,9 @@ struct GPUTransposeWeights
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto named = device.empty() ? getGPUDevice(module) : GPUDeviceAttr();
-    if (!named) {
-      auto found = getGPUDevice(&getContext(),
-                                device.empty() ? "sm_90" : device.getValue());
-      if (!found) {
-        mlir::emitError(module.getLoc(), llvm::toString(found.takeError()));
-        return signalPassFailure();
-      }
-      named = *found;
-    }
+    GPUDeviceAttr named = getGPUDevice(module, device);
+    if (!named)
+      return signalPassFailure();
     // Nothing is gained where all memory is alike.
     if (isHostDevice(named))
       return;
