@@ -222,6 +222,8 @@ Expected<Profile> kas::execution::profileOnCPU(
   profile.threads = resolveThreads(pipeline.threads);
   CPUPipelineOptions prepared = pipeline;
   prepared.prepareWeights = true;
+  // Several threads at once would be at several layers.
+  prepared.splitBatch = false;
   JITOptions withClock = jit;
   withClock.symbols.emplace_back(codegen::profileLapName.str(),
                                  reinterpret_cast<void *>(&recordLap));

@@ -42,6 +42,12 @@ static std::unique_ptr<Pass> createCanonicalize() {
 static void addOperators(OpPassManager &manager,
                          const CPUPipelineOptions &options) {
   manager.addPass(createKasSpecializePass());
+  // Else each part would pack weights anew.
+  if (options.splitBatch && options.prepareWeights) {
+    SplitBatchOptions batch;
+    batch.threads = options.threads;
+    manager.addPass(createSplitBatch(batch));
+  }
   KasRFactorPassOptions stages;
   stages.cost = options.prepareWeights ? solver::StageCost::Prepared
                                        : solver::StageCost::Unprepared;
@@ -141,6 +147,8 @@ static void addLoops(OpPassManager &manager,
   manager.addPass(createCanonicalize());
   manager.addPass(createCSEPass());
   manager.addPass(createLowerAffinePass());
+  if (options.threads != 1)
+    manager.addNestedPass<func::FuncOp>(createSerializeLoops());
   manager.addNestedPass<func::FuncOp>(createExpandMath());
   // Addresses are arithmetic now and repeat one another. What is left is for
   // LLVM to simplify, which it does faster.
@@ -175,6 +183,9 @@ static void addLLVM(OpPassManager &manager, const CPUPipelineOptions &options) {
   manager.addPass(createConvertControlFlowToLLVMPass());
   manager.addPass(createConvertIndexToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
+  LoopOverBatchOptions batch;
+  batch.threads = options.threads;
+  manager.addPass(createLoopOverBatch(batch));
 }
 
 void kas::buildCPUBufferPipeline(OpPassManager &manager,
@@ -259,6 +270,11 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                      "vectors along the rows"),
           clEnumValN(ConvolutionAlgorithm::Winograd, "winograd",
                      "F(4x4, 3x3)"))};
+  Option<bool> splitBatch{
+      *this, "split-batch",
+      llvm::cl::desc("Compute a batch in parts where that takes less time; "
+                     "only with prepare-weights"),
+      llvm::cl::init(CPUPipelineOptions().splitBatch)};
   Option<unsigned> minKernels{
       *this, "min-kernels",
       llvm::cl::desc(
@@ -290,6 +306,7 @@ void kas::registerCPUPipeline() {
         options.registerTiles = text.registerTiles;
         options.prepareWeights = text.prepareWeights;
         options.algorithm = text.algorithm;
+        options.splitBatch = text.splitBatch;
         options.minKernels = text.minKernels;
         options.verifyLowering = text.verifyLowering;
         buildCPUPipeline(manager, options);

@@ -38,6 +38,10 @@ struct CPUPipelineOptions {
   /// Rearrange weights in a function of its own, which is to be called once
   /// before (`-kas-prepare-weights`); else at each call.
   bool prepareWeights = false;
+  /// Compute a batch in parts, all layers of each before the next one, where
+  /// that takes less time by the cost model (`-kas-split-batch`). Only with
+  /// weights that are prepared.
+  bool splitBatch = true;
   /// Cut sums of products into register tiles; without it they are plain loops,
   /// as an independent way to compute the same.
   bool registerTiles = true;

@@ -1,7 +1,7 @@
 // RUN: kas-opt %s -split-input-file -verify-diagnostics
 
 // A1: an operation's
-// expected-error@below {{expected no attribute of this dialect but kas_cpu.schedule, got kas_cpu.other}}
+// expected-error@below {{expected no attribute of this dialect but kas_cpu.schedule, kas_cpu.batch_parts and kas_cpu.serial, got kas_cpu.other}}
 func.func @a1() attributes {kas_cpu.other} {
   return
 }
@@ -35,4 +35,54 @@ func.func @c3(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
 // expected-error@below {{expected kas_cpu.schedule on a kas.apply or a linalg operation, got func.func}}
 func.func @c4() attributes {kas_cpu.schedule = #kas_cpu.schedule<strategy = direct>} {
   return
+}
+
+// -----
+
+// A2
+// expected-error@below {{expected a unit attribute as kas_cpu.serial, got true}}
+func.func @a2() attributes {kas_cpu.serial = true} {
+  return
+}
+
+// -----
+
+// A2
+func.func @a2(%x: f32) -> f32 {
+  // expected-error@below {{expected kas_cpu.serial on a function, got arith.addf}}
+  %y = arith.addf %x, %x {kas_cpu.serial} : f32
+  return %y : f32
+}
+
+// -----
+
+// C5
+// expected-error@below {{expected at least 2 parts, got 1}}
+func.func @c5() attributes {kas_cpu.batch_parts = #kas_cpu.batch_parts<count = 1, bytes = [4]>} {
+  return
+}
+
+// -----
+
+// C5
+// expected-error@below {{expected bytes of at least 0, got -4}}
+func.func @c5() attributes {kas_cpu.batch_parts = #kas_cpu.batch_parts<count = 2, bytes = [0, -4]>} {
+  return
+}
+
+// -----
+
+// C6
+// expected-error@below {{expected a #kas_cpu.batch_parts as kas_cpu.batch_parts, got 4 : i64}}
+func.func @c6() attributes {kas_cpu.batch_parts = 4} {
+  return
+}
+
+// -----
+
+// C7
+func.func @c7(%x: f32) -> f32 {
+  // expected-error@below {{expected kas_cpu.batch_parts on a function, got arith.addf}}
+  %y = arith.addf %x, %x {kas_cpu.batch_parts = #kas_cpu.batch_parts<count = 2, bytes = [4]>} : f32
+  return %y : f32
 }

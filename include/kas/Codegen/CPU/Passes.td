@@ -486,6 +486,87 @@ def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
   ];
 }
 
+def SplitBatch : Pass<"kas-split-batch", "::mlir::ModuleOp"> {
+  let summary = "Let networks compute parts of a batch, one after the other";
+  let description = [{
+    A public function whose first argument is a batch, whose others are weights,
+    and which computes samples one by one (`-kas-check-samples`) becomes one for
+    a part of the batch, with the attribute `kas_cpu.batch_parts`, from which
+    `-kas-loop-over-batch` makes the loop. All layers of a part are computed
+    before the next part, so that tensors between them remain in the cache, and
+    threads share the parts, not the layers of each.
+
+    The part is `size` samples. With 0, it is chosen by the time that arithmetic
+    takes, and bytes that come from beyond the second-level cache: tensors that
+    do not fit, and weights that are read again for each part. Where that gains
+    less than 3 % the function stays as it is.
+
+    ```mlir
+    func.func @forward(%x: tensor<16x48x8x8xf32>, %w: tensor<48x3x3xf32>)
+        -> tensor<16x48xf32>
+    // becomes
+    func.func @forward(%x: tensor<4x48x8x8xf32>, %w: tensor<48x3x3xf32>)
+        -> tensor<4x48xf32> attributes {
+      kas_cpu.batch_parts = #kas_cpu.batch_parts<count = 4, bytes = [49152, 0, 768]>,
+      kas_cpu.serial}
+    ```
+
+    Example: `test/Codegen/CPU/split-batch.mlir`.
+  }];
+  let options = [
+    Option<"size", "size", "int64_t", /*default=*/"0",
+           "Samples of a part; 0: by the cost model">,
+    Option<"threads", "threads", "int64_t", /*default=*/"0",
+           "Threads to share the parts; 0: unknown">
+  ];
+  let statistics = [
+    Statistic<"numSplit", "split", "functions that compute parts">
+  ];
+  let dependentDialects = [
+    "::kas::KasCPUDialect", "::kas::KasDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def SerializeLoops : Pass<"kas-serialize-loops", "::mlir::func::FuncOp"> {
+  let summary = "Make parallel loops serial where threads share nothing";
+  let description = [{
+    Each `scf.parallel` of a function with the attribute `kas_cpu.serial` becomes
+    `scf.for` loops. Such a function is called by several threads at once.
+
+    A pass on `func.func`, not on the interface of functions, so that
+    `kas-opt` runs it on all functions of a module without a nested pipeline.
+
+    Example: `test/Codegen/CPU/serialize-loops.mlir`.
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect"];
+}
+
+def LoopOverBatch : Pass<"kas-loop-over-batch", "::mlir::ModuleOp"> {
+  let summary = "Call functions that compute parts of a batch for all of it";
+  let description = [{
+    Input: functions of the LLVM dialect on plain pointers. One with the
+    attribute `kas_cpu.batch_parts` becomes an internal one, `@NAME_part`, and
+    `@NAME` calls it for each part, in a loop of the OpenMP dialect where threads
+    share the parts. Where parts return messages of assertions, `@NAME` returns
+    the first one, in the order of the parts.
+
+    ```mlir
+    llvm.func @f(%x: !llvm.ptr, %y: !llvm.ptr) attributes {
+      kas_cpu.batch_parts = #kas_cpu.batch_parts<count = 4, bytes = [64, 8]>}
+    ```
+
+    Example: `test/Codegen/CPU/loop-over-batch.mlir`.
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"0",
+           "Threads to share the parts; 1: a serial loop, 0: unknown">
+  ];
+  let dependentDialects = [
+    "::mlir::LLVM::LLVMDialect", "::mlir::omp::OpenMPDialect"
+  ];
+}
+
 def ReturnAssertions : Pass<"kas-return-assertions", "::mlir::ModuleOp"> {
   let summary = "Let failing assertions end functions, not the process";
   let description = [{

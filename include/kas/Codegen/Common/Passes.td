@@ -71,4 +71,29 @@ def Bufferize : Pass<"kas-bufferize", "::mlir::ModuleOp"> {
   ];
 }
 
+def CheckSamples : Pass<"kas-check-samples", "::mlir::ModuleOp"> {
+  let summary = "Check that a network computes samples one by one";
+  let description = [{
+    Fails unless each sample of the results of a function is computed from the
+    same sample of the data alone, and all samples in the same way: then a batch
+    may be computed in parts of any size. Samples are the first dimension of the
+    first `data` arguments and of all results. The function stays as it is.
+
+    Decides by the indexing maps of linalg operations, reshapes, slices and
+    paddings. An operation of which it is not known is an error, too:
+
+    ```
+    error: requires samples that are computed one by one, got a sum over samples
+    ```
+
+    Example: `test/Codegen/Common/check-samples.mlir`.
+  }];
+  let options = [
+    Option<"function", "function", "std::string", "\"forward\"",
+           "The function to check">,
+    Option<"numData", "data", "unsigned", /*default=*/"1",
+           "How many arguments are data; the others are weights">
+  ];
+}
+
 #endif // KAS_CODEGEN_COMMON_PASSES_TD

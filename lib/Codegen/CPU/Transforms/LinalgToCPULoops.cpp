@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PackOperations.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -16,6 +17,7 @@ namespace kas::codegen {
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
@@ -243,7 +245,7 @@ struct LinalgToCPULoops
     bool keeps =
         vectorLoop && isUnrolledTooEarly(op.getStaticLoopRanges()[*vectorLoop]);
     op = orderLoops(rewriter, op);
-    bool isShared = threads != 1 && !alreadyParallel &&
+    bool isShared = getNumThreads(op, threads) != 1 && !alreadyParallel &&
                     getNumIterations(op) >= minParallelWork;
     SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
     SmallVector<int64_t> ranges = op.getStaticLoopRanges();

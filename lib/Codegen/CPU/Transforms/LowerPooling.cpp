@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PackOperations.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -115,7 +116,9 @@ struct LowerPooling : kas::codegen::impl::LowerPoolingBase<LowerPooling> {
                     cast<linalg::PoolingNchwSumOp>(op.getOperation()));
       LDBG() << op.getLoc() << ": " << (pooling ? "lowered" : "left as it is");
       if (pooling)
-        pooling->lower(pooling->countPoints() < minParallelWork ? 1 : threads);
+        pooling->lower(pooling->countPoints() < minParallelWork
+                           ? 1
+                           : getNumThreads(getOperation(), threads));
     }
   }
 };

@@ -167,6 +167,8 @@ private:
     function.setPrivate();
     // What is inlined would be compiled for each call.
     function.setNoInline(true);
+    if (Attribute serial = caller->getAttr(KasCPUDialect::serialName))
+      function->setAttr(KasCPUDialect::serialName, serial);
     Block *body = function.addEntryBlock();
     IRMapping mapping;
     for (auto [i, value] : llvm::enumerate(kernel.arguments)) {
@@ -197,7 +199,9 @@ private:
   }
 
   static bool isEquivalent(func::FuncOp lhs, func::FuncOp rhs) {
+    StringRef serial = KasCPUDialect::serialName;
     return lhs.getFunctionType() == rhs.getFunctionType() &&
+           lhs->hasAttr(serial) == rhs->hasAttr(serial) &&
            OperationEquivalence::isRegionEquivalentTo(
                &lhs.getBody(), &rhs.getBody(),
                OperationEquivalence::IgnoreLocations);

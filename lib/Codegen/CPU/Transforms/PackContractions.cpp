@@ -27,6 +27,13 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
+int64_t kas::codegen::getNumThreads(Operation *op, int64_t threads) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function)
+    function = op->getParentOfType<FunctionOpInterface>();
+  return function && function->hasAttr(KasCPUDialect::serialName) ? 1 : threads;
+}
+
 Target kas::codegen::getContractionTarget(Operation *op, int64_t vectorBits) {
   Target target;
   // Without a target: what most have.
@@ -69,7 +76,7 @@ struct PackContractions
           !op->getParentOfType<scf::ParallelOp>())
         ops.push_back(op);
     });
-    ContractionOptions options{threads,
+    ContractionOptions options{getNumThreads(getOperation(), threads),
                                getContractionTarget(getOperation(), vectorBits),
                                /*deallocate=*/true, prepared};
     options.algorithm = algorithm;

@@ -25,6 +25,10 @@ namespace kas::codegen {
 /// The target of the module; vectors of `vectorBits` if there are any.
 Target getContractionTarget(mlir::Operation *op, int64_t vectorBits);
 
+/// How many threads may share what `op` does: `threads`, but one in a function
+/// that several threads call at once.
+int64_t getNumThreads(mlir::Operation *op, int64_t threads);
+
 /// The schedule that `op` says itself, or null.
 CPUScheduleAttr getSchedule(mlir::Operation *op);
 

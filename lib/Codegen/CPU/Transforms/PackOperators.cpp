@@ -201,7 +201,7 @@ struct PackOperators : kas::codegen::impl::PackOperatorsBase<PackOperators> {
 
 private:
   ContractionOptions getOptions(Operation *op) {
-    ContractionOptions options{threads,
+    ContractionOptions options{getNumThreads(op, threads),
                                getContractionTarget(getOperation(), vectorBits),
                                /*deallocate=*/false,
                                prepared,

@@ -80,7 +80,7 @@ private:
                                  : "no convolution of 3x3 with stride 1");
     if (!isTaken)
       return;
-    ContractionOptions options{threads,
+    ContractionOptions options{getNumThreads(op, threads),
                                getContractionTarget(getOperation(), vectorBits),
                                /*deallocate=*/false, prepared};
     options.minParallelTime = minParallelTime;

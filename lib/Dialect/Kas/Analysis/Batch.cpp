@@ -29,16 +29,21 @@ static std::optional<unsigned> getPrimary(SizeAttr size,
   return std::nullopt;
 }
 
-bool kas::hasBatch(OperatorOp op) {
+bool kas::keepsFirstCoordinate(OperatorOp op) {
   SmallVector<SizeAttr> outputs = op.getOutputSizes(), data = op.getDataSizes();
   if (outputs.empty() || data.empty() || outputs.front() != data.front())
     return false;
+  Value example = op.getOutputs().front();
+  return example.hasOneUse() && op.getYield().getData().front() == example;
+}
+
+bool kas::hasBatch(OperatorOp op) {
+  if (!keepsFirstCoordinate(op))
+    return false;
+  SmallVector<SizeAttr> outputs = op.getOutputSizes(), data = op.getDataSizes();
   SymbolSet symbols = op.getSymbolSet();
   std::optional<unsigned> batch = getPrimary(outputs.front(), symbols);
-  Block &block = op.getBody().front();
-  Value example = block.getArgument(0);
-  if (!batch || !example.hasOneUse() ||
-      op.getYield().getData().front() != example)
+  if (!batch)
     return false;
   auto isFree = [&](SizeAttr size) {
     return !hasSymbol(size, symbols, *batch);
@@ -47,7 +52,7 @@ bool kas::hasBatch(OperatorOp op) {
                !llvm::all_of(ArrayRef(data).drop_front(), isFree);
   AttrTypeWalker walker;
   walker.addWalk([&](SizeAttr size) { found |= !isFree(size); });
-  for (Operation &primitive : block.without_terminator()) {
+  for (Operation &primitive : op.getBody().front().without_terminator()) {
     walker.walk(primitive.getAttrDictionary());
     if (Attribute properties = primitive.getPropertiesAsAttribute())
       walker.walk(properties);

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace kas;
@@ -58,12 +59,34 @@ CPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult
+BatchPartsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                       int64_t count, ArrayRef<int64_t> bytes) {
+  if (count < 2) // C5
+    return emitError() << "expected at least 2 parts, got " << count;
+  for (int64_t size : bytes)
+    if (size < 0) // C5
+      return emitError() << "expected bytes of at least 0, got " << size;
+  return success();
+}
+
+LogicalResult
 KasCPUDialect::verifyOperationAttribute(Operation *op,
                                         NamedAttribute attribute) {
-  if (attribute.getName() != scheduleName) // A1
+  StringRef name = attribute.getName();
+  if (name == batchPartsName || name == serialName) {
+    if (name == batchPartsName && !isa<BatchPartsAttr>(attribute.getValue()))
+      return emitAttributeValueError(op, "a #kas_cpu.batch_parts", // C6
+                                     attribute);
+    if (name == serialName && !isa<UnitAttr>(attribute.getValue()))
+      return emitAttributeValueError(op, "a unit attribute", attribute); // A2
+    if (!isa<FunctionOpInterface>(op)) // C7, A2
+      return emitAttributePlaceError(op, "a function", attribute);
+    return success();
+  }
+  if (name != scheduleName) // A1
     return op->emitError() << "expected no attribute of this dialect but "
-                           << scheduleName << ", got "
-                           << attribute.getName().getValue();
+                           << scheduleName << ", " << batchPartsName << " and "
+                           << serialName << ", got " << name;
   if (!isa<CPUScheduleAttr>(attribute.getValue())) // C3
     return emitAttributeValueError(op, "a #kas_cpu.schedule", attribute);
   if (!isa<ApplyOp, linalg::LinalgOp>(op)) // C4

@@ -23,6 +23,11 @@ namespace kas {
 /// every batch.
 bool hasBatch(OperatorOp op);
 
+/// Whether the first coordinate of the output is the first one of the data,
+/// of the same size, and nothing else uses it. A concrete operator of this kind
+/// computes each example by itself.
+bool keepsFirstCoordinate(OperatorOp op);
+
 } // namespace kas
 
 #endif // KAS_DIALECT_KAS_ANALYSIS_BATCH_H

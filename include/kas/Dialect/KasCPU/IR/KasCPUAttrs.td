@@ -24,12 +24,15 @@ def KasCPU_Dialect : Dialect {
   let cppNamespace = "::kas";
   let summary = "How operators are compiled for CPUs";
   let description = [{
-    Has no operations: its attribute `kas_cpu.schedule` is set on `kas.apply` and on
-    linalg operations.
+    Has no operations. Its attribute `kas_cpu.schedule` is set on `kas.apply` and on
+    linalg operations, `kas_cpu.batch_parts` and `kas_cpu.serial` on functions. `kas_cpu.serial`,
+    a unit attribute, is that of a function in which threads share nothing, as several of
+    them call it at once.
 
-    Constraints (those of `kas_cpu.schedule` are C3 and C4, below):
-    - A1: an operation has no attribute of this dialect but `kas_cpu.schedule`, a function's argument or result
+    Constraints (those of `kas_cpu.schedule` and `kas_cpu.batch_parts` are C3 to C7, below):
+    - A1: an operation has no attribute of this dialect but these, a function's argument or result
       none.
+    - A2: `kas_cpu.serial` is a unit attribute of a function.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
@@ -37,7 +40,9 @@ def KasCPU_Dialect : Dialect {
   let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
     /// The name of the attribute on operations.
-    static constexpr ::llvm::StringLiteral scheduleName = "kas_cpu.schedule";
+    static constexpr ::llvm::StringLiteral scheduleName = "kas_cpu.schedule",
+                                           batchPartsName = "kas_cpu.batch_parts",
+                                           serialName = "kas_cpu.serial";
   }];
 }
 
@@ -84,6 +89,29 @@ def KasCPU_ScheduleAttr : AttrDef<KasCPU_Dialect, "CPUSchedule",
     DefaultValuedParameter<"int64_t", "0">:$tile,
     DefaultValuedParameter<"int64_t", "0">:$depth);
   let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def KasCPU_BatchPartsAttr : AttrDef<KasCPU_Dialect, "BatchParts"> {
+  let mnemonic = "batch_parts";
+  let summary = "a function computes one of several equal parts of a batch";
+  let description = [{
+    The function is to be called once for each of `count` parts. `bytes` has the
+    size of a part of each pointer that it takes, 0 for those that all parts
+    share; what it takes after these is shared, too. Set by `-kas-split-batch`,
+    read by `-kas-loop-over-batch`.
+
+    ```mlir
+    #kas_cpu.batch_parts<count = 4, bytes = [16384, 0, 160]>
+    ```
+
+    Constraints:
+    - C5: there are at least two parts, and no size is negative.
+    - C6: the attribute `kas_cpu.batch_parts` of an operation is of this kind.
+    - C7: it is on a function.
+  }];
+  let parameters = (ins "int64_t":$count, ArrayRefParameter<"int64_t">:$bytes);
+  let assemblyFormat = "`<` `count` `=` $count `,` `bytes` `=` `[` $bytes `]` `>`";
   let genVerifyDecl = 1;
 }
 

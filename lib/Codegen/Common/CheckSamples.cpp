@@ -6,22 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Networks/Batch/SampleWise.h"
-#include "kas/Networks/Passes.h"
+#include "kas/Codegen/Common/Passes.h"
+#include "kas/Codegen/Common/SampleWise.h"
 
-namespace kas::networks {
-#define GEN_PASS_DEF_KASCHECKSAMPLESPASS
-#include "kas/Networks/Passes.h.inc"
-} // namespace kas::networks
+namespace kas::codegen {
+#define GEN_PASS_DEF_CHECKSAMPLES
+#include "kas/Codegen/Common/Passes.h.inc"
+} // namespace kas::codegen
 
 using namespace mlir;
-using namespace kas::networks;
+using namespace kas::codegen;
 
 namespace {
 
-struct KasCheckSamplesPass
-    : kas::networks::impl::KasCheckSamplesPassBase<KasCheckSamplesPass> {
-  using KasCheckSamplesPassBase::KasCheckSamplesPassBase;
+struct CheckSamples : kas::codegen::impl::CheckSamplesBase<CheckSamples> {
+  using CheckSamplesBase::CheckSamplesBase;
 
   void runOnOperation() override {
     auto target = getOperation().lookupSymbol<func::FuncOp>(function);
@@ -31,7 +30,7 @@ struct KasCheckSamplesPass
           << function << "'";
       return signalPassFailure();
     }
-    if (failed(checkSampleWise(target, numData)))
+    if (failed(findSamples(target, numData)))
       return signalPassFailure();
     markAllAnalysesPreserved();
   }

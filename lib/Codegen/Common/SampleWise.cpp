@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Networks/Batch/SampleWise.h"
+#include "kas/Codegen/Common/SampleWise.h"
+#include "kas/Dialect/Kas/Analysis/Batch.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -14,31 +15,17 @@
 #include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
-using namespace kas::networks;
+using namespace kas;
+using namespace kas::codegen;
 
 namespace {
 
-/// Where the samples of a tensor are: the dimension `dim` has `outer` times all
-/// samples, and `inner` elements next to each other belong to one. So the
-/// element `i` belongs to the sample `i / inner % batch`.
-struct Samples {
-  int64_t dim, outer, inner;
-
-  bool operator==(const Samples &other) const {
-    return dim == other.dim && hasSizesOf(other);
-  }
-  bool operator!=(const Samples &other) const { return !(*this == other); }
-  bool hasSizesOf(const Samples &other) const {
-    return outer == other.outer && inner == other.inner;
-  }
-};
-
-class SampleWiseCheck {
+class SampleFinder {
 public:
-  SampleWiseCheck(func::FuncOp function, unsigned numData)
+  SampleFinder(func::FuncOp function, unsigned numData)
       : function(function), numData(numData) {}
 
-  LogicalResult run();
+  FailureOr<SamplePlaces> run();
 
 private:
   LogicalResult fail(Operation *op, const Twine &what) {
@@ -56,6 +43,7 @@ private:
                              ArrayRef<ReassociationIndices> groups,
                              bool expands);
   LogicalResult checkElementwise(Operation *op);
+  LogicalResult checkApply(ApplyOp apply);
   LogicalResult checkReturn(func::ReturnOp op);
 
   std::optional<unsigned> findLoop(linalg::LinalgOp op);
@@ -64,9 +52,9 @@ private:
 
   func::FuncOp function;
   unsigned numData;
-  int64_t batch = 0;
-  /// Of the tensors that depend on data.
-  DenseMap<Value, Samples> samples;
+  SamplePlaces result;
+  DenseMap<Value, SamplePlace> &samples = result.places;
+  int64_t &batch = result.batch;
 };
 
 } // namespace
@@ -98,7 +86,7 @@ static bool isStatic(Operation *op) {
 
 /// Whether all elements along the dimension are equal, as those of a constant,
 /// or of what was broadcast along it.
-bool SampleWiseCheck::isUniform(Value tensor, int64_t dim) {
+bool SampleFinder::isUniform(Value tensor, int64_t dim) {
   auto type = dyn_cast<RankedTensorType>(tensor.getType());
   if (!type || samples.contains(tensor))
     return false;
@@ -130,8 +118,8 @@ bool SampleWiseCheck::isUniform(Value tensor, int64_t dim) {
   return false;
 }
 
-bool SampleWiseCheck::computesUniform(linalg::LinalgOp op, unsigned result,
-                                      int64_t dim) {
+bool SampleFinder::computesUniform(linalg::LinalgOp op, unsigned result,
+                                   int64_t dim) {
   AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(result));
   auto loop = dyn_cast<AffineDimExpr>(map.getResult(dim));
   if (!loop || op.hasIndexSemantics())
@@ -146,7 +134,7 @@ bool SampleWiseCheck::computesUniform(linalg::LinalgOp op, unsigned result,
   });
 }
 
-LogicalResult SampleWiseCheck::run() {
+FailureOr<SamplePlaces> SampleFinder::run() {
   if (!function.getBody().hasOneBlock())
     return function.emitError("requires a function of one block to look for "
                               "samples");
@@ -166,10 +154,10 @@ LogicalResult SampleWiseCheck::run() {
   for (Operation &op : function.getBody().front())
     if (failed(checkOp(&op)))
       return failure();
-  return success();
+  return std::move(result);
 }
 
-LogicalResult SampleWiseCheck::checkOp(Operation *op) {
+LogicalResult SampleFinder::checkOp(Operation *op) {
   if (auto returnOp = dyn_cast<func::ReturnOp>(op))
     return checkReturn(returnOp);
   bool reads = false;
@@ -201,7 +189,7 @@ LogicalResult SampleWiseCheck::checkOp(Operation *op) {
     auto found = samples.find(pad.getSource());
     if (found == samples.end())
       return fail(op, "a padding of samples, or one that is no constant");
-    Samples place = found->second;
+    SamplePlace place = found->second;
     if (!isConstantIntValue(pad.getMixedLowPad()[place.dim], 0) ||
         !isConstantIntValue(pad.getMixedHighPad()[place.dim], 0) ||
         !pad.getConstantPaddingValue())
@@ -223,13 +211,15 @@ LogicalResult SampleWiseCheck::checkOp(Operation *op) {
   }
   if (OpTrait::hasElementwiseMappableTraits(op))
     return checkElementwise(op);
+  if (auto apply = dyn_cast<ApplyOp>(op))
+    return checkApply(apply);
   return fail(op, Twine("'") + op->getName().getStringRef() +
                       "', of which this is not known");
 }
 
 /// All operands have their samples at one place, which that of the results is.
-LogicalResult SampleWiseCheck::checkElementwise(Operation *op) {
-  std::optional<Samples> place;
+LogicalResult SampleFinder::checkElementwise(Operation *op) {
+  std::optional<SamplePlace> place;
   for (Value operand : op->getOperands())
     if (auto found = samples.find(operand); found != samples.end()) {
       if (place && *place != found->second)
@@ -246,7 +236,7 @@ LogicalResult SampleWiseCheck::checkElementwise(Operation *op) {
 }
 
 /// The loop over samples.
-std::optional<unsigned> SampleWiseCheck::findLoop(linalg::LinalgOp op) {
+std::optional<unsigned> SampleFinder::findLoop(linalg::LinalgOp op) {
   for (OpOperand &operand : op->getOpOperands()) {
     auto found = samples.find(operand.get());
     if (found == samples.end())
@@ -268,12 +258,12 @@ std::optional<unsigned> SampleWiseCheck::findLoop(linalg::LinalgOp op) {
   return loop;
 }
 
-LogicalResult SampleWiseCheck::checkLinalg(linalg::LinalgOp op) {
+LogicalResult SampleFinder::checkLinalg(linalg::LinalgOp op) {
   std::optional<unsigned> loop = findLoop(op);
   if (!loop ||
       op.getIteratorTypesArray()[*loop] != utils::IteratorType::parallel)
     return fail(op, "a sum over samples, or samples at shifted places");
-  std::optional<Samples> first;
+  std::optional<SamplePlace> first;
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<RankedTensorType>(operand.get().getType()))
       continue;
@@ -286,7 +276,7 @@ LogicalResult SampleWiseCheck::checkLinalg(linalg::LinalgOp op) {
         return fail(op, "an operand that differs from sample to sample");
       continue;
     }
-    Samples place = found->second;
+    SamplePlace place = found->second;
     if (*position != std::optional<unsigned>(place.dim) ||
         (first && !first->hasSizesOf(place)))
       return fail(op, "operands with samples in other places");
@@ -296,7 +286,7 @@ LogicalResult SampleWiseCheck::checkLinalg(linalg::LinalgOp op) {
     return failure();
   // Only what its body extracts depends on data.
   if (!first)
-    first = Samples{0, 1, 1};
+    first = SamplePlace{0, 1, 1};
   if (op.getStaticLoopRanges()[*loop] != first->outer * batch * first->inner)
     return fail(op, "a loop that is none over samples");
   for (auto [number, result] : llvm::enumerate(op->getResults())) {
@@ -306,12 +296,12 @@ LogicalResult SampleWiseCheck::checkLinalg(linalg::LinalgOp op) {
       return fail(op, "a sum over samples");
     samples[result] = {**position, first->outer, first->inner};
   }
+  this->result.loops[op] = *loop;
   return success();
 }
 
 /// The number of a sample is only used to read the same sample of others.
-LogicalResult SampleWiseCheck::checkExtracts(linalg::LinalgOp op,
-                                             unsigned loop) {
+LogicalResult SampleFinder::checkExtracts(linalg::LinalgOp op, unsigned loop) {
   WalkResult result = op->walk([&](Operation *inner) {
     if (auto extract = dyn_cast<tensor::ExtractOp>(inner)) {
       auto found = samples.find(extract.getTensor());
@@ -346,11 +336,11 @@ LogicalResult SampleWiseCheck::checkExtracts(linalg::LinalgOp op,
 
 /// All elements of a sample that the reshape puts into one dimension, or takes
 /// from one, remain next to each other.
-LogicalResult
-SampleWiseCheck::checkReshape(Operation *op, RankedTensorType expanded,
-                              ArrayRef<ReassociationIndices> groups,
-                              bool expands) {
-  Samples place = samples.at(op->getOperand(0));
+LogicalResult SampleFinder::checkReshape(Operation *op,
+                                         RankedTensorType expanded,
+                                         ArrayRef<ReassociationIndices> groups,
+                                         bool expands) {
+  SamplePlace place = samples.at(op->getOperand(0));
   for (auto [dim, group] : llvm::enumerate(groups)) {
     for (int64_t d : group) {
       // The elements of the dimensions of the group before and after `d`.
@@ -376,10 +366,9 @@ SampleWiseCheck::checkReshape(Operation *op, RankedTensorType expanded,
 }
 
 /// A slice has all samples; `part` is read of `whole` or written to it.
-LogicalResult SampleWiseCheck::checkSlice(Operation *op, Value whole,
-                                          Value part,
-                                          OffsetSizeAndStrideOpInterface slice,
-                                          const llvm::SmallBitVector &dropped) {
+LogicalResult SampleFinder::checkSlice(Operation *op, Value whole, Value part,
+                                       OffsetSizeAndStrideOpInterface slice,
+                                       const llvm::SmallBitVector &dropped) {
   auto isWhole = [&](int64_t dim) {
     return isConstantIntValue(slice.getMixedOffsets()[dim], 0) &&
            isConstantIntValue(slice.getMixedStrides()[dim], 1) &&
@@ -395,22 +384,22 @@ LogicalResult SampleWiseCheck::checkSlice(Operation *op, Value whole,
   };
   bool inserts = op->getResult(0).getType() == whole.getType() &&
                  isa<tensor::InsertSliceOp>(op);
-  std::optional<Samples> place;
+  std::optional<SamplePlace> place;
   if (auto found = samples.find(whole); found != samples.end()) {
     place = found->second;
   } else {
     // Into what is the same for all samples.
-    Samples inPart = samples.at(part);
+    SamplePlace inPart = samples.at(part);
     for (int64_t dim = 0, end = static_cast<int64_t>(dropped.size()); dim < end;
          ++dim)
       if (!dropped.test(dim) && toPart(dim) == inPart.dim)
-        place = Samples{dim, inPart.outer, inPart.inner};
+        place = SamplePlace{dim, inPart.outer, inPart.inner};
     if (!place || !isUniform(whole, place->dim))
       return fail(op, "an operand that differs from sample to sample");
   }
   if (!isWhole(place->dim) || dropped.test(place->dim))
     return fail(op, "a slice of samples");
-  Samples inPart = {toPart(place->dim), place->outer, place->inner};
+  SamplePlace inPart = {toPart(place->dim), place->outer, place->inner};
   if (!inserts) {
     samples[part] = inPart;
     return success();
@@ -423,16 +412,31 @@ LogicalResult SampleWiseCheck::checkSlice(Operation *op, Value whole,
   return success();
 }
 
-LogicalResult SampleWiseCheck::checkReturn(func::ReturnOp op) {
+/// The samples are a coordinate that only the data and the output have.
+LogicalResult SampleFinder::checkApply(ApplyOp apply) {
+  auto found = samples.find(apply.getData());
+  if (found == samples.end() || llvm::any_of(apply.getWeights(), [&](Value v) {
+        return samples.contains(v);
+      }))
+    return fail(apply, "weights that differ from sample to sample");
+  OperatorOp op = apply.getOperator();
+  if (found->second != SamplePlace{0, 1, 1} || !op ||
+      !(op.isConcrete() ? keepsFirstCoordinate(op) : hasBatch(op)))
+    return fail(apply, "an operator that uses the number of the sample");
+  samples[apply.getResult()] = {0, 1, 1};
+  return success();
+}
+
+LogicalResult SampleFinder::checkReturn(func::ReturnOp op) {
   for (Value operand : op.getOperands()) {
     auto found = samples.find(operand);
-    if (found == samples.end() || found->second != Samples{0, 1, 1})
+    if (found == samples.end() || found->second != SamplePlace{0, 1, 1})
       return fail(op, "a result without samples first");
   }
   return success();
 }
 
-LogicalResult kas::networks::checkSampleWise(func::FuncOp function,
-                                             unsigned numData) {
-  return SampleWiseCheck(function, numData).run();
+FailureOr<SamplePlaces> kas::codegen::findSamples(func::FuncOp function,
+                                                  unsigned numData) {
+  return SampleFinder(function, numData).run();
 }

@@ -218,3 +218,48 @@ func.func @forward() {
 
 // expected-error@+1 {{option 'function' requires a function with a body, got 'forward'}}
 module {}
+
+// -----
+
+// An operator whose first coordinate nothing but the data has.
+kas.operator @pointwise<N, Cin, Cout>(%n: N, %c: Cout) from [N, Cin] {
+  %r = kas.reduce sum : Cin
+  %d, %w = kas.share %r : Cin
+  kas.yield data(%n, %d) weight(%c, %w)
+}
+
+// CHECK-LABEL: func.func @forward
+func.func @forward(%x: tensor<4x8xf32>, %w: tensor<3x8xf32>) -> tensor<4x3xf32> {
+  %y = kas.apply @pointwise(%x, %w) : (tensor<4x8xf32>, tensor<3x8xf32>) -> tensor<4x3xf32>
+  return %y : tensor<4x3xf32>
+}
+
+// -----
+
+// A shift of samples.
+kas.operator @shift(%n: 4, %c: 8) from [4, 8] {
+  %s = kas.shift %n by 1 : 4
+  kas.yield data(%s, %c)
+}
+
+func.func @forward(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-error@below {{requires samples that are computed one by one, got an operator that uses the number of the sample}}
+  %y = kas.apply @shift(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// Weights that are data.
+kas.operator @product(%n: 4, %c: 8) from [4, 8] {
+  %d, %w = kas.share %c : 8
+  kas.yield data(%n, %d) weight(%w)
+}
+
+func.func @forward(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %v = tensor.extract_slice %x[0, 0] [4, 2] [1, 1] : tensor<4x8xf32> to tensor<4x2xf32>
+  %flat = tensor.collapse_shape %v [[0, 1]] : tensor<4x2xf32> into tensor<8xf32>
+  // expected-error@below {{requires samples that are computed one by one, got weights that differ from sample to sample}}
+  %y = kas.apply @product(%x, %flat) : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}

@@ -1,0 +1,44 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Serial loops for functions that several threads call at once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Codegen/CPU/Passes.h"
+#include "mlir/Dialect/SCF/Transforms/Transforms.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace kas::codegen {
+#define GEN_PASS_DEF_SERIALIZELOOPS
+#include "kas/Codegen/CPU/Passes.h.inc"
+} // namespace kas::codegen
+
+using namespace kas;
+using namespace mlir;
+
+namespace {
+
+struct SerializeLoops : kas::codegen::impl::SerializeLoopsBase<SerializeLoops> {
+  using SerializeLoopsBase::SerializeLoopsBase;
+
+  void runOnOperation() override {
+    if (!getOperation()->hasAttr(KasCPUDialect::serialName))
+      return;
+    SmallVector<scf::ParallelOp> loops;
+    getOperation().walk([&](scf::ParallelOp op) { loops.push_back(op); });
+    IRRewriter rewriter(&getContext());
+    for (scf::ParallelOp op : loops)
+      if (failed(scf::parallelForToNestedFors(rewriter, op))) {
+        op.emitError("cannot be lowered to serial loops");
+        return signalPassFailure();
+      }
+  }
+};
+
+} // namespace

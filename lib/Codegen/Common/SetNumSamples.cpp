@@ -1,0 +1,243 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Codegen/Common/SampleWise.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace kas;
+using namespace kas::codegen;
+
+namespace {
+
+class SampleResizer {
+public:
+  SampleResizer(func::FuncOp function, const SamplePlaces &samples,
+                int64_t size)
+      : samples(samples), size(size), symbolTable(getModule(function)) {}
+
+  void resizeArgument(BlockArgument argument) { resizeType(argument); }
+  void resizeOp(Operation *op);
+
+private:
+  static Operation *getModule(func::FuncOp function) {
+    return SymbolTable::getNearestSymbolTable(function->getParentOp());
+  }
+
+  int64_t getSize(const SamplePlace &place) const {
+    return place.outer * size * place.inner;
+  }
+  /// Gives a tensor with samples the number of them that is wanted.
+  void resizeType(Value value);
+  void resizeLinalg(linalg::LinalgOp op);
+  void resizeSlice(OffsetSizeAndStrideOpInterface slice, Value whole,
+                   Value part, const llvm::SmallBitVector &dropped);
+  void resizeApply(ApplyOp apply);
+
+  /// Cuts an operand that is the same for each sample.
+  void cutOperand(OpOperand &operand, int64_t dim, int64_t extent);
+  Value cutUniform(Value tensor, int64_t dim, int64_t extent);
+  Value cutLinalg(OpBuilder &builder, linalg::LinalgOp op, unsigned result,
+                  int64_t dim, int64_t extent);
+
+  const SamplePlaces &samples;
+  int64_t size;
+  SymbolTable symbolTable;
+  /// Looked up only.
+  DenseMap<Operation *, OperatorOp> resized;
+};
+
+} // namespace
+
+static RankedTensorType withSize(Type type, int64_t dim, int64_t extent) {
+  auto tensor = cast<RankedTensorType>(type);
+  SmallVector<int64_t> shape(tensor.getShape());
+  shape[dim] = extent;
+  return tensor.clone(shape);
+}
+
+void SampleResizer::resizeType(Value value) {
+  SamplePlace place = samples.places.at(value);
+  value.setType(withSize(value.getType(), place.dim, getSize(place)));
+}
+
+//===----------------------------------------------------------------------===//
+// What is the same for each sample
+//===----------------------------------------------------------------------===//
+
+void SampleResizer::cutOperand(OpOperand &operand, int64_t dim,
+                               int64_t extent) {
+  operand.set(cutUniform(operand.get(), dim, extent));
+}
+
+/// What broadcasts or fills is made smaller, all else is a slice.
+Value SampleResizer::cutUniform(Value tensor, int64_t dim, int64_t extent) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (type.getDimSize(dim) == extent || type.getDimSize(dim) == 1)
+    return tensor;
+  OpBuilder builder(tensor.getContext());
+  builder.setInsertionPointAfterValue(tensor);
+  Location loc = tensor.getLoc();
+  RankedTensorType smaller = withSize(type, dim, extent);
+  DenseElementsAttr constant;
+  if (matchPattern(tensor, m_Constant(&constant)) && constant.isSplat())
+    return arith::ConstantOp::create(builder, loc, smaller,
+                                     constant.resizeSplat(smaller));
+  Operation *op = tensor.getDefiningOp();
+  if (isa_and_present<tensor::EmptyOp>(op))
+    return tensor::EmptyOp::create(builder, loc, smaller.getShape(),
+                                   smaller.getElementType(),
+                                   smaller.getEncoding());
+  if (auto splat = dyn_cast_or_null<tensor::SplatOp>(op))
+    return tensor::SplatOp::create(builder, loc, smaller, splat.getInput());
+  if (auto linalgOp = dyn_cast_or_null<linalg::LinalgOp>(op))
+    if (Value cut =
+            cutLinalg(builder, linalgOp,
+                      cast<OpResult>(tensor).getResultNumber(), dim, extent))
+      return cut;
+  SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0)),
+      sizes = getAsIndexOpFoldResult(tensor.getContext(), smaller.getShape()),
+      strides(type.getRank(), builder.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(builder, loc, smaller, tensor, offsets,
+                                        sizes, strides);
+}
+
+/// A fill or a broadcast of one result; null for others.
+Value SampleResizer::cutLinalg(OpBuilder &builder, linalg::LinalgOp op,
+                               unsigned result, int64_t dim, int64_t extent) {
+  auto loop = dyn_cast<AffineDimExpr>(
+      op.getMatchingIndexingMap(op.getDpsInitOperand(result)).getResult(dim));
+  if (op->getNumResults() != 1 || !loop || op.hasIndexSemantics())
+    return {};
+  IRMapping mapping;
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<RankedTensorType>(operand.get().getType()))
+      continue;
+    for (auto [position, index] :
+         llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults()))
+      if (index == loop)
+        mapping.map(operand.get(), cutUniform(operand.get(), position, extent));
+  }
+  Operation *clone = builder.clone(*op, mapping);
+  clone->getResult(0).setType(
+      withSize(op->getResult(0).getType(), dim, extent));
+  return clone->getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// What depends on samples
+//===----------------------------------------------------------------------===//
+
+void SampleResizer::resizeOp(Operation *op) {
+  if (llvm::none_of(op->getResults(), [&](Value result) {
+        return samples.places.contains(result);
+      }))
+    return;
+  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
+    return resizeLinalg(linalgOp);
+  if (auto apply = dyn_cast<ApplyOp>(op))
+    return resizeApply(apply);
+  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
+    return resizeSlice(slice, slice.getSource(), slice.getResult(),
+                       slice.getDroppedDims());
+  if (auto slice = dyn_cast<tensor::InsertSliceOp>(op)) {
+    SamplePlace place = samples.places.at(slice.getResult());
+    if (!samples.places.contains(slice.getDest()))
+      cutOperand(slice.getDestMutable(), place.dim, getSize(place));
+    return resizeSlice(slice, slice.getResult(), slice.getSource(),
+                       slice.getDroppedDims());
+  }
+  for (Value result : op->getResults())
+    resizeType(result);
+  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))
+    return expand.setStaticOutputShape(expand.getResultType().getShape());
+  if (isa<tensor::CollapseShapeOp, tensor::PadOp, tensor::CastOp>(op))
+    return;
+  // Elementwise operations and concatenations.
+  SamplePlace place = samples.places.at(op->getResult(0));
+  for (OpOperand &operand : op->getOpOperands())
+    if (isa<RankedTensorType>(operand.get().getType()) &&
+        !samples.places.contains(operand.get()))
+      cutOperand(operand, place.dim, getSize(place));
+}
+
+void SampleResizer::resizeLinalg(linalg::LinalgOp op) {
+  AffineExpr loop = getAffineDimExpr(samples.loops.at(op), op->getContext());
+  int64_t extent = getSize(samples.places.at(op->getResult(0)));
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<RankedTensorType>(operand.get().getType()) ||
+        samples.places.contains(operand.get()))
+      continue;
+    for (auto [position, index] :
+         llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults()))
+      if (index == loop)
+        cutOperand(operand, position, extent);
+  }
+  for (Value result : op->getResults())
+    resizeType(result);
+}
+
+/// `part` is read of `whole` or written to it.
+void SampleResizer::resizeSlice(OffsetSizeAndStrideOpInterface slice,
+                                Value whole, Value part,
+                                const llvm::SmallBitVector &dropped) {
+  SamplePlace place = samples.places.at(whole);
+  SmallVector<int64_t> sizes(slice.getStaticSizes());
+  sizes[place.dim] = getSize(place);
+  slice->setAttr("static_sizes",
+                 DenseI64ArrayAttr::get(slice->getContext(), sizes));
+  resizeType(slice->getResult(0));
+  if (samples.places.contains(part))
+    return;
+  int64_t dim = 0;
+  for (int64_t outer = 0; outer < place.dim; ++outer)
+    dim += !dropped.test(outer);
+  for (OpOperand &operand : slice->getOpOperands())
+    if (operand.get() == part)
+      cutOperand(operand, dim, getSize(place));
+}
+
+/// A concrete operator has the number of samples as its first size.
+void SampleResizer::resizeApply(ApplyOp apply) {
+  resizeType(apply.getResult());
+  OperatorOp op = apply.getOperator();
+  if (!op.isConcrete())
+    return;
+  OperatorOp &smaller = resized[op];
+  if (!smaller) {
+    smaller = op.clone();
+    auto batch = SizeAttr::getConstant(op.getContext(), size);
+    smaller.getOutputs().front().setType(
+        CoordType::get(op.getContext(), batch));
+    SmallVector<Attribute> sizes(op.getInputSizes().getValue());
+    sizes.front() = batch;
+    smaller.setInputSizesAttr(ArrayAttr::get(op.getContext(), sizes));
+    smaller.setPrivate();
+    symbolTable.insert(smaller, std::next(op->getIterator()));
+  }
+  apply.setCallee(smaller.getSymName());
+}
+
+void kas::codegen::setNumSamples(func::FuncOp function,
+                                 const SamplePlaces &samples, int64_t size) {
+  SampleResizer resizer(function, samples, size);
+  Block &body = function.getBody().front();
+  for (BlockArgument argument : body.getArguments())
+    if (samples.places.contains(argument))
+      resizer.resizeArgument(argument);
+  // What is made smaller comes before what reads it.
+  for (Operation &op : llvm::make_early_inc_range(body))
+    resizer.resizeOp(&op);
+  function.setFunctionType(
+      FunctionType::get(function.getContext(), body.getArgumentTypes(),
+                        body.getTerminator()->getOperandTypes()));
+}
