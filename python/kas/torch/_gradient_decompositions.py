@@ -230,6 +230,11 @@ def view(data: torch.Tensor, size: Sequence[int]) -> Any:
     return aten.clone(data, memory_format=torch.contiguous_format).view(size)
 
 
+def get_inference_table() -> dict[Any, Callable[..., Any]]:
+    """Decompositions of the operations of graphs without gradients."""
+    return {**get_table(), aten.view.default: view}
+
+
 def get_training_table() -> dict[Any, Callable[..., Any]]:
     """Decompositions of the operations of forward and backward graphs."""
     from torch._decomp import core_aten_decompositions

@@ -15,8 +15,7 @@ from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
 from .._module import Module
-from ._decompositions import get_table
-from ._gradient_decompositions import get_training_table
+from ._gradient_decompositions import get_inference_table, get_training_table
 
 
 class UnsupportedGraphError(Exception):
@@ -44,7 +43,7 @@ def trace(graph: fx.GraphModule, arguments: Sequence[Any], with_gradients: bool)
         return graph(*values)
 
     tensors = [arguments[place] for place in places]
-    table = get_training_table() if with_gradients else get_table()
+    table = get_training_table() if with_gradients else get_inference_table()
     try:
         with torch.no_grad():
             traced: fx.GraphModule = make_fx(call, decomposition_table=table, tracing_mode="fake")(*tensors)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -16,6 +16,8 @@ from ._graph_import import UnsupportedGraphError
 
 TYPES = (torch.float32, torch.bool)
 """Of tensors that may enter and leave a part."""
+INTEGERS = (torch.int32, torch.int64)
+"""Of other tensors that may enter and leave a graph that is compiled as a whole."""
 
 
 def get_tensors(value: Any) -> Iterable[torch.Tensor]:
@@ -25,11 +27,12 @@ def get_tensors(value: Any) -> Iterable[torch.Tensor]:
             yield entry
 
 
-def check_tensors(value: Any) -> str | None:
-    """Why tensors with these types cannot enter or leave a part; None where they can."""
+def check_tensors(value: Any, types: Collection[torch.dtype] = TYPES) -> str | None:
+    """Why tensors with these types cannot enter or leave what is compiled; None where they can."""
     for tensor in get_tensors(value):
-        if tensor.dtype not in TYPES or tensor.device.type != "cpu":
-            return f"requires tensors of float32 on the CPU, got {tensor.dtype} on '{tensor.device}'"
+        if tensor.dtype not in types or tensor.device.type != "cpu":
+            numbers = " or ".join(str(dtype).removeprefix("torch.") for dtype in types if dtype != torch.bool)
+            return f"requires tensors of {numbers} on the CPU, got {tensor.dtype} on '{tensor.device}'"
     return None
 
 

@@ -17,7 +17,16 @@ from .. import _cache
 from .._errors import Error
 from .._module import Module
 from ._graph_import import UnsupportedGraphError, describe, import_graph
-from ._graph_parts import check_random, check_tensors, find_blocked, find_calls, get_targets, split
+from ._graph_parts import (
+    INTEGERS,
+    TYPES,
+    check_random,
+    check_tensors,
+    find_blocked,
+    find_calls,
+    get_targets,
+    split,
+)
 
 
 class _Result(NamedTuple):
@@ -79,6 +88,12 @@ def _reorder(graph: fx.GraphModule, arguments: Sequence[fx.Node], order: Sequenc
             first = arguments[place]
 
 
+def _enter(tensor: torch.Tensor) -> torch.Tensor:
+    """As compiled functions take it: in rows, flags as numbers."""
+    tensor = tensor.detach()
+    return (tensor if tensor.dtype in INTEGERS else tensor.to(torch.float32)).contiguous()
+
+
 class _Function(nn.Module):
     """A graph that is compiled as a whole. Changes the graph.
 
@@ -96,7 +111,7 @@ class _Function(nn.Module):
         if not computed:
             raise UnsupportedGraphError("requires a result that is computed, got none")
         for node in (*arguments, *computed):
-            if reason := check_tensors(node.meta["val"]):
+            if reason := check_tensors(node.meta["val"], TYPES + INTEGERS):
                 raise UnsupportedGraphError(reason)
         self.is_single = is_single
         self.outputs = [
@@ -109,6 +124,7 @@ class _Function(nn.Module):
         ]
         results = [node.meta["val"] for node in computed]
         self.shapes = [tuple(result.shape) for result in results]
+        self.types = [result.dtype if result.dtype in INTEGERS else torch.float32 for result in results]
         self.strides = [_get_strides(result) for result in results]
         self.flags = [number for number, result in enumerate(results) if result.dtype == torch.bool]
         places = range(len(arguments))
@@ -164,15 +180,16 @@ class _Function(nn.Module):
 
     def forward(self, *arguments: torch.Tensor) -> Any:
         originals = [arguments[place] for place in self.order]
-        tensors = [original.detach().to(torch.float32).contiguous() for original in originals]
-        results = [torch.empty(shape) for shape in self.shapes]
+        tensors = [_enter(original) for original in originals]
+        results = [torch.empty(shape, dtype=dtype) for shape, dtype in zip(self.shapes, self.types)]
         packed = []
         if self.num_packed:
             packed = [self._pack(originals[1:], tensors[1:])]
         self.program.call("forward", [*tensors, *results, *packed], 1, self.wall_clock)
         for number, strides in enumerate(self.strides):
             if strides is not None:
-                results[number] = torch.empty_strided(self.shapes[number], strides).copy_(results[number])
+                rows = results[number]
+                results[number] = torch.empty_strided(rows.shape, strides, dtype=rows.dtype).copy_(rows)
         for number in self.flags:
             results[number] = results[number].to(torch.bool)
         values = [
