@@ -293,8 +293,8 @@ def test_operators_in_networks():
 @pytest.mark.parametrize(
     "call, make, reason",
     [
-        (lambda x: x * 2, lambda: (torch.ones(3, dtype=torch.uint8),), "requires tensors of float32 or int32 or int64"),
-        (lambda x: x * 2, lambda: (torch.ones(3, dtype=torch.float64),), "requires tensors of float32 or int32 or int64"),
+        (lambda x: x * 2, lambda: (torch.ones(3, dtype=torch.uint8),), "requires tensors of float32 or int32"),
+        (lambda x: x * 2, lambda: (torch.ones(3, dtype=torch.float64),), "requires tensors of float32 or int32"),
         (torch.special.i0, lambda: (torch.randn(3, 3),), "torch-mlir cannot express torch.aten.i0"),
     ],
 )
