@@ -10,6 +10,7 @@
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/ExecutionEngine/ObjectFile.h"
 #include "kas/Pipelines/CPU.h"
+#include "kas/Support/ParseModule.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -27,7 +28,23 @@ static void registerDialects(DialectRegistry &registry) {
   registry.insert<KasDialect>();
 }
 
-void kas::target::registerTranslations() {
+static LogicalResult writeHeader(ModuleOp module, llvm::raw_ostream &stream,
+                                 StringRef path) {
+  OwningOpRef<ModuleOp> lowered;
+  if (!path.empty()) {
+    auto parsed = parseModule(*module.getContext(), path);
+    if (!parsed)
+      return fail(module, parsed.takeError());
+    lowered = std::move(*parsed);
+  }
+  if (llvm::Error error =
+          writeCHeader(module, stream, lowered ? *lowered : ModuleOp()))
+    return fail(module, std::move(error));
+  return success();
+}
+
+void kas::target::registerTranslations(
+    std::function<std::string()> getLowered) {
   TranslateFromMLIRRegistration object(
       "kas-to-object",
       "compile the LLVM dialect to an ELF object for the module's target",
@@ -42,10 +59,9 @@ void kas::target::registerTranslations() {
   TranslateFromMLIRRegistration header(
       "kas-to-c-header",
       "declare the public functions on tensors in C, before lowering",
-      [](ModuleOp module, llvm::raw_ostream &stream) -> LogicalResult {
-        if (llvm::Error error = writeCHeader(module, stream))
-          return fail(module, std::move(error));
-        return success();
+      [getLowered = std::move(getLowered)](ModuleOp module,
+                                           llvm::raw_ostream &stream) {
+        return writeHeader(module, stream, getLowered());
       },
       registerDialects);
 }

@@ -108,7 +108,12 @@ int main(int argc, char **argv) {
   kas::ignoreFileSizeSignal();
   kas::addVersionPrinter();
   mlir::registerAllTranslations();
-  kas::target::registerTranslations();
+  llvm::cl::opt<std::string> lowered(
+      "kas-lowered",
+      llvm::cl::desc("What -kas-cpu-pipeline made of the module, for "
+                     "-kas-to-c-header: declares what prepares weights there"),
+      llvm::cl::value_desc("lowered.mlir"));
+  kas::target::registerTranslations([&] { return lowered.getValue(); });
   llvm::cl::opt<std::string> binding(
       "kas-bind",
       llvm::cl::desc("Values for the symbols of operators, for -kas-to-pytorch "

@@ -34,10 +34,13 @@ compileToObject(mlir::ModuleOp module, unsigned optLevel = 2);
 /// Writes the declarations of all public functions of `module`, which must be
 /// on tensors, before lowering. A function takes pointers to contiguous f32
 /// buffers in row-major order: the arguments, then the results; it returns null
-/// or the text of the assertion that failed, a constant of the object. Errors:
-/// what `FunctionSignature::get` says, names that C does not allow, no
-/// function.
-llvm::Error writeCHeader(mlir::ModuleOp module, llvm::raw_ostream &stream);
+/// or the text of the assertion that failed, a constant of the object.
+/// `lowered`, what `-kas-cpu-pipeline` made of the module, says which of them
+/// need prepared weights: what prepares them is declared as well. Errors: what
+/// `FunctionSignature::get` says, names that C does not allow, no function, a
+/// lowered module of other functions.
+llvm::Error writeCHeader(mlir::ModuleOp module, llvm::raw_ostream &stream,
+                         mlir::ModuleOp lowered = {});
 
 } // namespace kas::execution
 

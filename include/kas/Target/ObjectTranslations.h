@@ -13,11 +13,16 @@
 #ifndef KAS_TARGET_OBJECTTRANSLATIONS_H
 #define KAS_TARGET_OBJECTTRANSLATIONS_H
 
+#include <functional>
+#include <string>
+
 namespace kas::target {
 
 /// Registers `-kas-to-object`, from the LLVM dialect to an ELF object, and
-/// `-kas-to-c-header`, from functions on tensors to their C declarations.
-void registerTranslations();
+/// `-kas-to-c-header`, from functions on tensors to their C declarations;
+/// `getLowered` gives the path of the module that `-kas-cpu-pipeline` made of
+/// them, or nothing.
+void registerTranslations(std::function<std::string()> getLowered);
 
 } // namespace kas::target
 
