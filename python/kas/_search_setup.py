@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -34,9 +35,11 @@ def get_names(objective: str) -> list[str]:
 
 def check_objective(objective: str, metrics: Sequence[str]) -> None:
     """Raises `ValueError` for a name that is neither of the metrics of the task nor a cost."""
+    known = (*metrics, *COSTS)
     for name in get_names(objective):
-        if name not in (*metrics, *COSTS):
-            raise ValueError(f"the objective must be made of {', '.join((*metrics, *COSTS))}, got '{name}'")
+        if name not in known:
+            near = "".join(f" (did you mean '{match}'?)" for match in difflib.get_close_matches(name, known, n=1))
+            raise ValueError(f"the objective must be made of {', '.join(known)}, got '{name}'{near}")
 
 
 def fit_limits(space: SearchSpace, limits: Mapping[str, float | Sequence[str | int] | None]) -> SearchSpace:

@@ -33,6 +33,31 @@
 // RUN: not kas-opt %s -kas-search="limits=flops" 2>&1 | FileCheck %s --check-prefix=BOUND
 // BOUND: error: requires a limit such as 'flops<=1e9' or 'accuracy>=0.7', got 'flops'
 
+// A metric that no evaluator gives would order nothing.
+// RUN: not kas-opt %s -kas-search="objective=flpos" 2>&1 | FileCheck %s --check-prefix=NEAR
+// RUN: not kas-opt %s -kas-search="objective=flops+beauty" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not kas-opt %s -kas-search="objective=pareto(flops,latency_ms)" 2>&1 | FileCheck %s --check-prefix=EVALUATOR
+// RUN: not kas-opt %s -kas-search="objective=latncy_ms" 2>&1 | FileCheck %s --check-prefix=NEAR-EVALUATOR
+// RUN: not kas-opt %s -kas-search="objective=-accuracy_3" 2>&1 | FileCheck %s --check-prefix=TRAINING
+// RUN: not kas-opt %s -kas-search="limits=byte<=100" 2>&1 | FileCheck %s --check-prefix=LIMITED
+// RUN: not kas-opt %s -kas-search="objective=-proxy_snip" 2>&1 | FileCheck %s --check-prefix=PROXY
+// NEAR: error: requires metrics that the evaluators give for the option 'objective', of flops, params, got 'flpos' (did you mean 'flops'?)
+// UNKNOWN: error: requires metrics that the evaluators give for the option 'objective', of flops, params, got 'beauty'{{$}}
+// EVALUATOR: error: {{.*}} got 'latency_ms', which requires 'latency' among the evaluators
+// NEAR-EVALUATOR: error: {{.*}} got 'latncy_ms' (did you mean 'latency_ms', which requires 'latency' among the evaluators?)
+// TRAINING: error: {{.*}} got 'accuracy_3', which requires 'training' among the evaluators
+// LIMITED: error: requires metrics that the evaluators give for the option 'limits', of flops, params, got 'byte' (did you mean 'bytes', which requires 'bytes' among the evaluators?)
+// PROXY: error: {{.*}} got 'proxy_snip', which requires 'proxy=snip' among the evaluators
+
+// The final round gives metrics, too, and those of an external program are not known.
+// RUN: kas-opt %s -kas-search="evaluations=4 objective=flops+bytes final=4 final-evaluators=bytes" | FileCheck %s --check-prefix=GIVEN
+// RUN: kas-opt %s -kas-search="evaluations=2 evaluators=flops,external external='exec %python %S/Inputs/worker.py good' objective=beauty" | FileCheck %s --check-prefix=GIVEN
+// Each metric is given by the evaluator whose name a message has.
+// RUN: kas-opt %s -kas-search="evaluations=1 evaluators=flops,params,bytes,flops_unprepared,training_flops,predicted_ms,latency objective=flops+params+bytes+flops_unprepared+training_flops+predicted_ms+predicted_least_ms+latency_ms" \
+// RUN:   | FileCheck %s --check-prefix=ALL
+// GIVEN: kas.score = {
+// ALL: kas.score = {bytes = {{.*}}, flops = {{.*}}, flops_unprepared = {{.*}}, latency_ms = {{.*}}, params = {{.*}}, predicted_least_ms = {{.*}}, predicted_ms = {{.*}}, training_flops = {{.*}}}
+
 kas.space @conv1d<N, Cin, Cout, W | k>
     [N, Cout unordered, W] from [N, Cin unordered, W]
     bindings [<N = 1, Cin = 8, Cout = 8, W = 12, k = 3>,

@@ -127,6 +127,15 @@ Objective::getAxisNames(llvm::ArrayRef<std::string> names) const {
   return isDefault() ? names.vec() : axisNames;
 }
 
+std::vector<std::string> Objective::getMetrics() const {
+  std::vector<std::string> metrics;
+  for (const Sum &axis : axes)
+    for (const Term &term : axis)
+      if (!llvm::is_contained(metrics, term.metric))
+        metrics.push_back(term.metric);
+  return metrics;
+}
+
 double Objective::getCost(const Metrics &metrics) const {
   if (!pareto)
     return evaluate(axes.front(), metrics);

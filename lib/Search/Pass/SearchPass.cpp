@@ -8,6 +8,7 @@
 
 #include "kas/Dialect/Kas/IR/KasSequenceOps.h"
 #include "kas/Search/Core/Session.h"
+#include "kas/Search/Evaluators/MetricNames.h"
 #include "kas/Search/Operators/Score.h"
 #include "kas/Search/Pass/Baselines.h"
 #include "kas/Search/Pass/Passes.h"
@@ -58,6 +59,8 @@ private:
   FailureOr<std::unique_ptr<Session>> makeSession(SearchTarget &target);
   FailureOr<EvaluatorSettings> makeSettings(Session &session);
   LogicalResult makeEvaluators(Session &session, SearchTarget &target);
+  LogicalResult checkMetrics(const Session &session,
+                             ArrayRef<std::string> finalNames);
   LogicalResult makeBaselines(Session &session, SearchTarget &target);
   LogicalResult openDatabase(Session &session, SearchTarget &target);
   void warnOfNothing(Session &session, SearchTarget &target,
@@ -284,6 +287,25 @@ LogicalResult SearchPass::makeEvaluators(Session &session,
   if (llvm::Error error = session.makeEvaluators(getEvaluatorNames(), make))
     return emitError(std::move(error));
   if (llvm::Error error = session.makeFinalEvaluators(finalNames, make))
+    return emitError(std::move(error));
+  return checkMetrics(session, finalNames);
+}
+
+/// What no evaluator gives counts as infinite and is within any limit: such an
+/// objective orders nothing.
+LogicalResult SearchPass::checkMetrics(const Session &session,
+                                       ArrayRef<std::string> finalNames) {
+  SmallVector<std::string> names = getEvaluatorNames();
+  if (finalCount)
+    llvm::append_range(names, finalNames);
+  std::vector<std::string> limited;
+  for (const std::string &text : limits)
+    limited.push_back(llvm::cantFail(MetricLimit::parse(text)).metric);
+  llvm::Error error = llvm::joinErrors(
+      search::checkMetrics("objective", session.getObjective().getMetrics(),
+                           names),
+      search::checkMetrics("limits", limited, names));
+  if (error)
     return emitError(std::move(error));
   return success();
 }

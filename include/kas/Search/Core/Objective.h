@@ -46,6 +46,10 @@ public:
   /// those that are not positive count as they are). There must be axes.
   double getCost(const Metrics &metrics) const;
 
+  /// The metrics that the axes are made of, each once, in the order of the
+  /// text.
+  std::vector<std::string> getMetrics() const;
+
   /// Sorts evaluated candidates, the best first: the front first when one is
   /// requested, then by cost.
   void sort(std::vector<SearchResult> &results) const;

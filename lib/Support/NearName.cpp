@@ -1,0 +1,33 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Support/NearName.h"
+#include <algorithm>
+
+using llvm::StringRef;
+
+StringRef kas::findNearName(StringRef name, llvm::ArrayRef<StringRef> names) {
+  StringRef nearest;
+  unsigned most = name.size() <= 3 ? 1 : std::max<size_t>(2, name.size() / 3);
+  unsigned least = most + 1;
+  for (StringRef candidate : names) {
+    unsigned distance = name.edit_distance(candidate,
+                                           /*AllowReplacements=*/true, most);
+    if (distance >= least)
+      continue;
+    least = distance;
+    nearest = candidate;
+  }
+  return nearest;
+}
+
+std::string kas::suggestNearName(StringRef name,
+                                 llvm::ArrayRef<StringRef> names) {
+  StringRef nearest = findNearName(name, names);
+  return nearest.empty() ? "" : (" (did you mean '" + nearest + "'?)").str();
+}
