@@ -98,6 +98,7 @@ static void addOperators(OpPassManager &manager,
 /// Tensors to buffers.
 static void addBufferization(OpPassManager &manager) {
   manager.addPass(createSymbolDCEPass());
+  manager.addNestedPass<func::FuncOp>(createCheckShapes());
   manager.addPass(createCanonicalize());
   manager.addPass(createCSEPass());
   manager.addNestedPass<func::FuncOp>(createFuseElementwise());

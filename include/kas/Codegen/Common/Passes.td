@@ -44,6 +44,21 @@ def FuseElementwise : Pass<"kas-fuse-elementwise", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
+def CheckShapes : Pass<"kas-check-shapes", "::mlir::func::FuncOp"> {
+  let summary = "Refuse functions on tensors of dynamic shape";
+  let description = [{
+    Compiled functions take plain pointers, so that all sizes of their arguments
+    and results are constants. A function on a tensor or buffer of dynamic shape
+    is an error at the argument, before anything is made of it. Shapes inside of
+    a function may be dynamic. Nothing is changed.
+
+    A pass on `func.func`, not on the interface of functions, so that
+    `kas-opt` runs it on all functions of a module without a nested pipeline.
+
+    Example: `test/Codegen/Common/check-shapes.mlir`.
+  }];
+}
+
 def Bufferize : Pass<"kas-bufferize", "::mlir::ModuleOp"> {
   let summary = "Turn tensors into buffers with plain pointers at the borders";
   let description = [{

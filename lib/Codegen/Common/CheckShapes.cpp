@@ -1,0 +1,47 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Codegen/Common/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace kas::codegen {
+#define GEN_PASS_DEF_CHECKSHAPES
+#include "kas/Codegen/Common/Passes.h.inc"
+} // namespace kas::codegen
+
+using namespace mlir;
+
+static bool isDynamic(Type type) {
+  auto shaped = dyn_cast<ShapedType>(type);
+  return shaped && !shaped.hasStaticShape();
+}
+
+namespace {
+struct CheckShapes : kas::codegen::impl::CheckShapesBase<CheckShapes> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    // Not an error of the op: it may be long, and would be printed.
+    auto fail = [&](Location loc, const Twine &what, Type type) {
+      emitError(loc) << "expected static shapes of the arguments and results "
+                        "of compiled functions, for "
+                     << what << " of '@" << function.getSymName() << "' got "
+                     << type;
+      signalPassFailure();
+    };
+    for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
+      if (isDynamic(type))
+        return fail(function.isExternal()
+                        ? function.getLoc()
+                        : function.getArgument(index).getLoc(),
+                    "argument " + Twine(index), type);
+    for (auto [index, type] : llvm::enumerate(function.getResultTypes()))
+      if (isDynamic(type))
+        return fail(function.getLoc(), "result " + Twine(index), type);
+  }
+};
+} // namespace
