@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Which metrics an evaluator gives, to find out before a search whether there
-// will be those that its objective and its limits are about.
+// Which metrics an evaluator gives, to check before a search that its objective
+// and its limits are about some of them.
 //
 //===----------------------------------------------------------------------===//
 
