@@ -83,6 +83,7 @@ loadOnRuntimeDevice(mlir::ModuleOp module, StringRef function,
   auto device = Device::open(settings.device);
   if (!device)
     return device.takeError();
+  report.deviceName = device->getInfo().name;
   auto loaded = std::make_unique<OnRuntimeDevice>(std::move(*device));
   double start = monotonicSeconds();
   auto program = compileForDevice(module, loaded->device.getInfo(),

@@ -69,6 +69,8 @@ struct RunReport {
   /// "operator", "kernel" or "function", and its name.
   std::string kind, name;
   std::string device;
+  /// What a device of kas-rt calls itself; none of others.
+  std::optional<std::string> deviceName;
   /// `N=1,C=64`, for operators and kernels.
   std::optional<std::string> binding;
   std::optional<int64_t> macs, params;

@@ -61,6 +61,8 @@ static void printJSON(llvm::raw_ostream &stream, const RunReport &report) {
   json.objectBegin();
   json.attribute(report.kind, report.name);
   json.attribute("device", report.device);
+  if (report.deviceName)
+    json.attribute("device_name", *report.deviceName);
   if (report.binding) {
     json.attributeObject("bind", [&] {
       llvm::SmallVector<StringRef> entries;
@@ -119,6 +121,8 @@ void RunReport::print(llvm::raw_ostream &stream, bool json) const {
   if (json)
     return printJSON(stream, *this);
   stream << kind << " " << name << " on " << device;
+  if (deviceName)
+    stream << " (" << *deviceName << ")";
   if (binding)
     stream << " with " << *binding;
   stream << "\n";
