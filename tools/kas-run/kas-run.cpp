@@ -19,6 +19,7 @@
 #include "kas/Support/Signals.h"
 #include "kas/Support/Version.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/WithColor.h"
 
@@ -190,6 +191,42 @@ std::unique_ptr<mlir::MLIRContext> makeContext() {
       registry, mlir::MLIRContext::Threading::DISABLED);
 }
 
+/// Options that would have no effect, or none that anybody wants.
+llvm::Error checkOptions(const Options &options) {
+  bool isFunction = !options.function.empty();
+  auto refuse = [](llvm::StringRef option, llvm::StringRef required,
+                   llvm::StringRef found) {
+    return createStringError("--" + option + " requires " + required +
+                             ", got " + found);
+  };
+  const std::pair<llvm::StringRef, bool> ofOperators[] = {
+      {"bind", !options.bindings.empty()},
+      {"weight", !options.weights.empty()},
+      {"cost", options.cost}};
+  for (auto [option, isGiven] : ofOperators)
+    if (isFunction && isGiven)
+      return refuse(option, "an operator or a kernel", "--function");
+  if (!options.args.empty() && !isFunction && !options.worker)
+    return refuse("args", "a function",
+                  options.kernelName.empty() ? "--operator" : "--kernel");
+  llvm::StringRef device = options.device;
+  if (options.precision != GPUPrecision::F32 && !device.starts_with("cuda") &&
+      !device.starts_with("emulator"))
+    return refuse("precision", "the device 'cuda' or 'emulator'",
+                  "'" + options.device + "'");
+  // Written so that NaN fails.
+  if (!(options.tolerance >= 0))
+    return refuse("tolerance", "a number of at least 0",
+                  llvm::formatv("{0}", double(options.tolerance)).str());
+  if (options.runs.getNumOccurrences() && options.runs == 0)
+    return refuse("runs", "a number of at least 1", "0");
+  if (options.draws.getNumOccurrences() && options.check != "exact")
+    return refuse("draws", "--check=exact",
+                  options.check.getNumOccurrences() ? "another check"
+                                                    : "no check");
+  return llvm::Error::success();
+}
+
 llvm::Expected<RunReport> run(const RunSettings &settings) {
   bool isOperator = !settings.operatorName.empty();
   bool isKernel = !settings.kernelName.empty();
@@ -223,7 +260,6 @@ int main(int argc, char **argv) {
   if (!cl::ParseCommandLineOptions(
           argc, argv, "Run an operator or a function\n", &llvm::errs()))
     return 1;
-  RunSettings settings = options.get();
   auto fail = [](llvm::Error error) {
     llvm::handleAllErrors(std::move(error),
                           [](const llvm::ErrorInfoBase &error) {
@@ -232,6 +268,9 @@ int main(int argc, char **argv) {
                           });
     return 1;
   };
+  if (llvm::Error error = checkOptions(options))
+    return fail(std::move(error));
+  RunSettings settings = options.get();
   if (settings.worker) {
     if (llvm::Error error = runWorker(*makeContext(), settings))
       return fail(std::move(error));

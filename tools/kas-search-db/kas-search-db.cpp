@@ -16,6 +16,7 @@
 #include "kas/Search/Core/SearchStore.h"
 #include "kas/Search/Operators/Score.h"
 #include "kas/Support/CommandLine.h"
+#include "kas/Support/NearName.h"
 #include "kas/Support/OutputFile.h"
 #include "kas/Support/Signals.h"
 #include "kas/Support/Version.h"
@@ -100,6 +101,31 @@ static std::optional<double> getMetric(const StoredCandidate &candidate,
   return found == metrics->end() ? std::nullopt : std::optional(found->second);
 }
 
+/// The metrics that the candidates have.
+static std::set<std::string>
+getMetricNames(llvm::ArrayRef<StoredCandidate> candidates) {
+  std::set<std::string> names;
+  for (const StoredCandidate &candidate : candidates)
+    if (candidate.outcome)
+      if (const auto *metrics = std::get_if<Metrics>(&*candidate.outcome))
+        for (const auto &[name, value] : *metrics)
+          names.insert(name);
+  return names;
+}
+
+/// Without any metric there is nothing to sort, and no name is wrong.
+static Error checkSort(const std::string &name,
+                       llvm::ArrayRef<StoredCandidate> candidates) {
+  std::set<std::string> known = getMetricNames(candidates);
+  if (name.empty() || known.empty() || known.count(name))
+    return Error::success();
+  llvm::SmallVector<llvm::StringRef> names(known.begin(), known.end());
+  return createStringError("requires a metric of the candidates for --sort, "
+                           "of " +
+                           llvm::join(names, ", ") + ", got '" + name + "'" +
+                           suggestNearName(name, names));
+}
+
 /// The candidates that the options choose, in their order.
 static Expected<std::vector<StoredCandidate>>
 select(const SearchStore &store, const Options &options,
@@ -111,6 +137,8 @@ select(const SearchStore &store, const Options &options,
     return candidates;
   for (StoredCandidate &candidate : *candidates)
     candidate.outcome = candidate.getOutcome();
+  if (Error error = checkSort(options.sort, *candidates))
+    return error;
   if (state != OutcomeState::Any)
     llvm::erase_if(*candidates, [&](const StoredCandidate &candidate) {
       return getState(candidate) != state;
@@ -155,12 +183,7 @@ static void printJson(llvm::raw_ostream &stream,
 
 static void printTable(llvm::raw_ostream &stream,
                        llvm::ArrayRef<StoredCandidate> candidates) {
-  std::set<std::string> names;
-  for (const StoredCandidate &candidate : candidates)
-    if (candidate.outcome)
-      if (const auto *metrics = std::get_if<Metrics>(&*candidate.outcome))
-        for (const auto &[name, value] : *metrics)
-          names.insert(name);
+  std::set<std::string> names = getMetricNames(candidates);
   stream << llvm::formatv("{0,8} {1,-9}", "id", "state");
   for (const std::string &name : names)
     stream << llvm::formatv(" {0,14}", name);
