@@ -21,6 +21,15 @@
 // RUN: kas-opt %s -kas-search="evaluations=9 limits=flops<=1" 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: warning: found no operator: all 9 candidates failed, the first because flops: the limit is flops <= 1, got
 
+// Where several limits leave nothing, each has its share.
+// RUN: kas-opt %s -kas-search="evaluations=9 limits=flops>=20000,params<=30" 2>&1 | FileCheck %s --check-prefix=SHARES
+// SHARES: objective.mlir:{{[1-9][0-9]*}}:1: warning: found no operator: all 9 candidates failed, the first because
+// SHARES-NOT: see current operation
+// SHARES: note: {{[5-8]}} of 9: {{flops|params}}: the limit is {{flops >= 20000|params <= 30$}}
+// SHARES: note: {{[1-4]}} of 9: {{flops|params}}: the limit is {{flops >= 20000|params <= 30$}}
+// RUN: kas-opt %s -kas-search="evaluations=9 seconds=1e-9" 2>&1 | FileCheck %s --check-prefix=EARLY
+// EARLY: warning: found no operator: no candidate was proposed within seconds=1e-09
+
 // On a terminal one line says how it goes, and the front comes at the end.
 // RUN: %python %S/Inputs/terminal.py kas-opt %s -kas-search="evaluations=20 evaluators=flops,params,bytes progress=true" | FileCheck %s --check-prefix=LINE
 // LINE: 1/20 evaluated, 1 distinct, 100 % valid, best bytes {{[0-9.e+]+}} flops {{[0-9.e+]+}} params {{[0-9.e+]+}}, front 1, {{[0-9]+}} s

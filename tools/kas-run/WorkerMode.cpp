@@ -12,6 +12,7 @@
 #include "kas/Conversion/SequenceToLinalg.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/ExecutionEngine/DeviceFunction.h"
 #include "kas/ExecutionEngine/ReferenceTiming.h"
 #include "kas/Support/Requests.h"
 #include "mlir/IR/Diagnostics.h"
@@ -198,6 +199,14 @@ static Expected<double> timeRequest(mlir::MLIRContext &context,
                             settings, nominal);
 }
 
+/// Whether the device can be opened at all: without it all candidates fail.
+static Error probeDevice(const RunSettings &settings) {
+  if (!isRuntimeDevice(settings.device))
+    return Error::success();
+  auto device = Device::open(settings.device);
+  return device ? device->close() : device.takeError();
+}
+
 Error kas::runWorker(mlir::MLIRContext &context, const RunSettings &settings) {
   if (settings.device != "cpu" && !isRuntimeDevice(settings.device))
     return createStringError(
@@ -207,6 +216,11 @@ Error kas::runWorker(mlir::MLIRContext &context, const RunSettings &settings) {
   return answerRequests(
       llvm::json::Object{{"reference_ms", nominal}},
       [&](const llvm::json::Object &request) -> Expected<llvm::json::Object> {
+        if (request.get("probe")) {
+          if (Error error = probeDevice(settings))
+            return error;
+          return llvm::json::Object();
+        }
         // One scale for all workers of a search, if it says so.
         Expected<double> time =
             timeRequest(context, request, settings,

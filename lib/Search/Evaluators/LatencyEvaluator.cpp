@@ -14,6 +14,7 @@
 using namespace kas;
 using namespace kas::search;
 using llvm::createStringError;
+using llvm::Error;
 using llvm::Expected;
 
 namespace {
@@ -54,6 +55,18 @@ private:
 
 } // namespace
 
+/// Whether the worker can open its device: without a driver each candidate
+/// would fail, and the search would end well with nothing.
+static Error probeDevice(Evaluator &workers, llvm::StringRef device) {
+  Baseline probe;
+  probe.text.noun = "probe";
+  if (Error error = workers.evaluateBaseline(probe).takeError())
+    return createStringError(
+        "requires the device '" + device +
+        "' for the evaluator 'latency': " + llvm::toString(std::move(error)));
+  return Error::success();
+}
+
 Expected<std::unique_ptr<Evaluator>>
 kas::search::makeLatencyEvaluator(const EvaluatorSettings &settings) {
   llvm::StringRef device = llvm::StringRef(settings.device).split(':').first;
@@ -80,6 +93,10 @@ kas::search::makeLatencyEvaluator(const EvaluatorSettings &settings) {
       makeExternalEvaluator(workers);
   if (!evaluator)
     return evaluator.takeError();
+  // Other programs need not know this request.
+  if (!isCPU && settings.runner.empty())
+    if (Error error = probeDevice(**evaluator, settings.device))
+      return error;
   return std::make_unique<LatencyEvaluator>(
       std::move(*evaluator),
       settings.problem ? settings.problem->budget.maxLatencyMs : std::nullopt);

@@ -16,6 +16,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/xxhash.h"
 
@@ -371,19 +372,47 @@ LogicalResult SearchPass::openDatabase(Session &session, SearchTarget &target) {
   return success();
 }
 
+/// How many of `failures` each reason has, the most frequent first; what was
+/// found (`, got 7`) differs from candidate to candidate.
+static std::vector<std::pair<std::string, size_t>>
+countReasons(ArrayRef<SearchResult> failures) {
+  std::map<std::string, size_t> counts;
+  for (const SearchResult &result : failures) {
+    StringRef reason = std::get<Failure>(result.outcome).reason;
+    ++counts[reason.take_front(reason.rfind(", got ")).str()];
+  }
+  std::vector<std::pair<std::string, size_t>> reasons(counts.begin(),
+                                                      counts.end());
+  llvm::sort(reasons, [](const auto &a, const auto &b) {
+    return std::tie(b.second, a.first) < std::tie(a.second, b.first);
+  });
+  return reasons;
+}
+
 void SearchPass::warnOfNothing(Session &session, SearchTarget &target,
                                ArrayRef<SearchResult> failures) {
   mlir::Operation *op = target.getOp();
-  InFlightDiagnostic warning = op->emitWarning("found no ")
+  InFlightDiagnostic warning = mlir::emitWarning(op->getLoc(), "found no ")
                                << target.getNoun() << ": ";
   if (!failures.empty()) {
     warning << "all " << failures.size()
             << " candidates failed, the first because "
             << std::get<Failure>(failures.front().outcome).reason;
+    auto reasons = countReasons(failures);
+    constexpr size_t most = 5;
+    if (reasons.size() > 1)
+      for (const auto &[reason, count] :
+           llvm::ArrayRef(reasons).take_front(most))
+        warning.attachNote(op->getLoc())
+            << count << " of " << failures.size() << ": " << reason;
     return;
   }
   if (!session.isExhausted()) {
-    warning << "the search ended too early";
+    std::string limit;
+    llvm::raw_string_ostream(limit)
+        << "no candidate was proposed within seconds="
+        << llvm::format("%g", double(seconds));
+    warning << (seconds > 0 ? limit : "the search was stopped");
     return;
   }
   warning << "the space has none";
