@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Support/Target.h"
+#include "kas/Support/NearName.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/Function.h"
@@ -96,12 +97,13 @@ static Expected<Triple> chooseTriple(const TargetNames &names) {
               : llvm::is_contained(getCPUs(triple), StringRef(names.cpu)))
         return triple;
     }
-    std::string known;
+    SmallVector<StringRef> known{"host"};
     for (StringRef text : linuxTriples)
-      known += "\n  " + Triple(text).getArchName().str() + ": " +
-               llvm::join(getCPUs(Triple(text)), ", ");
-    return createStringError("expected the CPU 'host' or one of:" + known +
-                             "\ngot '" + names.cpu + "'");
+      llvm::append_range(known, getCPUs(Triple(text)));
+    return createStringError(
+        "expected the CPU 'host', or one of x86_64, aarch64 or riscv64 that "
+        "LLVM knows (see llc -mtriple=x86_64 -mcpu=help), got '" +
+        names.cpu + "'" + suggestNearName(names.cpu, known));
   }
   Triple triple(Triple::normalize(names.triple));
   if (getCPUs(triple).empty() || !triple.isOSBinFormatELF())
@@ -115,9 +117,10 @@ static Expected<Triple> chooseTriple(const TargetNames &names) {
 static Error checkCPU(const Triple &triple, StringRef cpu) {
   if (llvm::is_contained(getCPUs(triple), cpu))
     return Error::success();
-  return createStringError("expected a CPU of '" + triple.str() + "', one of " +
-                           llvm::join(getCPUs(triple), ", ") + ", got '" + cpu +
-                           "'");
+  return createStringError("expected a CPU of '" + triple.str() +
+                           "' (see llc -mtriple=" + triple.getArchName() +
+                           " -mcpu=help), got '" + cpu + "'" +
+                           suggestNearName(cpu, getCPUs(triple)));
 }
 
 static Error checkFeatures(const llvm::MCSubtargetInfo &info,
@@ -135,10 +138,13 @@ static Error checkFeatures(const llvm::MCSubtargetInfo &info,
     SmallVector<StringRef> names;
     for (const llvm::SubtargetFeatureKV &entry : info.getAllProcessorFeatures())
       names.push_back(entry.Key);
-    return createStringError("expected features with '+' or '-' before one "
-                             "of " +
-                             llvm::join(names, ", ") + ", got '" + feature +
-                             "'");
+    StringRef name = feature.ltrim("+-");
+    return createStringError(
+        "expected features of '" + info.getTargetTriple().str() +
+        "' with '+' or '-' before each (see llc -mtriple=" +
+        info.getTargetTriple().getArchName() + " -mattr=help), got '" +
+        feature + "'" +
+        (llvm::is_contained(names, name) ? "" : suggestNearName(name, names)));
   }
   return Error::success();
 }

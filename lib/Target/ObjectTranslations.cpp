@@ -11,6 +11,7 @@
 #include "kas/ExecutionEngine/ObjectFile.h"
 #include "kas/Pipelines/CPU.h"
 #include "kas/Support/ParseModule.h"
+#include "kas/Support/Place.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -20,7 +21,7 @@ using namespace kas::target;
 using namespace mlir;
 
 static LogicalResult fail(ModuleOp module, llvm::Error error) {
-  return emitError(module.getLoc(), llvm::toString(std::move(error)));
+  return emitError(getPlace(module), llvm::toString(std::move(error)));
 }
 
 static void registerDialects(DialectRegistry &registry) {

@@ -8,6 +8,7 @@
 
 #include "kas/Conversion/KasKernelToLinalg.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
+#include "kas/Support/Place.h"
 #include "kas/Target/Text.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -48,6 +49,8 @@ static FailureOr<OperatorOp> makeConcrete(OperatorOp op, ModuleOp scratch,
 static LogicalResult
 writeOperators(ModuleOp module, llvm::raw_ostream &os, Writer writer,
                const std::function<std::string()> *getBinding) {
+  // The source is at hand: the generic form of an op says no more.
+  module.getContext()->printOpOnDiagnostic(false);
   OwningOpRef<ModuleOp> scratch = ModuleOp::create(module.getLoc());
   bool isFirst = true;
   for (auto op : module.getOps<OperatorOp>()) {
@@ -62,7 +65,7 @@ writeOperators(ModuleOp module, llvm::raw_ostream &os, Writer writer,
     writer(*chosen, op, getBinding ? (*getBinding)() : "", os);
   }
   if (isFirst)
-    return emitError(module.getLoc())
+    return emitError(getPlace(module))
            << "requires a kas.operator in the module, got none";
   return success();
 }
@@ -70,6 +73,7 @@ writeOperators(ModuleOp module, llvm::raw_ostream &os, Writer writer,
 /// Whole files, separated by empty lines.
 static LogicalResult writeTorchFiles(ModuleOp module, llvm::raw_ostream &os,
                                      StringRef text) {
+  module.getContext()->printOpOnDiagnostic(false);
   llvm::SmallPtrSet<Operation *, 4> applied;
   module.walk([&](DagApplyOp op) { applied.insert(op.getOperator()); });
   OwningOpRef<ModuleOp> scratch = ModuleOp::create(module.getLoc());
@@ -96,7 +100,7 @@ static LogicalResult writeTorchFiles(ModuleOp module, llvm::raw_ostream &os,
     writePyTorch(*concrete, os, describeForPyTorch(source, text));
   }
   if (isFirst)
-    return emitError(module.getLoc())
+    return emitError(getPlace(module))
            << "requires a kas.operator or a kas.kernel in the module, got none";
   return success();
 }

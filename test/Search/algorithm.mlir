@@ -12,16 +12,11 @@
 // ALL: {"event":"end",{{.*}}"exhausted":true,
 
 // RUN: not kas-opt %s -kas-search="algorithm=luck" 2>&1 | FileCheck %s --check-prefix=NAME
-// NAME: for the --algorithm option: Cannot find option named 'luck'!
+// NAME: error: expected an algorithm (random, uniform, exhaustive, evolution, mcts, surrogate), got 'luck'
 // RUN: kas-opt --help | FileCheck %s --check-prefix=HELP
 // HELP:      --kas-search
-// HELP:        --algorithm=<value>
-// HELP-NEXT:     =random
-// HELP-NEXT:     =uniform
-// HELP-NEXT:     =exhaustive
-// HELP-NEXT:     =evolution
-// HELP-NEXT:     =mcts
-// HELP-NEXT:     =surrogate
+// HELP:        --algorithm=<string>
+// HELP-SAME:     random {{.*}}uniform {{.*}}exhaustive {{.*}}evolution {{.*}}mcts {{.*}}surrogate
 // RUN: not kas-opt %s -kas-search="algorithm=mcts parameters=exploration=x" 2>&1 | FileCheck %s --check-prefix=VALUE
 // VALUE: error: expected a number 0 <= exploration <= 1e+09, got 'x'
 // RUN: kas-opt %s -kas-search="algorithm=evolution parameters=population=5,keep=0.5 evaluations=5" | FileCheck %s --check-prefix=PARAMETERS

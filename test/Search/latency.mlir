@@ -39,7 +39,7 @@
 // RUN: env KAS_RT_LIBCUDA=none.so not kas-opt %s -kas-search="evaluations=1 final=1 device=cuda" 2>&1 | FileCheck %s --check-prefix=NODEVICE
 // NODEVICE: error: requires the device 'cuda' for the evaluator 'latency': no CUDA driver: looked for the library none.so
 // RUN: not kas-opt %s -kas-search="evaluations=1 evaluators=latency device=moon" 2>&1 | FileCheck %s --check-prefix=MOON
-// MOON: error: requires a device of cpu, cuda and vulkan, got 'moon'
+// MOON: error: expected the device 'cpu', 'cuda' or 'vulkan', got 'moon'
 
 // A worker may have no more memory than it is given: here not enough to start
 // (the run-time library of the thread sanitizer then crashes).

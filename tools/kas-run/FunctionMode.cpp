@@ -177,8 +177,8 @@ static llvm::Error compare(const FunctionSignature &signature,
 static llvm::Error checkSettings(const RunSettings &settings) {
   if (settings.device != "cpu" && !isEmulator(settings.device) &&
       !isRuntimeDevice(settings.device))
-    return createStringError("functions run on the device 'cpu', 'cuda', "
-                             "'vulkan' or 'emulator', got '" +
+    return createStringError("expected the device 'cpu', 'cuda', 'vulkan' or "
+                             "'emulator' for a function, got '" +
                              settings.device + "'");
   if (settings.exact)
     return checkExactSettings(settings);

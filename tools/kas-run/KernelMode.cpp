@@ -102,8 +102,9 @@ Expected<RunReport> kas::runKernel(mlir::MLIRContext &context,
   if (settings.exact)
     return createStringError("an exact check requires an operator, or a "
                              "function of 'kas.apply' alone, got a kernel");
-  auto loaded = load<KernelOp>(context, "kernel", settings.kernelName,
-                               settings.file, parseNamedKernel);
+  auto loaded =
+      load<KernelOp>(context, "kernel", settings.kernelName, settings.file,
+                     getNamedKernels(), parseNamedKernel);
   if (!loaded)
     return loaded.takeError();
   KernelOp kernel = loaded->op;

@@ -78,8 +78,9 @@ Expected<RunReport> kas::runOperator(mlir::MLIRContext &context,
                                      const RunSettings &settings) {
   if (Error error = checkSettings("operator", settings))
     return error;
-  auto loaded = load<OperatorOp>(context, "operator", settings.operatorName,
-                                 settings.file, parseNamedOperator);
+  auto loaded =
+      load<OperatorOp>(context, "operator", settings.operatorName,
+                       settings.file, getNamedOperators(), parseNamedOperator);
   if (!loaded)
     return loaded.takeError();
   RunReport report;

@@ -16,6 +16,8 @@
 
 #include "KasRun.h"
 #include "kas/Dialect/Kas/IR/KasDag.h"
+#include "kas/Library/Operators.h"
+#include "kas/Support/NearName.h"
 #include <functional>
 
 namespace kas {
@@ -64,7 +66,7 @@ struct Loaded {
 template <typename OpTy>
 llvm::Expected<Loaded<OpTy>>
 load(mlir::MLIRContext &context, llvm::StringRef kind, llvm::StringRef name,
-     llvm::StringRef file,
+     llvm::StringRef file, llvm::ArrayRef<library::NamedOperator> named,
      mlir::OwningOpRef<mlir::ModuleOp> (*parseNamed)(mlir::MLIRContext *,
                                                      llvm::StringRef)) {
   Loaded<OpTy> loaded;
@@ -79,13 +81,25 @@ load(mlir::MLIRContext &context, llvm::StringRef kind, llvm::StringRef name,
     if (loaded.op)
       return loaded;
     if (!name.starts_with("kas."))
-      return llvm::createStringError("no " + kind + " '" + name + "' in '" +
-                                     file + "'");
+      return llvm::createStringError(
+          "no " + kind + " '" + name + "' in '" + file + "'" +
+          suggestNearName(
+              symbol,
+              llvm::map_to_vector(loaded.module->template getOps<OpTy>(),
+                                  [](OpTy op) { return op.getSymName(); })));
   }
   loaded.module = parseNamed(&context, name);
-  if (!loaded.module)
-    return llvm::createStringError("no " + kind + " '" + name +
-                                   "' in the library");
+  if (!loaded.module) {
+    llvm::StringRef symbol = name, near;
+    symbol.consume_front("kas.");
+    near = findNearName(
+        symbol,
+        llvm::map_to_vector(
+            named, [](const library::NamedOperator &op) { return op.name; }));
+    return llvm::createStringError(
+        "no " + kind + " '" + name + "' in the library" +
+        (near.empty() ? "" : " (did you mean 'kas." + near.str() + "'?)"));
+  }
   loaded.op = *loaded.module->template getOps<OpTy>().begin();
   return loaded;
 }

@@ -210,7 +210,7 @@ static Error probeDevice(const RunSettings &settings) {
 Error kas::runWorker(mlir::MLIRContext &context, const RunSettings &settings) {
   if (settings.device != "cpu" && !isRuntimeDevice(settings.device))
     return createStringError(
-        "workers run candidates on 'cpu', 'cuda' or 'vulkan', got '" +
+        "expected the device 'cpu', 'cuda' or 'vulkan' for a worker, got '" +
         settings.device + "'");
   double nominal = calibrateReferenceKernel();
   return answerRequests(

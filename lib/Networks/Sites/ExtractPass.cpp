@@ -9,6 +9,7 @@
 #include "kas/Networks/Passes.h"
 #include "kas/Networks/Sites/Extract.h"
 #include "kas/Networks/Sites/KernelSites.h"
+#include "kas/Support/Place.h"
 
 namespace kas::networks {
 #define GEN_PASS_DEF_KASEXTRACTPASS
@@ -34,7 +35,7 @@ struct KasExtractPass
     options.writesSequences = sequences;
     if (!(flopsRatio > 0) || !(minFlopsRatio > 0) ||
         !(minFlopsRatio < flopsRatio)) {
-      mlir::emitError(getOperation().getLoc())
+      mlir::emitError(getPlace(getOperation()))
           << "options require 0 < 'min-flops-ratio' < "
              "'flops-ratio', got "
           << minFlopsRatio << " and " << flopsRatio;
@@ -43,7 +44,7 @@ struct KasExtractPass
     llvm::Expected<BindingAttr> binding =
         parseBinding(&getContext(), coefficients);
     if (!binding) {
-      mlir::emitError(getOperation().getLoc())
+      mlir::emitError(getPlace(getOperation()))
           << "option 'coefficients': " << llvm::toString(binding.takeError());
       return signalPassFailure();
     }

@@ -12,6 +12,7 @@
 #include "kas/Dialect/Kas/Analysis/FanIn.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Library/Operators.h"
+#include "kas/Support/Place.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -119,7 +120,7 @@ FailureOr<SpaceOp> Substituter::findSelectedSpace() {
     return SpaceOp();
   if (auto space = symbolTable.lookup<SpaceOp>(name))
     return space;
-  return mlir::emitError(module.getLoc())
+  return mlir::emitError(getPlace(module))
          << "requires a kas.space, got '@" << name << "'";
 }
 
@@ -128,11 +129,11 @@ FailureOr<OperatorOp> Substituter::findOperator(StringRef name) {
   if (auto op = symbolTable.lookup<OperatorOp>(name))
     return op;
   if (!name.starts_with("kas.") || symbolTable.lookup(name))
-    return mlir::emitError(module.getLoc())
+    return mlir::emitError(getPlace(module))
            << "requires a kas.operator, got '@" << name << "'";
   OwningOpRef<ModuleOp> library = parseNamedOperator(module.getContext(), name);
   if (!library)
-    return mlir::emitError(module.getLoc())
+    return mlir::emitError(getPlace(module))
            << "requires an operator of the library, got '" << name << "'";
   auto op = *library->getOps<OperatorOp>().begin();
   op->remove();
@@ -173,7 +174,7 @@ LogicalResult Substituter::checkBinding(ArrayRef<OperatorOp> ops,
       if (llvm::none_of(ops, [&](OperatorOp op) {
             return op.getSymbolSet().lookup(symbol.getValue()).has_value();
           }))
-        return mlir::emitError(module.getLoc())
+        return mlir::emitError(getPlace(module))
                << "requires symbols of operator '" << name
                << "' in 'bind', got '" << symbol.getValue() << "'";
   return success();
@@ -185,7 +186,7 @@ FailureOr<MarkedSite> Substituter::findReplacement() {
   name.consume_front("@");
   if (auto sequence = symbolTable.lookup<SequenceOp>(name)) {
     if (options.sameWeights)
-      return mlir::emitError(module.getLoc())
+      return mlir::emitError(getPlace(module))
              << "requires a kas.operator for the weights of the layers, got "
                 "the sequence '@"
              << name << "'";
@@ -212,7 +213,7 @@ LogicalResult Substituter::findMarkedSites() {
       return failure();
     common = *found;
   } else if (options.binding && !options.binding.empty()) {
-    return mlir::emitError(module.getLoc())
+    return mlir::emitError(getPlace(module))
            << "requires an operator beside 'bind', got none";
   }
   llvm::StringSet<> missing;
@@ -250,7 +251,7 @@ LogicalResult Substituter::findMarkedSites() {
   for (const std::string &name : options.layers)
     if (missing.contains(name)) {
       markedSites.clear();
-      return mlir::emitError(module.getLoc())
+      return mlir::emitError(getPlace(module))
              << "requires layers that are marked in 'layers', got '" << name
              << "'";
     }
@@ -573,7 +574,7 @@ FailureOr<SubstituteResult> Substituter::run() {
   if (failed(found))
     return failure();
   if (markedSites.empty())
-    mlir::emitWarning(module.getLoc())
+    mlir::emitWarning(getPlace(module))
         << "requires layers that are marked with '" << KasDialect::siteAttrName
         << "', got none; kas-extract marks them";
   return result;

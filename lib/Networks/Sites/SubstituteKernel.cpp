@@ -15,6 +15,7 @@
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/CanonicalizeKernel.h"
 #include "kas/Networks/Sites/KernelSites.h"
+#include "kas/Support/Place.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/MapVector.h"
@@ -360,7 +361,7 @@ FailureOr<SubstituteResult> KernelSubstituter::run() {
   }
   finishArguments();
   if (marked.empty())
-    mlir::emitWarning(module.getLoc())
+    mlir::emitWarning(getPlace(module))
         << "requires layers that are marked with '" << KasDialect::siteAttrName
         << "' for " << (family.empty() ? "a kernel" : "'@") << family
         << (family.empty() ? "" : "'") << ", got none; kas-extract marks them";
@@ -391,7 +392,7 @@ kas::networks::substituteKernel(ModuleOp module, StringRef kernelName,
   family.consume_front("@");
   auto kernel = module.lookupSymbol<KernelOp>(kernelName);
   if (!kernel)
-    return mlir::emitError(module.getLoc())
+    return mlir::emitError(getPlace(module))
            << "requires a kas.kernel, got '@" << kernelName << "'";
   if (!kernel.isSolved() || kernel.getBindings().empty())
     return kernel.emitOpError("requires bindings with values for all variables "

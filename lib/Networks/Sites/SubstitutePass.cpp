@@ -9,6 +9,7 @@
 #include "kas/Networks/Passes.h"
 #include "kas/Networks/Sites/KernelSites.h"
 #include "kas/Networks/Sites/Substitute.h"
+#include "kas/Support/Place.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 namespace kas::networks {
@@ -28,12 +29,12 @@ struct KasSubstitutePass
 
   void runOnOperation() override {
     if (!kernel.empty() && !operatorName.empty()) {
-      mlir::emitError(getOperation().getLoc())
+      mlir::emitError(getPlace(getOperation()))
           << "options require 'operator' or 'kernel', got both";
       return signalPassFailure();
     }
     if (!kernel.empty() && !layers.empty()) {
-      mlir::emitError(getOperation().getLoc())
+      mlir::emitError(getPlace(getOperation()))
           << "requires an operator beside 'layers', got a kernel";
       return signalPassFailure();
     }
@@ -46,7 +47,7 @@ struct KasSubstitutePass
     options.sameWeights = sameWeights;
     llvm::Expected<BindingAttr> binding = parseBinding(&getContext(), bind);
     if (!binding) {
-      mlir::emitError(getOperation().getLoc())
+      mlir::emitError(getPlace(getOperation()))
           << "option 'bind': " << llvm::toString(binding.takeError());
       return signalPassFailure();
     }

@@ -12,6 +12,7 @@
 #include "kas/Search/Core/MCTSSearcher.h"
 #include "kas/Search/Core/RandomSearcher.h"
 #include "kas/Search/Core/SurrogateSearcher.h"
+#include "kas/Support/NearName.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <cmath>
@@ -26,21 +27,6 @@ static constexpr StringLiteral names[] = {"random",    "uniform", "exhaustive",
                                           "evolution", "mcts",    "surrogate"};
 
 llvm::ArrayRef<StringLiteral> kas::search::getSearcherNames() { return names; }
-
-llvm::cl::ValuesClass kas::search::getSearcherValues() {
-  auto value = [](SearchAlgorithm algorithm, StringRef description) {
-    int position = static_cast<int>(algorithm);
-    return llvm::cl::OptionEnumValue{names[position], position, description};
-  };
-  return llvm::cl::values(
-      value(SearchAlgorithm::Random, "rollouts, without a list of the space"),
-      value(SearchAlgorithm::Uniform, "each candidate as likely, if the space "
-                                      "can be listed"),
-      value(SearchAlgorithm::Exhaustive, "all, by their cost"),
-      value(SearchAlgorithm::Evolution, "variations of the best"),
-      value(SearchAlgorithm::MCTS, "Monte Carlo tree search"),
-      value(SearchAlgorithm::Surrogate, "the best by a model of outcomes"));
-}
 
 namespace {
 
@@ -204,12 +190,11 @@ static llvm::Error setParameter(const Entries &entries, StringRef algorithm,
     entry.set(number);
     return llvm::Error::success();
   }
-  std::string known = llvm::join(
-      llvm::map_range(entries.list,
-                      [](const Entry &entry) { return entry.parameter.name; }),
-      ", ");
+  auto known = llvm::map_to_vector(
+      entries.list, [](const Entry &entry) { return entry.parameter.name; });
   return createStringError("expected a parameter of '" + algorithm + "' (" +
-                           known + "), got '" + name + "'");
+                           llvm::join(known, ", ") + "), got '" + name + "'" +
+                           suggestNearName(name, known));
 }
 
 /// What all algorithms are given, in the place where this one looks.
@@ -242,10 +227,11 @@ llvm::Expected<std::unique_ptr<Searcher>>
 kas::search::makeSearcher(StringRef name, std::unique_ptr<State> root,
                           const SearcherSettings &settings,
                           llvm::ArrayRef<std::string> parameters) {
-  if (!llvm::is_contained(names, name))
+  auto known = llvm::to_vector_of<StringRef>(getSearcherNames());
+  if (!llvm::is_contained(known, name))
     return createStringError("expected an algorithm (" +
-                             llvm::join(getSearcherNames(), ", ") + "), got '" +
-                             name + "'");
+                             llvm::join(known, ", ") + "), got '" + name + "'" +
+                             suggestNearName(name, known));
   AllOptions options = getDefaults(name, settings.space);
   Entries entries = getEntries(name, options);
   for (const std::string &parameter : parameters)

@@ -12,6 +12,7 @@
 #include "kas/Search/Evaluators/LatencyEvaluator.h"
 #include "kas/Search/Evaluators/PredictedTimeEvaluator.h"
 #include "kas/Search/Evaluators/TrainingEvaluator.h"
+#include "kas/Support/NearName.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -139,8 +140,9 @@ kas::search::makeEvaluator(llvm::StringRef name,
   Factories &factories = getFactories();
   if (auto factory = factories.find(name); factory != factories.end())
     return factory->second(settings);
-  return llvm::createStringError(
-      "requires an evaluator among " +
-      llvm::join(llvm::make_first_range(factories), ", ") + ", got '" + name +
-      "'");
+  auto known =
+      llvm::to_vector_of<llvm::StringRef>(llvm::make_first_range(factories));
+  return llvm::createStringError("requires an evaluator among " +
+                                 llvm::join(known, ", ") + ", got '" + name +
+                                 "'" + suggestNearName(name, known));
 }

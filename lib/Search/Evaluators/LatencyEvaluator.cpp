@@ -73,8 +73,8 @@ kas::search::makeLatencyEvaluator(const EvaluatorSettings &settings) {
   bool isCPU = settings.device.empty() || settings.device == "cpu";
   if (!isCPU && device != "cuda" && device != "vulkan")
     return createStringError(
-        "requires a device of cpu, cuda and vulkan, got '" + settings.device +
-        "'");
+        "expected the device 'cpu', 'cuda' or 'vulkan', got '" +
+        settings.device + "'");
   Expected<std::string> runner = findProgram(settings.runner, "kas-run");
   if (!runner)
     return runner.takeError();

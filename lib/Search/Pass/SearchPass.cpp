@@ -13,6 +13,7 @@
 #include "kas/Search/Pass/Baselines.h"
 #include "kas/Search/Pass/Passes.h"
 #include "kas/Search/Pass/SearchTarget.h"
+#include "kas/Support/Place.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
@@ -38,7 +39,7 @@ public:
 
 private:
   InFlightDiagnostic emitError() {
-    return mlir::emitError(getOperation().getLoc());
+    return mlir::emitError(getPlace(getOperation()));
   }
   InFlightDiagnostic emitError(llvm::Error error) {
     return emitError() << llvm::toString(std::move(error));
@@ -233,8 +234,7 @@ SearchPass::makeSession(SearchTarget &target) {
   if (database.empty() && seconds > 0)
     space.options.treeSeconds = seconds / 2;
   SessionOptions options;
-  options.algorithm =
-      getSearcherNames()[static_cast<size_t>(algorithm.getValue())];
+  options.algorithm = algorithm;
   options.seed = seed;
   options.parameters.assign(parameters.begin(), parameters.end());
   options.objective = objective;

@@ -241,6 +241,16 @@ kas.space @unknown_limit<N> [N] from [N] bindings [<N = 4>] limits {breadth = 3}
 
 // -----
 
+// expected-error@+1 {{requires a known limit, got 'swap_axis' (did you mean 'swap_axes'?)}}
+kas.space @near_limit<N> [N] from [N] bindings [<N = 4>] limits {swap_axis = 1}
+
+// -----
+
+// expected-error@+1 {{requires a known budget, got 'flop' (did you mean 'flops'?)}}
+kas.space @near_budget<N> [N] from [N] bindings [<N = 4>] budget {flop = 1000}
+
+// -----
+
 // expected-error@+1 {{requires a small integer of at least 0 for limit 'depth', got -1}}
 kas.space @negative_limit<N> [N] from [N] bindings [<N = 4>] limits {depth = -1}
 

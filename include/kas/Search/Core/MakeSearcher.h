@@ -15,7 +15,6 @@
 
 #include "kas/Search/Core/SpaceSearcher.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/Support/CommandLine.h"
 
 namespace kas::search {
 
@@ -39,21 +38,8 @@ struct SearcherParameter {
   bool isInteger = false;
 };
 
-enum class SearchAlgorithm {
-  Random,
-  Uniform,
-  Exhaustive,
-  Evolution,
-  MCTS,
-  Surrogate
-};
-
-/// `random`, `uniform`, `exhaustive`, `evolution`, `mcts`, `surrogate`: in the
-/// order of the enumeration.
+/// `random`, `uniform`, `exhaustive`, `evolution`, `mcts`, `surrogate`.
 llvm::ArrayRef<llvm::StringLiteral> getSearcherNames();
-
-/// The same as the values of an option.
-llvm::cl::ValuesClass getSearcherValues();
 
 /// The constants of an algorithm; all have those of the space as well.
 std::vector<SearcherParameter> getSearcherParameters(llvm::StringRef algorithm);

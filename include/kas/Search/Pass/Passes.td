@@ -113,10 +113,13 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
                "steps of a layer (3), groups (16), slabs (4), factor of a "
                "bottleneck (4); kernel, the least rows of a layer (2); schedules, "
                "normalize (0 or 1)">,
-    Option<"algorithm", "algorithm", "::kas::search::SearchAlgorithm",
-           "::kas::search::SearchAlgorithm::Surrogate",
-           "How candidates are chosen: random, uniform, exhaustive, evolution, "
-           "mcts, surrogate", "::kas::search::getSearcherValues()">,
+    Option<"algorithm", "algorithm", "std::string",
+           /*default=*/"\"surrogate\"",
+           "How candidates are chosen: random (rollouts, without a list of the "
+           "space), uniform (each candidate as likely, if the space can be "
+           "listed), exhaustive (all, by their cost), evolution (variations of "
+           "the best), mcts (Monte Carlo tree search), surrogate (the best by a "
+           "model of outcomes)">,
     ListOption<"parameters", "parameters", "std::string",
                "Constants of the algorithm, name=value">,
     Option<"seed", "seed", "uint64_t", /*default=*/"0",

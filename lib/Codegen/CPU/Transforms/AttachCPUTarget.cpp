@@ -8,6 +8,7 @@
 
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/KasCPU/IR/ModuleTarget.h"
+#include "kas/Support/Place.h"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_ATTACHCPUTARGET
@@ -35,7 +36,7 @@ struct AttachCPUTarget
     auto target = getTarget(names);
     if (target)
       return setModuleTarget(getOperation(), *target);
-    mlir::emitError(getOperation().getLoc(),
+    mlir::emitError(getPlace(getOperation()),
                     llvm::toString(target.takeError()));
     signalPassFailure();
   }

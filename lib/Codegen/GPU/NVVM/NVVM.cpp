@@ -15,6 +15,7 @@
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Codegen/GPU/Toolkit.h"
+#include "kas/Support/Place.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/Passes.h"
@@ -199,7 +200,7 @@ struct GPUSerializeNVVM
     if (target != gpu::CompilationTarget::Assembly) {
       auto found = findCUDAToolkit(toolkit);
       if (!found) {
-        mlir::emitError(module.getLoc(), llvm::toString(found.takeError()));
+        mlir::emitError(getPlace(module), llvm::toString(found.takeError()));
         return signalPassFailure();
       }
       folder = *found;

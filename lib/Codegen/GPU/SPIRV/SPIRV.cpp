@@ -12,6 +12,7 @@
 
 #include "kas/Codegen/GPU/SPIRV.h"
 #include "kas/Codegen/GPU/Passes.h"
+#include "kas/Support/Place.h"
 #include "mlir/Conversion/ArithToSPIRV/ArithToSPIRV.h"
 #include "mlir/Conversion/FuncToSPIRV/FuncToSPIRV.h"
 #include "mlir/Conversion/GPUToSPIRV/GPUToSPIRV.h"
@@ -268,7 +269,7 @@ struct GPUToSPIRV : kas::codegen::impl::GPUToSPIRVBase<GPUToSPIRV> {
 
   void runOnOperation() override {
     if (hasBF16(getOperation())) {
-      mlir::emitError(getOperation().getLoc())
+      mlir::emitError(getPlace(getOperation()))
           << "expected elements of f32 and f16 for Vulkan, got 'bf16'";
       return signalPassFailure();
     }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/GPU/Device.h"
+#include "kas/Support/Place.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 
@@ -128,7 +129,7 @@ GPUDeviceAttr kas::codegen::getGPUDevice(ModuleOp module, StringRef name) {
   auto named = getGPUDevice(module.getContext(), name.empty() ? "sm_90" : name);
   if (named)
     return *named;
-  mlir::emitError(module.getLoc(), llvm::toString(named.takeError()));
+  mlir::emitError(getPlace(module), llvm::toString(named.takeError()));
   return nullptr;
 }
 

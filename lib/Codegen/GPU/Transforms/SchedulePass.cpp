@@ -17,6 +17,7 @@
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Codegen/GPU/ScheduleSpace.h"
+#include "kas/Support/Place.h"
 #include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "kas-gpu-schedule"
@@ -220,7 +221,7 @@ struct GPUSchedule : kas::codegen::impl::GPUScheduleBase<GPUSchedule> {
     if (!chosen)
       return signalPassFailure();
     chosen = setLimits(chosen, maxThreads, sharedBytes,
-                       [&] { return mlir::emitError(module.getLoc()); });
+                       [&] { return mlir::emitError(getPlace(module)); });
     if (!chosen || failed(scheduleForGPU(module, chosen, getStrategy(strategy),
                                          precision)))
       return signalPassFailure();

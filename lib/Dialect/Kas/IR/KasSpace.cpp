@@ -8,6 +8,7 @@
 
 #include "KasSyntax.h"
 #include "kas/Dialect/Kas/IR/SpaceAxes.h"
+#include "kas/Support/NearName.h"
 #include "kas/Support/PrimeFactors.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
@@ -238,6 +239,14 @@ static LogicalResult verifyWindows(SpaceOp space, Attribute attribute,
   return success();
 }
 
+static std::string suggestLimit(StringRef name) {
+  SmallVector<StringRef> known = {"sees"};
+  for (ArrayRef<StringLiteral> names :
+       {ArrayRef(integerLimits), ArrayRef(ratioLimits), ArrayRef(flagLimits)})
+    llvm::append_range(known, names);
+  return suggestNearName(name, known);
+}
+
 static LogicalResult verifyLimits(SpaceOp space, const SymbolSet &symbols) {
   for (NamedAttribute entry : space.getLimits()) {
     StringRef name = entry.getName();
@@ -253,7 +262,8 @@ static LogicalResult verifyLimits(SpaceOp space, const SymbolSet &symbols) {
                              llvm::is_contained(ratioLimits, name) ||
                              llvm::is_contained(flagLimits, name);
     if (!isKnown)
-      return space.emitOpError("requires a known limit, got '") << name << "'";
+      return space.emitOpError("requires a known limit, got '")
+             << name << "'" << suggestLimit(name);
     if (failed(verifyLimit(space, entry)))
       return failure();
   }
@@ -292,14 +302,15 @@ static LogicalResult verifyFactors(SpaceOp space, const SymbolSet &symbols) {
 }
 
 static LogicalResult verifyBudget(SpaceOp space) {
-  static constexpr StringLiteral known[] = {
+  static constexpr StringRef known[] = {
       "flops",          "min_flops",       "params",
       "flops_ratio",    "min_flops_ratio", "params_ratio",
       "baseline_flops", "baseline_params", "latency_ms"};
   for (NamedAttribute entry : space.getBudget()) {
     StringRef name = entry.getName();
     if (!llvm::is_contained(known, name))
-      return space.emitOpError("requires a known budget, got '") << name << "'";
+      return space.emitOpError("requires a known budget, got '")
+             << name << "'" << suggestNearName(name, known);
     std::optional<double> value = space.getBudgetValue(name);
     if (!value || !(*value > 0))
       return space.emitOpError("requires a positive number for budget '")

@@ -319,16 +319,6 @@ TEST(MakeSearcher, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(getError("surrogate", {"pool=10", "trees=4"}), "");
 }
 
-TEST(MakeSearcher, ListsNamesInTheOrderOfTheEnumeration) {
-  for (auto [algorithm, name] : {std::pair(SearchAlgorithm::Random, "random"),
-                                 {SearchAlgorithm::Uniform, "uniform"},
-                                 {SearchAlgorithm::Exhaustive, "exhaustive"},
-                                 {SearchAlgorithm::Evolution, "evolution"},
-                                 {SearchAlgorithm::MCTS, "mcts"},
-                                 {SearchAlgorithm::Surrogate, "surrogate"}})
-    EXPECT_EQ(getSearcherNames()[static_cast<size_t>(algorithm)], name);
-}
-
 TEST(MakeSearcher, SetsEveryParameterThatItLists) {
   for (StringRef name : getSearcherNames())
     for (const SearcherParameter &parameter : getSearcherParameters(name)) {
