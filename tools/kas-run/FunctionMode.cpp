@@ -183,8 +183,10 @@ static llvm::Error checkSettings(const RunSettings &settings) {
   if (settings.exact)
     return checkExactSettings(settings);
   if (settings.check && settings.checkFile.empty())
-    return createStringError("--check of a function needs a file: "
-                             "--check=other.mlir or --check=expected.npy");
+    return createStringError(
+        "--check of a function needs a file (--check=other.mlir or "
+        "--check=expected.npy), or --check=exact where it consists of "
+        "kas.apply alone");
   return llvm::Error::success();
 }
 
