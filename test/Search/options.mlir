@@ -1,4 +1,5 @@
 // RUN: not kas-opt %s -kas-search="space=@none" 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not kas-opt %s -kas-search="space=@layr" 2>&1 | FileCheck %s --check-prefix=NEAR-SPACE
 // RUN: not kas-opt %s -kas-search 2>&1 | FileCheck %s --check-prefix=TWO
 // RUN: not kas-opt %s -kas-search="space=@a evaluations=0" 2>&1 | FileCheck %s --check-prefix=EVALUATIONS
 // RUN: not kas-opt %s -kas-search="space=@a threads=0" 2>&1 | FileCheck %s --check-prefix=THREADS
@@ -14,7 +15,8 @@
 // RUN: not kas-opt %s -kas-search="space=@a seed=x" 2>&1 | FileCheck %s --check-prefix=SEED
 
 // NONE: error: requires a kas.space @none in the module, got none of that name
-// TWO: error: requires one kas.space in the module, or the option 'space', got 2
+// NEAR-SPACE: error: requires a kas.space @layr in the module, got none of that name (did you mean 'layer'?)
+// TWO: error: requires one kas.space in the module, or the option 'space', got 3
 // EVALUATIONS: error: requires evaluations >= 1, got 0
 // THREADS: error: requires 1 <= threads <= 1024, got 0
 // SECONDS: error: requires 0 <= seconds <= 1e9, got -1
@@ -31,3 +33,4 @@
 // SEED: 'x' value invalid for {{.*}} argument
 kas.space @a<M, K, N> [M, N] from [M, K] bindings [<M = 8, K = 4, N = 6>]
 kas.space @b<M, K, N> [M, N] from [M, K] bindings [<M = 8, K = 4, N = 6>]
+kas.space @layer<M, K, N> [M, N] from [M, K] bindings [<M = 8, K = 4, N = 6>]

@@ -13,6 +13,7 @@
 #include "kas/Search/Pass/Baselines.h"
 #include "kas/Search/Pass/Passes.h"
 #include "kas/Search/Pass/SearchTarget.h"
+#include "kas/Support/NearName.h"
 #include "kas/Support/Place.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -73,6 +74,16 @@ private:
 
 } // namespace
 
+/// The symbol of one of these operations that is near `name`, for a message.
+template <typename... OpTys>
+static std::string suggestSymbol(ModuleOp module, StringRef name) {
+  SmallVector<StringRef> symbols;
+  for (Operation &op : *module.getBody())
+    if (isa<OpTys...>(op))
+      symbols.push_back(SymbolTable::getSymbolName(&op));
+  return suggestNearName(name, symbols);
+}
+
 FailureOr<Operation *> SearchPass::findSpace() {
   StringRef name = space;
   name.consume_front("@");
@@ -85,7 +96,9 @@ FailureOr<Operation *> SearchPass::findSpace() {
       if (SymbolTable::getSymbolName(candidate) == name)
         return candidate;
     return emitError() << "requires a kas.space @" << name
-                       << " in the module, got none of that name";
+                       << " in the module, got none of that name"
+                       << suggestSymbol<SpaceOp, SequenceSpaceOp>(
+                              getOperation(), name);
   }
   // Those that sequences are made of are not searched themselves.
   for (auto sequences : getOperation().getOps<SequenceSpaceOp>()) {
@@ -110,7 +123,9 @@ FailureOr<Operation *> SearchPass::findFunction(StringRef option,
     return found;
   return emitError() << "requires a function @" << name
                      << " with a body for the option '" << option
-                     << "', got none of that name";
+                     << "', got none of that name"
+                     << suggestSymbol<FunctionOpInterface>(getOperation(),
+                                                           name);
 }
 
 FailureOr<std::unique_ptr<SearchTarget>> SearchPass::findNetworkTarget() {
@@ -158,7 +173,8 @@ FailureOr<std::unique_ptr<SearchTarget>> SearchPass::findTarget() {
   if (auto op = SymbolTable(getOperation()).lookup<KernelOp>(name))
     return makeKernelTarget(op, llvm::to_vector(kernelLimits), groups);
   return emitError() << "requires a kas.kernel @" << name
-                     << " in the module, got none of that name";
+                     << " in the module, got none of that name"
+                     << suggestSymbol<KernelOp>(getOperation(), name);
 }
 
 FailureOr<OperatorOp> SearchPass::findImitated() {
@@ -169,7 +185,8 @@ FailureOr<OperatorOp> SearchPass::findImitated() {
   if (auto op = SymbolTable(getOperation()).lookup<OperatorOp>(name))
     return op;
   return emitError() << "requires a kas.operator @" << name
-                     << " in the module, got none of that name";
+                     << " in the module, got none of that name"
+                     << suggestSymbol<OperatorOp>(getOperation(), name);
 }
 
 LogicalResult SearchPass::checkOptions() {
