@@ -13,6 +13,7 @@
 #include "kas/Search/Core/RandomSearcher.h"
 #include "kas/Search/Core/SurrogateSearcher.h"
 #include "kas/Support/NearName.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <cmath>
