@@ -29,5 +29,5 @@ StringRef kas::findNearName(StringRef name, llvm::ArrayRef<StringRef> names) {
 std::string kas::suggestNearName(StringRef name,
                                  llvm::ArrayRef<StringRef> names) {
   StringRef nearest = findNearName(name, names);
-  return nearest.empty() ? "" : (" (did you mean '" + nearest + "'?)").str();
+  return nearest.empty() ? "" : " (did you mean '" + nearest.str() + "'?)";
 }

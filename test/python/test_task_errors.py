@@ -78,6 +78,8 @@ def test_errors_before_anything_is_trained(tmp_path):
         kas.search(make_network(), make_data(), 1, **SEARCH, objective="-accuracy", database=file)
     with pytest.raises(ValueError, match=r"made of accuracy, loss, epochs, .* got 'error'"):
         kas.search(evaluate.DigitsNetwork(), "digits", 1, objective="error", database=file)
+    with pytest.raises(ValueError, match=r"got 'acuracy' \(did you mean 'accuracy'\?\)"):
+        kas.search(evaluate.DigitsNetwork(), "digits", 1, objective="-acuracy", database=file)
     assert not file.exists()
     with pytest.raises(ValueError, match=r"the network does not take a batch of shape \(10, 1, 4, 4\) of float32: "):
         evaluate.Trainer(nn.Linear(3, 2), make_data(), QUICK, task=Moments())
