@@ -25,7 +25,6 @@ using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
 using llvm::SmallVector;
-using llvm::StringRef;
 
 /// The values of the command line, then those of the kernel's first binding.
 static Expected<Binding>

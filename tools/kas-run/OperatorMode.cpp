@@ -19,11 +19,9 @@ using namespace kas;
 using namespace kas::execution;
 using namespace kas::library;
 using namespace kas::reference;
-using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
 using llvm::SmallVector;
-using llvm::StringRef;
 
 /// A concrete copy of the operator at the binding of the command line, beside
 /// the original.

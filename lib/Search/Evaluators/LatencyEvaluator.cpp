@@ -86,8 +86,9 @@ kas::search::makeLatencyEvaluator(const EvaluatorSettings &settings) {
   workers.retries = 0;
   // Sanitizers take terabytes of address space, though not memory, and so do
   // drivers of devices.
-  if (isCPU && !workers.memoryLimit && !LLVM_ADDRESS_SANITIZER_BUILD &&
-      !LLVM_THREAD_SANITIZER_BUILD)
+  constexpr bool isSanitized =
+      LLVM_ADDRESS_SANITIZER_BUILD + LLVM_THREAD_SANITIZER_BUILD != 0;
+  if (isCPU && !workers.memoryLimit && !isSanitized)
     workers.memoryLimit = 8192;
   Expected<std::unique_ptr<Evaluator>> evaluator =
       makeExternalEvaluator(workers);
