@@ -133,6 +133,87 @@ bool kas::search::makesFullRank(const GraphSpace &space,
 }
 
 //===----------------------------------------------------------------------===//
+// Ranks of what another weight has
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The weights with the one being added.
+class AbsorbedRanks {
+public:
+  AbsorbedRanks(const GraphSpace &space, const GraphStateData &state,
+                uint32_t code)
+      : space(space) {
+    for (unsigned number = 0; number < state.numWeights; ++number)
+      weights.emplace_back(space.getWeight(state.weights[number]));
+    llvm::SmallVector<ExprId, 8> &added = weights.emplace_back();
+    for (unsigned index = 0; index < state.numLive; ++index) {
+      if (getUse(code, index) != Unused)
+        added.push_back(state.live[index].expr);
+      if (getUse(code, index) != Taken)
+        kept.push_back(state.live[index].expr);
+    }
+    for (llvm::ArrayRef<ExprId> weight : weights)
+      atoms.push_back(getWeightAtoms(space, weight));
+  }
+
+  /// W18.
+  bool any() const {
+    auto numbers = llvm::seq<unsigned>(0, weights.size());
+    return llvm::any_of(numbers, [&](unsigned absorbing) {
+      return llvm::any_of(numbers, [&](unsigned weight) {
+        return weight != absorbing && isAbsorbed(weight, absorbing);
+      });
+    });
+  }
+
+private:
+  /// `absorbing` has all that `weight` has, and all that the weights have which
+  /// are joined to it by ranks.
+  bool isAbsorbed(unsigned weight, unsigned absorbing) const {
+    llvm::SmallVector<unsigned, 4> joined = {weight};
+    for (unsigned next = 0; next < joined.size(); ++next)
+      for (ExprId id : atoms[joined[next]]) {
+        if (llvm::is_contained(atoms[absorbing], id))
+          continue;
+        if (!isRank(id))
+          return false;
+        for (unsigned other = 0; other < atoms.size(); ++other)
+          if (llvm::is_contained(atoms[other], id) &&
+              !llvm::is_contained(joined, other))
+            joined.push_back(other);
+      }
+    return true;
+  }
+
+  /// A reduction that weights are indexed by, and nothing else has or depends
+  /// on.
+  bool isRank(ExprId id) const {
+    return space.getExpr(id).kind == CoordKind::Reduce &&
+           llvm::none_of(
+               kept,
+               [&](ExprId other) { return hasBelow(space, other, id); }) &&
+           llvm::none_of(weights, [&](llvm::ArrayRef<ExprId> weight) {
+             return llvm::any_of(weight, [&](ExprId other) {
+               return other != id && hasBelow(space, other, id);
+             });
+           });
+  }
+
+  const GraphSpace &space;
+  llvm::SmallVector<llvm::SmallVector<ExprId, 8>, 4> weights, atoms;
+  llvm::SmallVector<ExprId, 8> kept;
+};
+
+} // namespace
+
+bool kas::search::absorbsRank(const GraphSpace &space,
+                              const GraphStateData &state, uint32_t code) {
+  // Two weights with a rank, and one that has all that they have.
+  return state.numWeights >= 2 && AbsorbedRanks(space, state, code).any();
+}
+
+//===----------------------------------------------------------------------===//
 // Carries
 //===----------------------------------------------------------------------===//
 

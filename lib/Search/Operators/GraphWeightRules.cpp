@@ -105,8 +105,7 @@ kas::search::getWeightAtoms(const GraphSpace &space,
              : atoms;
 }
 
-/// `below` is part of the expression.
-static bool hasBelow(const GraphSpace &space, ExprId id, ExprId below) {
+bool kas::search::hasBelow(const GraphSpace &space, ExprId id, ExprId below) {
   if (id == below)
     return true;
   const Expr &expr = space.getExpr(id);
@@ -356,5 +355,6 @@ bool kas::search::isWeightCanonical(GraphSpace &space,
          !isDetermined(space, state, code) &&
          !takesSummedShift(space, state, code) &&
          !makesFullRank(space, state, code) &&
+         !absorbsRank(space, state, code) &&
          !makesFullCarry(space, state, code);
 }

@@ -36,6 +36,8 @@ llvm::SmallVector<ExprId, 8> getWeightAtoms(const GraphSpace &space,
 bool isCarryVoid(const GraphSpace &space,
                  llvm::ArrayRef<llvm::SmallVector<ExprId, 8>> weights,
                  const Expr &split);
+/// `below` is part of the expression.
+bool hasBelow(const GraphSpace &space, ExprId id, ExprId below);
 /// W4: by their atoms, one of the weights has all that the other has.
 bool isAbsorbed(const GraphSpace &space, const GraphStateData &state,
                 uint32_t code);
@@ -58,6 +60,10 @@ bool makesFullRank(const GraphSpace &space, const GraphStateData &state,
 /// together that the one with the quotient would take without.
 bool makesFullCarry(const GraphSpace &space, const GraphStateData &state,
                     uint32_t code);
+/// W18: all that some weights have together is among the coordinates of one
+/// other weight, but for reductions that nothing else has.
+bool absorbsRank(const GraphSpace &space, const GraphStateData &state,
+                 uint32_t code);
 /// W17: two weights meet in a stack of windows, where their sums take all
 /// values. Of a state with all its weights.
 bool hasFullWindows(const GraphSpace &space, const GraphStateData &state);

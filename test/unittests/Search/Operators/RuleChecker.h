@@ -78,6 +78,10 @@ public:
                      llvm::ArrayRef<search::ExprId> shared) {
     return makesFullRank(space, state, getContractCode(shared, taken));
   }
+  bool takesAbsorbedRank(llvm::ArrayRef<search::ExprId> taken,
+                         llvm::ArrayRef<search::ExprId> shared) {
+    return absorbsRank(space, state, getContractCode(shared, taken));
+  }
   bool takesFullCarry(llvm::ArrayRef<search::ExprId> taken,
                       llvm::ArrayRef<search::ExprId> shared) {
     return makesFullCarry(space, state, getContractCode(shared, taken));

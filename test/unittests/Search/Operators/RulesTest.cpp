@@ -206,6 +206,36 @@ TEST_F(RulesTest, W17OfThreeWeights) {
   EXPECT_FALSE(hasFullWindows());
 }
 
+TEST_F(RulesTest, W18) {
+  // A matrix of C x D of rank 2, beside a weight that has C, D and h.
+  ExprId c = reduce("C"), r = reduce("s");
+  contract({r, c}, {});
+  contract({h, d, c}, {});
+  EXPECT_TRUE(takesAbsorbedRank({r}, {d})) << "that weight has C and D";
+  EXPECT_FALSE(takesAbsorbedRank({r}, {d, w})) << "it does not have w";
+  EXPECT_FALSE(takesAbsorbedRank({}, {r, d})) << "the data may have r";
+}
+
+TEST_F(RulesTest, W18InAnotherOrder) {
+  // The weight that has all comes last.
+  for (bool hasReduction : {false, true}) {
+    RuleChecker checker(parse(rulesSpace));
+    ExprId c = checker.reduce("C"), r = checker.reduce("s");
+    checker.contract({r, checker.d}, {});
+    if (hasReduction) {
+      checker.contract({r, c}, {});
+      checker.split(c, r);
+      EXPECT_FALSE(checker.takesAbsorbedRank({}, {checker.d, checker.h}))
+          << "the data has r";
+      continue;
+    }
+    checker.contract({c}, {r});
+    EXPECT_TRUE(checker.takesAbsorbedRank({}, {c, checker.d, checker.h}));
+    EXPECT_FALSE(checker.takesAbsorbedRank({}, {c, checker.h}))
+        << "it does not have D";
+  }
+}
+
 TEST_F(RulesTest, W15) {
   // 15 * (36 + 24) is more than 36 * 24, 10 times are less.
   RuleChecker costly(limit([](SpaceLimits &) {}));
