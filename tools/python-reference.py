@@ -29,6 +29,7 @@ MODULES = [
     "kas.distributed",
     "kas.study",
     "kas.bench1",
+    "kas.structured",
     "kas.zoo",
 ]
 HEAD = """# Python reference

@@ -109,7 +109,7 @@ class SearchSpace:
     def find(self, operator: Operator) -> Membership:
         """The key that a candidate has which is the same operator, and reasons why there is none.
 
-        Primary symbols are matched by where they are in the shapes, coefficients by name. Steps are counted as they are
+        Primary symbols are matched by where they are in the shapes, all others by name. Steps are counted as they are
         written: another way to write the operator may have fewer, `Operator.canonical` often has. Not all limits are
         looked at, so a key without reasons does not mean that the space has the operator.
         """

@@ -19,10 +19,8 @@ some weights, and that is all there is to know. `Structure` has these indices, a
 >>> import kas
 >>> from kas.structured import Structure
 >>> monarch = Structure.of(kas.operator("linear_monarch"))
->>> print(monarch.exponents({"Cin": 1, "Cout": 1, "g": "1/2", "p": "1/2"}))
-Exponents(sharing=0, rank=1, compute=1/2)
->>> monarch.rank({"Cin": 16, "Cout": 16, "g": 4, "p": 4})
-16
+>>> monarch.exponents({"Cin": 1, "Cout": 1, "g": "1/2", "p": "1/2"})  # sharing=0, rank=1, compute=1/2
+>>> monarch.rank({"Cin": 16, "Cout": 16, "g": 4, "p": 4})             # 16
 """
 
 from __future__ import annotations
@@ -243,7 +241,8 @@ class Structure:
     def rank(self, binding: Mapping[str, int], seed: int = 0) -> int:
         """The rank of the matrix at a binding, for random weights modulo a prime.
 
-        No weights have a larger one, but with a probability of the order of the size over 2^31.
+        It is the largest one that any weights have, or, with a probability of the order of its number of rows over
+        2^31, less.
         """
         matrix = self._matrix(binding, random.Random(seed))
         rank = 0

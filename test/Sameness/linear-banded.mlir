@@ -1,4 +1,4 @@
-// Linear layers of an ordered dimension, with windows: banded Toeplitz matrices, alone and in blocks.
+// Linear layers of an ordered dimension, with windows: banded Toeplitz matrices, alone, in blocks and per position.
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row
@@ -7,80 +7,9 @@
 kas.space @linear_banded<N, C | k, b>
     [N, C] from [N, C]
     bindings [<N = 1, C = 14, k = 3, b = 2>, <N = 1, C = 33, k = 5, b = 3>]
-    limits {depth = 6, reduce = 2, split = 1, merge = 1, shift = 0, expand = 0, unfold = 1, stride = 0, weights = 1,
+    limits {depth = 6, reduce = 2, split = 1, merge = 1, shift = 0, expand = 0, unfold = 1, stride = 0, weights = 1, weight_takes = 0,
             pooling = 1, occurrences.N = 0, occurrences.C = 2, occurrences.k = 3, occurrences.b = 4}
 
-// CHECK: brute force: 12610 operators, 1072 classes, 16 of them within the limits
-// CHECK-NEXT: search: 16 operators, 16 classes
+// CHECK: brute force: 12610 operators, 1072 classes, 47 of them within the limits
+// CHECK-NEXT: search: 47 operators, 47 classes
 // CHECK-NEXT: missing: 0, duplicates: 0, not found by brute force: 0
-// CHECK-NEXT: outside: 3 no-weight weight-takes-none-or-all
-// CHECK-NEXT: outside: 3 no-weight weight-takes-none-or-all pooling merge-of-unfold window-without-weight
-// CHECK-NEXT: outside: 2 no-weight weight-takes-none-or-all pooling merge-of-view
-// CHECK-NEXT: outside: 3 no-weight weight-takes-none-or-all pooling unfold-of-view
-// CHECK-NEXT: outside: 3 no-weight weight-takes-none-or-all pooling unfold-of-view window-without-weight
-// CHECK-NEXT: outside: 7 no-weight weight-takes-none-or-all pooling window-without-weight
-// CHECK-NEXT: outside: 18 pooling
-// CHECK-NEXT: outside: 24 pooling merge-of-unfold unfold-of-view window-without-weight
-// CHECK-NEXT: outside: 22 pooling merge-of-unfold window-without-weight
-// CHECK-NEXT: outside: 30 pooling merge-of-view
-// CHECK-NEXT: outside: 6 pooling merge-of-view unfold-of-reduction
-// CHECK-NEXT: outside: 35 pooling merge-of-view window-without-weight
-// CHECK-NEXT: outside: 12 pooling unfold-of-reduction
-// CHECK-NEXT: outside: 10 pooling unfold-of-reduction unfold-of-view
-// CHECK-NEXT: outside: 4 pooling unfold-of-reduction window-without-weight
-// CHECK-NEXT: outside: 20 pooling unfold-of-view
-// CHECK-NEXT: outside: 34 pooling unfold-of-view window-without-weight
-// CHECK-NEXT: outside: 26 pooling window-without-weight
-// CHECK-NEXT: outside: 2 unfold-of-reduction
-// CHECK-NEXT: outside: 10 unfold-of-view
-// CHECK-NEXT: outside: 2 weight-over-time
-// CHECK-NEXT: outside: 10 weight-over-time merge-of-unfold
-// CHECK-NEXT: outside: 20 weight-over-time merge-of-unfold unfold-of-view
-// CHECK-NEXT: outside: 34 weight-over-time merge-of-view
-// CHECK-NEXT: outside: 1 weight-over-time merge-of-view unfold-of-reduction
-// CHECK-NEXT: outside: 2 weight-over-time pooling
-// CHECK-NEXT: outside: 16 weight-over-time pooling merge-of-unfold
-// CHECK-NEXT: outside: 55 weight-over-time pooling merge-of-unfold unfold-of-view
-// CHECK-NEXT: outside: 83 weight-over-time pooling merge-of-unfold unfold-of-view window-without-weight
-// CHECK-NEXT: outside: 12 weight-over-time pooling merge-of-unfold window-without-weight
-// CHECK-NEXT: outside: 72 weight-over-time pooling merge-of-view
-// CHECK-NEXT: outside: 12 weight-over-time pooling merge-of-view unfold-of-reduction
-// CHECK-NEXT: outside: 9 weight-over-time pooling merge-of-view unfold-of-reduction window-without-weight
-// CHECK-NEXT: outside: 69 weight-over-time pooling merge-of-view window-without-weight
-// CHECK-NEXT: outside: 4 weight-over-time pooling unfold-of-reduction unfold-of-view
-// CHECK-NEXT: outside: 4 weight-over-time pooling unfold-of-view
-// CHECK-NEXT: outside: 30 weight-over-time pooling unfold-of-view window-without-weight
-// CHECK-NEXT: outside: 4 weight-over-time pooling window-without-weight
-// CHECK-NEXT: outside: 3 weight-over-time unfold-of-view
-// CHECK-NEXT: outside: 5 weight-over-time weight-takes-view pooling merge-of-view unfold-of-reduction
-// CHECK-NEXT: outside: 10 weight-over-time weight-takes-view pooling merge-of-view window-without-weight
-// CHECK-NEXT: outside: 31 weight-takes-none-or-all
-// CHECK-NEXT: outside: 5 weight-takes-none-or-all merge-of-unfold
-// CHECK-NEXT: outside: 4 weight-takes-none-or-all merge-of-view
-// CHECK-NEXT: outside: 9 weight-takes-none-or-all pooling
-// CHECK-NEXT: outside: 29 weight-takes-none-or-all pooling merge-of-unfold unfold-of-view window-without-weight
-// CHECK-NEXT: outside: 28 weight-takes-none-or-all pooling merge-of-unfold window-without-weight
-// CHECK-NEXT: outside: 22 weight-takes-none-or-all pooling merge-of-view
-// CHECK-NEXT: outside: 2 weight-takes-none-or-all pooling merge-of-view unfold-of-reduction
-// CHECK-NEXT: outside: 4 weight-takes-none-or-all pooling merge-of-view unfold-of-reduction window-without-weight
-// CHECK-NEXT: outside: 23 weight-takes-none-or-all pooling merge-of-view window-without-weight
-// CHECK-NEXT: outside: 2 weight-takes-none-or-all pooling unfold-of-reduction
-// CHECK-NEXT: outside: 4 weight-takes-none-or-all pooling unfold-of-reduction window-without-weight
-// CHECK-NEXT: outside: 14 weight-takes-none-or-all pooling unfold-of-view
-// CHECK-NEXT: outside: 34 weight-takes-none-or-all pooling unfold-of-view window-without-weight
-// CHECK-NEXT: outside: 36 weight-takes-none-or-all pooling window-without-weight
-// CHECK-NEXT: outside: 22 weight-takes-none-or-all unfold-of-view
-// CHECK-NEXT: outside: 1 weight-takes-none-or-all weight-over-time
-// CHECK-NEXT: outside: 8 weight-takes-none-or-all weight-over-time merge-of-unfold
-// CHECK-NEXT: outside: 4 weight-takes-none-or-all weight-over-time merge-of-view
-// CHECK-NEXT: outside: 8 weight-takes-none-or-all weight-over-time pooling merge-of-unfold window-without-weight
-// CHECK-NEXT: outside: 1 weight-takes-none-or-all weight-over-time pooling merge-of-view
-// CHECK-NEXT: outside: 4 weight-takes-none-or-all weight-over-time pooling unfold-of-view
-// CHECK-NEXT: outside: 8 weight-takes-none-or-all weight-over-time pooling unfold-of-view window-without-weight
-// CHECK-NEXT: outside: 2 weight-takes-none-or-all weight-over-time pooling window-without-weight
-// CHECK-NEXT: outside: 2 weight-takes-none-or-all weight-takes-view pooling merge-of-view unfold-of-reduction
-// CHECK-NEXT: outside: 4 weight-takes-none-or-all weight-takes-view pooling merge-of-view window-without-weight
-// CHECK-NEXT: outside: 4 weight-takes-none-or-all weight-takes-view pooling window-without-weight
-// CHECK-NEXT: outside: 2 weight-takes-view pooling merge-of-view unfold-of-reduction
-// CHECK-NEXT: outside: 4 weight-takes-view pooling merge-of-view window-without-weight
-// CHECK-NEXT: outside: 4 weight-takes-view pooling window-without-weight

@@ -9,6 +9,7 @@
 #include "kas/Search/Operators/Membership.h"
 #include "GraphStateImpl.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -61,10 +62,16 @@ private:
     const SearchProblem &problem = *space.problem;
     for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
       if (symbols.getKind(symbol) == SymbolKind::Coefficient)
-        positions[symbol] = lookupCoefficient(symbols.getName(symbol));
+        positions[symbol] =
+            lookup(symbols.getName(symbol), SymbolKind::Coefficient);
     // A size such as H/s may come before the dimension that says what H is.
     matchSymbols(op.getOutputSizes(), problem.outputs);
     matchSymbols(op.getDataSizes(), problem.inputs);
+    // Those of no shape are ranks: by name.
+    for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
+      if (symbols.getKind(symbol) == SymbolKind::Primary && !positions[symbol])
+        positions[symbol] =
+            lookup(symbols.getName(symbol), SymbolKind::Primary);
     return matchShape("output", op.getOutputSizes(), problem.outputs) &&
            matchShape("input", op.getDataSizes(), problem.inputs);
   }
@@ -79,10 +86,12 @@ private:
     }
   }
 
-  std::optional<unsigned> lookupCoefficient(llvm::StringRef name) const {
+  /// The symbol of the problem of that name, unless it is that of a size.
+  std::optional<unsigned> lookup(llvm::StringRef name, SymbolKind kind) const {
     const SymbolSet &own = space.problem->symbols;
     std::optional<unsigned> symbol = own.lookup(name);
-    if (symbol && own.getKind(*symbol) == SymbolKind::Coefficient)
+    if (symbol && own.getKind(*symbol) == kind &&
+        !llvm::is_contained(positions, symbol))
       return symbol;
     return std::nullopt;
   }
@@ -138,11 +147,54 @@ private:
   }
 
   bool writeBody() {
-    for (auto [index, output] : llvm::enumerate(op.getOutputs()))
+    for (auto [index, output] : llvm::enumerate(op.getOutputs())) {
       coords[output] = space.getOutput(index);
+      if (space.problem->outputs[index].isUnordered && !writeFactors(output))
+        return false;
+    }
     for (mlir::Operation &step : op.getBody().front().without_terminator())
       if (!writeStep(step))
         return false;
+    return true;
+  }
+
+  /// What a coordinate is merged to, over several merges.
+  void collectFactors(mlir::Value coord,
+                      llvm::SmallVectorImpl<mlir::Value> &factors) {
+    MergeOp merge;
+    if (coord.hasOneUse())
+      merge = llvm::dyn_cast<MergeOp>(*coord.user_begin());
+    if (!merge) {
+      factors.push_back(coord);
+      return;
+    }
+    factored.insert(merge);
+    collectFactors(merge.getQuotient(), factors);
+    collectFactors(merge.getRemainder(), factors);
+  }
+
+  /// M7: the factors of an unordered output are a set, which the search has in
+  /// ascending order, each the quotient of what the ones before it leave.
+  bool writeFactors(mlir::Value output) {
+    llvm::SmallVector<mlir::Value, 4> factors;
+    collectFactors(output, factors);
+    llvm::SmallVector<std::tuple<Size, unsigned, SizeId>, 4> sorted;
+    for (auto [position, factor] : llvm::enumerate(factors)) {
+      SizeId size = intern(factor);
+      if (size == SizeTable::invalid)
+        return false;
+      sorted.emplace_back(space.sizes[size].size, position, size);
+    }
+    llvm::sort(sorted);
+    ExprId rest = coords[output];
+    SizeId block = intern(output);
+    for (auto [value, position, size] : llvm::drop_end(sorted)) {
+      block = space.sizes.divide(block, size);
+      coords[factors[position]] =
+          space.intern({CoordKind::MergeQuotient, size, rest, block});
+      rest = space.intern({CoordKind::MergeRemainder, block, rest, block});
+    }
+    coords[factors[std::get<1>(sorted.back())]] = rest;
     return true;
   }
 
@@ -168,6 +220,9 @@ private:
         })
         .Case([&](MergeOp merge) {
           ++counts[MergeMove];
+          // Of an unordered output: see writeFactors.
+          if (factored.contains(merge))
+            return true;
           ExprId whole = coords[merge.getCoord()];
           SizeId block = intern(merge.getBlock());
           return block != SizeTable::invalid &&
@@ -293,6 +348,8 @@ private:
   /// By symbol of the operator: that of the problem.
   llvm::SmallVector<std::optional<unsigned>> positions;
   llvm::DenseMap<mlir::Value, ExprId> coords;
+  /// The merges that take an unordered output apart.
+  llvm::DenseSet<mlir::Operation *> factored;
   llvm::SmallVector<SizeId, 8> reductions;
   /// How often each step occurs.
   unsigned counts[NumGraphMoves] = {};

@@ -33,8 +33,8 @@ struct Membership {
 
 /// Looks for `op`, which must be valid, among the solutions of `problem`, by
 /// its key (`OperatorGraph::hash`). Primary symbols are matched by where they
-/// are in the signature, coefficients by name. A key without reasons is no
-/// proof that the search lists the operator: not all limits are looked at.
+/// are in the signature, all others by name. A key without reasons is no proof
+/// that the search lists the operator: not all limits are looked at.
 Membership getMembership(std::shared_ptr<const SearchProblem> problem,
                          OperatorOp op);
 

@@ -12,6 +12,7 @@
 
 #include "kas/Search/Operators/Membership.h"
 #include "Problems.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace kas;
 using namespace kas::search;
@@ -70,6 +71,69 @@ TEST_F(MembershipTest, SymbolsAndOrderDoNotMatter) {
   EXPECT_TRUE(llvm::any_of(enumerate(problem), [&](const auto &graph) {
     return graph->key() == *membership.key;
   }));
+}
+
+/// Low ranks, and Monarch matrices with a rank.
+constexpr llvm::StringLiteral ranks = R"(
+kas.space @ranks<N, C, D, R | b>
+    [N, D unordered] from [N, C unordered]
+    bindings [<N = 1, C = 48, D = 80, R = 3, b = 4>]
+    limits {depth = 8, reduce = 3, shift = 0, unfold = 0, pooling = 1,
+            occurrences.R = 3}
+)";
+
+/// The factors of the output, Q and t, in one order or the other.
+static std::string getMonarch(bool isQuotient) {
+  return llvm::formatv(R"(
+kas.operator @monarch<M, I, O, R | b>(%m: M, %ot: O) from [M, I] {{
+  %s = kas.reduce sum : R
+  %g = kas.reduce sum : b
+  %c = kas.reduce sum : I/b
+  {0} = kas.merge %ot by {1} : O
+  %t1, %t2 = kas.share %t : b
+  %s1, %s2 = kas.share %s : R
+  %g_d, %g2 = kas.share %g : b
+  %gd, %g1 = kas.share %g_d : b
+  %cd, %c1 = kas.share %c : I/b
+  %x = kas.split %gd, %cd : b, I/b
+  kas.yield data(%m, %x) weight(%g1, %t1, %s1, %c1) weight(%t2, %q, %g2, %s2)
+})",
+                       isQuotient ? "%t, %q" : "%q, %t",
+                       isQuotient ? "O/b" : "b");
+}
+
+TEST_F(MembershipTest, SymbolsOfNoShapeAreMatchedByName) {
+  auto problem = parse(ranks);
+  auto find = [&](llvm::StringRef rank) {
+    std::string text = getMonarch(/*isQuotient=*/true);
+    for (size_t place = 0; (place = text.find("R", place)) != std::string::npos;
+         ++place)
+      text.replace(place, 1, rank);
+    return getMembership(problem, parseOperator(text));
+  };
+  Membership membership = find("R");
+  ASSERT_TRUE(membership.key);
+  EXPECT_TRUE(llvm::any_of(enumerate(problem), [&](const auto &graph) {
+    return graph->key() == *membership.key;
+  }));
+  EXPECT_FALSE(find("S").key);
+  EXPECT_FALSE(find("C").key) << "that is the size of the input";
+}
+
+TEST_F(MembershipTest, FactorsOfUnorderedOutputsAreASet) {
+  auto problem = parse(ranks);
+  Membership one = getMembership(problem, parseOperator(getMonarch(true)));
+  Membership other = getMembership(problem, parseOperator(getMonarch(false)));
+  ASSERT_TRUE(one.key && other.key);
+  EXPECT_EQ(*one.key, *other.key);
+  // Not so where the output is ordered.
+  std::string text = ranks.str();
+  text.replace(text.find("D unordered"), 11, "D");
+  auto ordered = parse(text);
+  one = getMembership(ordered, parseOperator(getMonarch(true)));
+  other = getMembership(ordered, parseOperator(getMonarch(false)));
+  ASSERT_TRUE(one.key && other.key);
+  EXPECT_NE(*one.key, *other.key);
 }
 
 TEST_F(MembershipTest, ReasonsNameBounds) {

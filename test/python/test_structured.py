@@ -1,0 +1,310 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""kas.structured, and the complete list of linear layers with structured weights."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pathlib
+import re
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy
+import pytest
+
+import kas
+from kas.structured import Structure
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SPACES = ROOT / "tools" / "kas-bench" / "spaces"
+sys.path.insert(0, str(ROOT / "tools" / "structured-linear"))
+
+import structured_linear  # noqa: E402
+
+# Cin = Cout = d; what the papers say of each.
+TEXTBOOK = {
+    ("linear",): (0, 1, 1),
+    ("linear_low_rank", ("r", "1/2")): (0, "1/2", "1/2"),
+    ("linear_low_rank", ("r", "1/4")): (0, "1/4", "1/4"),
+    ("linear_block_diagonal", ("g", "1/2")): (0, 1, "1/2"),
+    ("linear_kronecker", ("g", "1/2"), ("p", "1/2")): ("1/2", 1, "1/2"),
+    ("linear_monarch", ("g", "1/2"), ("p", "1/2")): (0, 1, "1/2"),
+    # A third of the features in between is not enough for full rank.
+    ("linear_monarch", ("g", "1/3"), ("p", "1/3")): (0, "2/3", "1/3"),
+    ("linear_monarch_transposed", ("g", "1/2"), ("p", "1/2")): (0, 1, "1/2"),
+    ("linear_block_tensor_train", ("g", "1/2"), ("p", "1/2"), ("r", "0")): (0, 1, "1/2"),
+    ("linear_block_tensor_train", ("g", "1/2"), ("p", "1/2"), ("r", "1/4")): (0, 1, "3/4"),
+    ("linear_shuffled_groups", ("g", "1/2")): (0, 1, "1/2"),
+    ("linear_blast", ("b", "1/2"), ("r", "1/2")): (0, 1, "1/2"),
+    ("linear_blast", ("b", "0"), ("r", "1/2")): (0, "1/2", "1/2"),
+    ("linear_butterfly3", ("r", "1/3")): (0, 1, "1/3"),
+}
+
+BINDINGS = {
+    "linear": "Cin=5,Cout=7",
+    "linear_low_rank": "Cin=6,Cout=7,r=2",
+    "linear_block_diagonal": "Cin=6,Cout=9,g=3",
+    "linear_kronecker": "Cin=6,Cout=8,g=3,p=2",
+    "linear_monarch": "Cin=12,Cout=9,g=4,p=3",
+    "linear_monarch_transposed": "Cin=8,Cout=12,g=3,p=2",
+    "linear_block_tensor_train": "Cin=12,Cout=18,g=2,p=3,r=2",
+    "linear_shuffled_groups": "Cin=8,Cout=12,g=2",
+    "linear_blast": "Cin=8,Cout=6,b=2,r=3",
+    "linear_butterfly3": "C=12,r=2",
+}
+
+
+def get_binding(name):
+    return {symbol: int(value) for symbol, value in (part.split("=") for part in BINDINGS[name].split(","))}
+
+
+def get_space(file, weights, limits=""):
+    text = (SPACES / file).read_text()
+    return kas.SearchSpace.parse(re.sub(r"weights = \d,", f"weights = {weights}, {limits}", text))
+
+
+@pytest.mark.parametrize(("operator", "expected"), TEXTBOOK.items(), ids=[" ".join(map(str, key)) for key in TEXTBOOK])
+def test_exponents(operator, expected):
+    name, *powers = operator
+    found = Structure.of(kas.operator(name)).exponents({"Cin": 1, "Cout": 1, "C": 1, **dict(powers)})
+    assert (found.sharing, found.rank, found.compute) == tuple(map(Fraction, expected))
+
+
+@pytest.mark.parametrize("name", BINDINGS)
+def test_costs(name):
+    structure, binding = Structure.of(kas.operator(name)), get_binding(name)
+    cost = kas.operator(name).cost({"N": 1000, **binding})
+    assert (structure.flops(binding) * 1000, structure.parameters(binding)) == (cost.flops, cost.parameters)
+    assert structure.batch == ("N",)
+
+
+@pytest.mark.parametrize("name", BINDINGS)
+def test_rank_and_what_reaches_what(name):
+    """The matrix that the reference evaluates has the same rank, and the same elements that are always zero."""
+    operator, structure, binding = kas.operator(name), Structure.of(kas.operator(name)), get_binding(name)
+    inputs = binding.get("C") or binding["Cin"]
+    full = {"N": inputs, **binding}
+    draw = numpy.random.default_rng(0)
+    # Integers so small that f32 is exact.
+    weights = [draw.integers(1, 10, shape).astype("float32") for shape in operator.shapes(full).weights]
+    matrix = operator.evaluate(full, numpy.eye(inputs, dtype="float32"), *weights)
+    assert structure.rank(binding) == numpy.linalg.matrix_rank(matrix.astype("float64"))
+    assert structure.reaches == bool((matrix != 0).all())
+
+
+def test_errors():
+    with pytest.raises(ValueError, match=r"requires sums, shares, merges and splits only, got kas\.unfold"):
+        Structure.of(kas.operator("linear_toeplitz"))
+    with pytest.raises(ValueError, match="got kas.reduce max"):
+        Structure.of(kas.operator("max_pool2d"))
+    low = Structure.of(kas.operator("linear_low_rank"))
+    with pytest.raises(ValueError, match="requires a binding at which Cout/g is an integer, got 7/2"):
+        Structure.of(kas.operator("linear_block_diagonal")).parameters({"Cin": 4, "Cout": 7, "g": 2})
+    with pytest.raises(KeyError, match="r"):
+        low.exponents({"Cin": 1, "Cout": 1})
+    shuffle = Structure.of(kas.operator("channel_shuffle"))
+    assert shuffle.num_weights == 0 and not shuffle.reaches
+    with pytest.raises(ValueError, match="requires an operator with weights, got none"):
+        shuffle.exponents({"C": 1, "g": 0})
+
+
+def test_forms():
+    monarch = Structure.of(kas.operator("linear_monarch"))
+    assert str(monarch) == "Y[k,l] = X[i,j] W1[i,j,k] W2[j,k,l], i=Cin/g, j=g, k=p, l=Cout/p"
+    assert monarch.pattern == "12Y 1Y X12 X2"
+    swapped = kas.parse(
+        re.sub(r"weight\((.*?)\) weight\((.*?)\)", r"weight(\2) weight(\1)", str(kas.operator("linear_monarch")))
+    )
+    (operator,) = swapped
+    assert Structure.of(operator) != monarch and Structure.of(operator).key == monarch.key
+
+
+#
+# The list
+#
+
+
+def test_slice():
+    """The operators of up to two weights are those of the file, with all that does not depend on the machine."""
+    rows = [row for row in structured_linear.read_rows() if row["weights"] != "3"]
+    made = structured_linear.make_rows(weights=2)
+    for row in (*rows, *made):
+        assert float(row.pop("predicted_ms_1")) > 0
+        assert float(row.pop("predicted_ms_512")) > 0
+    assert made == rows
+
+
+def test_counts():
+    rows = structured_linear.read_rows()
+    assert [sum(row["weights"] == weights for row in rows) for weights in "123"] == [6, 272, 5845]
+    assert len({row["key"] for row in rows}) == len(rows)
+    assert all(get_space("structured-linear.mlir", weights).count() == count for weights, count in ((1, 6), (2, 278)))
+    # The rank is what the exponent says, for all of them.
+    assert all(int(row["rank_at_27"]) == round(27 ** float(Fraction(row["rank"]))) for row in rows)
+
+
+@pytest.mark.slow
+def test_the_whole_list():
+    rows = structured_linear.read_rows()
+    keys = sorted(candidate.key for candidate in get_space("structured-linear.mlir", 3).list())
+    assert keys == sorted(row["key"] for row in rows)
+    assert len(keys) == 6123
+    # More of anything but weights, levels and ranks leaves it as it is.
+    text = (SPACES / "structured-linear.mlir").read_text()
+    for limit in ("depth", "reduce", "split", "merge", "occurrences.Cin", "occurrences.Cout", "occurrences.b"):
+        more = re.sub(rf"\b{re.escape(limit)} = \d+", f"{limit} = 20", text)
+        assert more != text and kas.SearchSpace.parse(more).count() == 6123
+
+
+def test_page():
+    script = ROOT / "tools" / "structured-linear" / "structured_linear.py"
+    done = subprocess.run([sys.executable, script, "check"], capture_output=True, text=True, env=os.environ)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_reaches_as_the_search_does():
+    everything = {c.key: Structure.of(c.operator).reaches for c in get_space("structured-linear.mlir", 2).list()}
+    reaching = {c.key for c in get_space("structured-linear.mlir", 2, "reaches = 1,").list()}
+    assert reaching == {key for key, reaches in everything.items() if reaches}
+    assert len(reaching) == 163
+
+
+def test_tokens():
+    """Of the operators on tokens, as many treat each token by itself as there are without tokens."""
+    tokens = [Structure.of(c.operator) for c in get_space("structured-linear-tokens.mlir", 2).list()]
+    alone = [structure.key for structure in tokens if structure.batch == ("N", "L")]
+    assert len(tokens) == 1400
+    assert sorted(alone) == sorted(Structure.of(c.operator).key for c in get_space("structured-linear.mlir", 2).list())
+
+
+def test_families():
+    """Each family is one of the list, but for shuffled groups, whose rank is not R."""
+    space = get_space("structured-linear.mlir", 3)
+    rows = {row["key"]: row for row in structured_linear.read_rows()}
+    missing = []
+    for title, (_, _, operator, structure, _) in structured_linear.get_families().items():
+        found = space.find(operator)
+        if found.key not in rows:
+            missing.append(title)
+        else:
+            assert title in rows[found.key]["family"].split("/")
+            assert rows[found.key]["pattern"] == structure.pattern
+    assert missing == ["shuffled groups"]
+    # With that rank it is there.
+    groups = kas.SearchSpace.parse(re.sub(r"(rank_m\w+) = 24", r"\1 = 12", space.text).replace("weights = 3", "weights = 2"))
+    shuffled = structured_linear.get_families()["shuffled groups"][2]
+    assert groups.find(shuffled).key in {candidate.key for candidate in groups.list()}
+
+
+def test_banded_toeplitz_matrices_are_in_the_ordered_space():
+    text = (ROOT / "test" / "Sameness" / "linear-banded.mlir").read_text()
+    space = kas.SearchSpace.parse(text)
+    assert space.find(kas.operator("linear_toeplitz")).key in {candidate.key for candidate in space.list()}
+
+
+#
+# The same list from all ways to write sums of products
+#
+
+SIZES = {"Cin": 768, "Cout": 3072, "R": 24, "b": 16}
+
+
+def get_value(size):
+    return eval(size.replace("/", "//"), {"__builtins__": {}}, SIZES)
+
+
+def enumerate_products(num_weights):
+    """Keys of all sums of products within the limits of the space.
+
+    Every set of tensors has one index or none. The sizes of a side are those of two levels of b, once taken apart; an
+    index of data and output is b or b**2; R is the only rank, and there is one at most.
+    """
+    weights = range(num_weights)
+    subsets = [frozenset(s) for size in range(num_weights + 1) for s in itertools.combinations(weights, size)]
+    some = [subset for subset in subsets if subset]
+    factors = {
+        side: [(side,), (f"{side}/b", "b"), (f"{side}/b**2", "b**2"), (f"{side}/b**2", "b", "b")]
+        for side in ("Cin", "Cout")
+    }
+
+    def assign(side, kept):
+        """All ways to give the factors of a side to indices, beside those that data and output share."""
+        ways = set()
+        for sizes in factors[side]:
+            left = list(sizes)
+            for size in kept:
+                if size not in left:
+                    break
+                left.remove(size)
+            else:
+                for owners in itertools.permutations(some, len(left)):
+                    ways.add(frozenset(((side == "Cin", side == "Cout", o), s) for o, s in zip(owners, left)))
+        return ways
+
+    keys = set()
+    ranks = [None, *(subset for subset in some if len(subset) > 1)]
+    for count in range(3):
+        for owners in itertools.combinations(subsets, count):
+            for kept in itertools.product(("b", "b**2"), repeat=count):
+                shared = {(True, True, owner): size for owner, size in zip(owners, kept)}
+                for inputs, outputs, rank in itertools.product(assign("Cin", kept), assign("Cout", kept), ranks):
+                    indices = {**shared, **dict(inputs), **dict(outputs)}
+                    if rank:
+                        indices[False, False, rank] = "R"
+                    if is_allowed(indices, num_weights):
+                        keys.add(
+                            Structure(
+                                tuple(kas.structured.Index(size, *kind) for kind, size in indices.items()), num_weights
+                            ).key
+                        )
+    return keys
+
+
+def is_allowed(indices, num_weights):
+    """W4, W18, W14, W15 and W2 of docs/internals/canonical-form.md, for sums of products."""
+    weights = range(num_weights)
+    if any(all(weight not in kind[2] for kind in indices) for weight in weights):
+        return False
+    for rank in (None, *(kind for kind in indices if not kind[0] and not kind[1])):
+        joined = [frozenset([weight]) for weight in weights] if rank is None else [rank[2]]
+        for group, other in itertools.product(joined, weights):
+            if other not in group and all(other in kind[2] for kind in indices if kind != rank and kind[2] & group):
+                return False
+    for rank in (kind for kind in indices if not kind[0] and not kind[1]):
+        own = [{kind for kind in indices if weight in kind[2] and kind != rank} for weight in rank[2]]
+        points = get_value(indices[rank])
+
+        def multiply(kinds):
+            return numpy.prod([get_value(indices[kind]) for kind in kinds], dtype=float)
+
+        everything = set().union(*own)
+        for free in own:
+            beside = set().union(*(kinds for kinds in own if kinds is not free)) - free
+            if points >= multiply(beside):
+                return False
+        if sum(points * multiply(kinds) for kinds in own) >= multiply(everything):
+            return False
+    return any(takes_and_shares(indices, order) for order in itertools.permutations(weights))
+
+
+def takes_and_shares(indices, order):
+    """W2: added in this order, each weight takes an index that neither the data nor a later weight has, and shares one."""
+    for place, weight in enumerate(order):
+        later = set(order[place + 1 :])
+        own = [kind for kind in indices if weight in kind[2]]
+        kept = [kind[0] or bool(kind[2] & later) for kind in own]
+        if all(kept) or not any(kept):
+            return False
+    return True
+
+
+@pytest.mark.parametrize("weights", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
+def test_all_sums_of_products(weights):
+    listed = [Structure.of(c.operator).key for c in get_space("structured-linear.mlir", weights).list()]
+    assert len(set(listed)) == len(listed)
+    products = set().union(*(enumerate_products(count) for count in range(1, weights + 1)))
+    assert set(listed) == products
