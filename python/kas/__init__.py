@@ -73,7 +73,7 @@ __all__ = [
 
 
 # Their packages take seconds to import: they are imported when they are used.
-_MODULES = ("bench1", "distributed", "evaluate", "onnx", "report", "study", "torch")
+_MODULES = ("bench1", "distributed", "evaluate", "onnx", "report", "structured", "study", "torch")
 _OF_MODEL_SEARCH = ("Budget", "Halving", "SearchCallback", "SearchOutcome", "Trained", "search", "search_in_turn")
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from . import evaluate as evaluate
     from . import onnx as onnx
     from . import report as report
+    from . import structured as structured
     from . import study as study
     from . import torch as torch
     from ._model_search import search as search

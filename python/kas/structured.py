@@ -272,9 +272,7 @@ class Structure:
             for axis, (kind, _) in enumerate(sizes):
                 if not kind[0] and not kind[1] and max(kind[2]) == number:
                     product = product.sum(axis=axis, keepdims=True) % _PRIME
-        product = numpy.broadcast_to(
-            product, [points if kind[0] or kind[1] else 1 for kind, points in sizes]
-        )
+        product = numpy.broadcast_to(product, [points if kind[0] or kind[1] else 1 for kind, points in sizes])
         # Inputs, then outputs; what is in both comes first, and is on the diagonal.
         groups = [
             [axis for axis, (kind, _) in enumerate(sizes) if kind[:2] == wanted]

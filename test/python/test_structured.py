@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT / "tools" / "structured-linear"))
 
 import structured_linear  # noqa: E402
 
-# Cin = Cout = d; what the papers say of each.
+# Cin = Cout = d; the values of the papers.
 TEXTBOOK = {
     ("linear",): (0, 1, 1),
     ("linear_low_rank", ("r", "1/2")): (0, "1/2", "1/2"),
@@ -99,7 +99,7 @@ def test_rank_and_what_reaches_what(name):
 def test_errors():
     with pytest.raises(ValueError, match=r"requires sums, shares, merges and splits only, got kas\.unfold"):
         Structure.of(kas.operator("linear_toeplitz"))
-    with pytest.raises(ValueError, match="got kas.reduce max"):
+    with pytest.raises(ValueError, match=r"got kas\.reduce max"):
         Structure.of(kas.operator("max_pool2d"))
     low = Structure.of(kas.operator("linear_low_rank"))
     with pytest.raises(ValueError, match="requires a binding at which Cout/g is an integer, got 7/2"):
@@ -195,7 +195,9 @@ def test_families():
             assert rows[found.key]["pattern"] == structure.pattern
     assert missing == ["shuffled groups"]
     # With that rank it is there.
-    groups = kas.SearchSpace.parse(re.sub(r"(rank_m\w+) = 24", r"\1 = 12", space.text).replace("weights = 3", "weights = 2"))
+    groups = kas.SearchSpace.parse(
+        re.sub(r"(rank_m\w+) = 24", r"\1 = 12", space.text).replace("weights = 3", "weights = 2")
+    )
     shuffled = structured_linear.get_families()["shuffled groups"][2]
     assert groups.find(shuffled).key in {candidate.key for candidate in groups.list()}
 
@@ -292,7 +294,7 @@ def is_allowed(indices, num_weights):
 
 
 def takes_and_shares(indices, order):
-    """W2: added in this order, each weight takes an index that neither the data nor a later weight has, and shares one."""
+    """W2: added in this order, each weight takes an index that neither the data nor a later one has, and shares one."""
     for place, weight in enumerate(order):
         later = set(order[place + 1 :])
         own = [kind for kind in indices if weight in kind[2]]

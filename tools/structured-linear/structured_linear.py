@@ -6,8 +6,8 @@
 
 usage: PYTHONPATH=build/python $(tools/python.sh) tools/structured-linear/structured_linear.py COMMAND
 
-  list   writes docs/data/structured-linear.csv.xz: all operators of the space, with costs, predicted times (by build/bin/kas-opt,
-         without a machine model), exponents, exact ranks at a small binding, and the names of families
+  list   writes the list to docs/data: all operators of the space, with costs, predicted times (by build/bin/kas-opt or
+         $KAS_OPT, without a machine model), exponents, exact ranks at a small binding, and the names of families
   pages  writes the tables of the page and its picture from that file
   check  says whether the tables and the picture are those of the file
 """
@@ -30,7 +30,7 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 
 import kas
-from kas.structured import Exponents, Structure
+from kas.structured import Structure
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SPACE = ROOT / "tools" / "kas-bench" / "spaces" / "structured-linear.mlir"
@@ -92,7 +92,13 @@ def get_families():
     result = {}
     for title, name, names, powers in FAMILIES:
         operator, renamed = load_family(name, names)
-        result[title] = (operator, Structure.of(operator), renamed, Structure.of(renamed), {"Cin": 1, "Cout": 1, **powers})
+        result[title] = (
+            operator,
+            Structure.of(operator),
+            renamed,
+            Structure.of(renamed),
+            {"Cin": 1, "Cout": 1, **powers},
+        )
     return result
 
 
@@ -183,7 +189,11 @@ def read_rows():
 
 
 def table(head, lines):
-    return [f"| {' | '.join(head)} |", "|" + "---|" * len(head), *(f"| {' | '.join(map(str, line))} |" for line in lines)]
+    return [
+        f"| {' | '.join(head)} |",
+        "|" + "---|" * len(head),
+        *(f"| {' | '.join(map(str, line))} |" for line in lines),
+    ]
 
 
 def write_number(value):
@@ -219,7 +229,16 @@ def tabulate_counts(rows):
             write_number(len({row["pattern"] for row in rows if not is_kept(row["pattern"])})),
         ]
     )
-    head = ["weights", "no factors", "one level", "two levels", "operators", "reach all", "patterns", "of these reach all"]
+    head = [
+        "weights",
+        "no factors",
+        "one level",
+        "two levels",
+        "operators",
+        "reach all",
+        "patterns",
+        "of these reach all",
+    ]
     return table(head, lines)
 
 
@@ -244,7 +263,7 @@ def tabulate_families(rows):
                 name,
                 f"`{structure.pattern}`",
                 counts[structure.pattern],
-                f"`{row['key'][:8]}`" if row else "no",
+                f"`{row['key'][:8]}`" if row else "none",
                 write_number(row["parameters"]) if row else "",
                 write_number(row["flops"]) if row else "",
                 row["predicted_ms_1"] if row else "",
@@ -316,22 +335,24 @@ def summarize(rows):
     attained = sum(row["rank_at_27"] == str(round(27 ** float(Fraction(row["rank"])))) for row in rows)
     good = [row for row in rows if row["reaches"] == "1" and get_class(row)[:2] == (0, 1)]
     dense = next(row for row in rows if row["family"] == "dense")
-    faster = {
-        batch: sum(float(row[f"predicted_ms_{batch}"]) < float(dense[f"predicted_ms_{batch}"]) for row in rows)
-        for batch in BATCHES
-    }
-    patterns = {row["pattern"] for row in rows}
+
+    def count_faster(batch):
+        name = f"predicted_ms_{batch}"
+        return write_number(sum(float(row[name]) < float(dense[name]) for row in rows))
+
+    def count_patterns(chosen):
+        return len({row["pattern"] for row in chosen})
+
+    unnamed = [row for row in rows if not row["family"]]
     return [
-        f"* {write_number(len(rows))} operators of {write_number(len(patterns))} patterns. "
-        f"{write_number(len(named))} operators have one of {len({row['pattern'] for row in named})} patterns with a name, "
-        f"{write_number(len(rows) - len(named))} operators of {write_number(len(patterns) - len({row['pattern'] for row in named}))} "
-        "patterns have none.",
+        f"* {write_number(len(rows))} operators of {write_number(count_patterns(rows))} patterns. "
+        f"{write_number(len(named))} operators of {count_patterns(named)} patterns have a name, "
+        f"{write_number(len(unnamed))} operators of {write_number(count_patterns(unnamed))} patterns have none.",
         f"* {write_number(len(good))} reach all inputs, share no parameters and may have full rank; "
         f"{write_number(sum(bool(row['family']) for row in good))} of them have a name.",
-        f"* The rank at 27 inputs and outputs is what the exponent says for {write_number(attained)} operators, less for the "
-        f"other {write_number(len(rows) - attained)}.",
-        f"* Predicted to be faster than the dense layer: {write_number(faster[1])} for one token, "
-        f"{write_number(faster[512])} for 512.",
+        f"* The rank at 27 inputs and outputs is what the exponent says for {write_number(attained)} operators, "
+        f"less for the other {write_number(len(rows) - attained)}.",
+        f"* Predicted to be faster than the dense layer: {count_faster(1)} for one token, {count_faster(512)} for 512.",
     ]
 
 
@@ -372,7 +393,8 @@ def draw(rows):
     for title, (_, _, renamed, _, _) in families.items():
         keys[space.find(renamed).key].append(title)
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
+        'font-size="12">',
         "<title>Rank and compute of linear layers with structured weights</title>",
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
     ]
@@ -388,25 +410,21 @@ def draw(rows):
         bottom = HEIGHT - BOTTOM
 
         def x(compute, left=left):
-            return left + 24 + (PANEL - 48) * float(compute + Fraction(1, 3)) * 3 / 4
+            return left + 40 + (PANEL - 80) * float(compute)
 
         def y(rank, bottom=bottom):
-            return bottom - 24 - (bottom - TOP - 48) * float(rank)
+            return bottom - 24 - (bottom - TOP - 64) * float(rank)
 
         mine = [row for row in rows if row["reaches"] == "1" and (get_class(row)[0] != 0) == shares]
         text(left, 30, f"{title}: {write_number(len(mine))} operators that reach all inputs", "start", 14)
-        out.append(
-            f'<rect x="{left}" y="{TOP}" width="{PANEL}" height="{bottom - TOP}" fill="none" stroke="#d1d5db"/>'
-        )
-        for third in range(-1, 4):
-            value = Fraction(third, 3)
+        out.append(f'<rect x="{left}" y="{TOP}" width="{PANEL}" height="{bottom - TOP}" fill="none" stroke="#d1d5db"/>')
+        for value in (Fraction(third, 3) for third in range(4)):
             text(x(value), bottom + 18, str(value))
-            out.append(f'<line x1="{x(value):.1f}" x2="{x(value):.1f}" y1="{TOP}" y2="{bottom}" stroke="#eef0f2"/>')
-            if third >= 0:
-                text(left - 8, y(value) + 4, str(value), "end")
-                out.append(
-                    f'<line x1="{left}" x2="{left + PANEL}" y1="{y(value):.1f}" y2="{y(value):.1f}" stroke="#eef0f2"/>'
-                )
+            text(left - 8, y(value) + 4, str(value), "end")
+            out += [
+                f'<line x1="{x(value):.1f}" x2="{x(value):.1f}" y1="{TOP}" y2="{bottom}" stroke="#eef0f2"/>',
+                f'<line x1="{left}" x2="{left + PANEL}" y1="{y(value):.1f}" y2="{y(value):.1f}" stroke="#eef0f2"/>',
+            ]
         text(left + PANEL / 2, bottom + 40, "compute: FLOPs are d^(1 + compute)")
         text(left, TOP - 10, "rank is d^...", "start")
         groups = defaultdict(list)
@@ -419,9 +437,10 @@ def draw(rows):
                 f'fill-opacity="0.7"><title>{len(members)} operators, rank {rank}, compute {compute}</title></circle>'
             )
         for (rank, compute), members in sorted(groups.items()):
-            text(x(compute), y(rank) + 4, str(len(members)), size=10, color="#1e3a8a")
             titles = [title for row in members for title in keys.get(row["key"], ())]
             radius = 2 + 24 * math.sqrt(len(members) / 1500)
+            beside = 0 if radius > 9 else radius + 12
+            text(x(compute) + beside, y(rank) + 4, str(len(members)), size=10, color="#1e3a8a")
             for number, name in enumerate(titles):
                 text(x(compute), y(rank) + radius + 12 + 12 * number, name, size=10, color="#b45309")
     out.append("</svg>")
