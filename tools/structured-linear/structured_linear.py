@@ -6,8 +6,9 @@
 
 usage: PYTHONPATH=build/python $(tools/python.sh) tools/structured-linear/structured_linear.py COMMAND
 
-  list   writes the list to docs/data: all operators of the space, with costs, predicted times (by build/bin/kas-opt or
-         $KAS_OPT, without a machine model), exponents, exact ranks at a small binding, and the names of families
+  list   writes the list to docs/data: all operators of the space, with costs, predicted times (by kas-opt of the build
+         tree $KAS_BUILD, build by default, without a machine model), exponents, exact ranks at a small binding, and
+         the names of families
   pages  writes the tables of the page and its picture from that file
   check  says whether the tables and the picture are those of the file
 """
@@ -119,7 +120,7 @@ def predict(space_text, batch):
         space, database = pathlib.Path(folder, "space.mlir"), pathlib.Path(folder, "times.db")
         space.write_text(text)
         options = "algorithm=exhaustive evaluations=1000000 evaluators=flops,params,predicted_ms top=1 progress=false"
-        program = os.environ.get("KAS_OPT", ROOT / "build" / "bin" / "kas-opt")
+        program = pathlib.Path(os.environ.get("KAS_BUILD", ROOT / "build")) / "bin" / "kas-opt"
         subprocess.run(
             [program, space, f"-kas-search={options} objective=predicted_ms database={database}", "-o", os.devnull],
             check=True,
