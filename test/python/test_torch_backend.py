@@ -404,6 +404,45 @@ def test_gradients_of_attention_to_nothing():
     assert forward.reason is None and backward.reason is None
 
 
+class PooledChannelsLast(nn.Module):
+    """A pooling of a whole image whose channels lie together: PyTorch makes views by strides of it."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.head = nn.LayerNorm(6), nn.Linear(6, 5)
+
+    def forward(self, x):
+        x = self.norm(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+        return self.head(functional.adaptive_avg_pool2d(x, 1).flatten(1))
+
+
+def test_gradients_of_views_by_strides():
+    forward, backward = compare_gradients(PooledChannelsLast(), torch.randn(2, 6, 4, 4))
+    for graph in (forward, backward):
+        assert (graph.reason, graph.parts, graph.left) == (None, 1, ())
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "dims"),
+    [
+        ((2, 3), (3, 1), [0, 1]),
+        ((3, 2), (1, 3), [1, 0]),
+        ((2, 1, 3), (3, 9, 1), [0, 2, 1]),
+        ((2, 3), (1, 1), None),
+        ((2, 2), (3, 1), None),
+        ((3, 3), (2, 1), None),
+    ],
+)
+def test_views_by_strides(size, stride, dims):
+    from kas.torch._graph_parts import _find_view
+
+    assert _find_view(size, stride, 6) == dims
+    if dims is not None:
+        data = torch.arange(6.0)
+        view = data.view([size[dim] for dim in dims]).permute([dims.index(dim) for dim in range(len(dims))])
+        assert torch.equal(view, data.as_strided(size, stride))
+
+
 def test_networks_learn_as_with_pytorch():
     network = Smooth().train()
     other = copy.deepcopy(network)

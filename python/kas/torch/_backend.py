@@ -16,6 +16,7 @@ from torch import fx, nn
 from .._errors import need
 from ._graph_batch import BATCHES, Batch, find_batch, get_batch_key, set_batch
 from ._graph_import import UnsupportedGraphError, trace
+from ._graph_parts import replace_strided
 from ._graph_program import BatchProgram, Compiled, compile_graph, compile_whole
 
 Boxed = Callable[[list[Any]], list[Any]]
@@ -65,6 +66,7 @@ class _Graph:
     def __init__(self, graph: fx.GraphModule, kind: str, static: Sequence[int]):
         self.graph, self.kind, self.static = graph, kind, set(static)
         self.operations = sum(node.op not in ("placeholder", "output", "get_attr") for node in graph.graph.nodes)
+        replace_strided(graph)
         self.programs: dict[Any, nn.Module | None] = {}
         self.batch = find_batch(graph) if kind == "inference" else None
         """Of a graph for batches of any size."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -70,6 +70,49 @@ def find_blocked(graph: fx.GraphModule) -> dict[fx.Node, str]:
         if reason:
             blocked[node] = reason
     return blocked
+
+
+def _find_view(size: Sequence[Any], stride: Sequence[Any], elements: Any) -> list[int] | None:
+    """The dimensions of a view of a tensor in rows, outermost first; None where it does not have each element once."""
+    if not all(isinstance(number, int) for number in (*size, *stride, elements)):
+        return None
+    dims = sorted((dim for dim in range(len(size)) if size[dim] != 1), key=lambda dim: -stride[dim])
+    expected = 1
+    for dim in reversed(dims):
+        if stride[dim] != expected:
+            return None
+        expected *= size[dim]
+    return [*dims, *(dim for dim in range(len(size)) if size[dim] == 1)] if expected == elements else None
+
+
+def replace_strided(graph: fx.GraphModule) -> None:
+    """Writes `as_strided` as a view with other dimensions where it is one, which all layouts have; its gradient, too."""
+    aten = torch.ops.aten
+    for node in list(graph.graph.nodes):
+        if node.op != "call_function" or node.target not in (aten.as_strided.default, aten.as_strided_scatter.default):
+            continue
+        scatters = node.target is aten.as_strided_scatter.default
+        whole, part = node.args[0], node.args[scatters]
+        size, stride, *offset = node.args[1 + scatters :]
+        value = whole.meta.get("val")
+        if any(offset) or not isinstance(value, torch.Tensor) or not value.is_contiguous():
+            continue
+        dims = _find_view(size, stride, value.numel())
+        if dims is None:
+            continue
+        call = graph.graph.call_function
+        with graph.graph.inserting_before(node):
+            if scatters:
+                # All elements are replaced.
+                rows = call(aten.permute.default, (part, dims))
+                result = call(aten.reshape.default, (rows, list(value.shape)))
+            else:
+                view = call(aten.view.default, (part, [size[dim] for dim in dims]))
+                result = call(aten.permute.default, (view, [dims.index(dim) for dim in range(len(dims))]))
+        result.meta = dict(node.meta)
+        node.replace_all_uses_with(result)
+        graph.graph.erase_node(node)
+    graph.recompile()
 
 
 def get_targets(graph: fx.GraphModule) -> list[str]:
