@@ -86,7 +86,7 @@ def _find_view(size: Sequence[Any], stride: Sequence[Any], elements: Any) -> lis
 
 
 def replace_strided(graph: fx.GraphModule) -> None:
-    """Writes `as_strided` as a view with other dimensions where it is one, which all layouts have; its gradient, too."""
+    """Writes `as_strided` and its gradient as a view with other dimensions where it is one, which all layouts have."""
     aten = torch.ops.aten
     for node in list(graph.graph.nodes):
         if node.op != "call_function" or node.target not in (aten.as_strided.default, aten.as_strided_scatter.default):
