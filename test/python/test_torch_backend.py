@@ -443,6 +443,55 @@ def test_views_by_strides(size, stride, dims):
         assert torch.equal(view, data.as_strided(size, stride))
 
 
+@pytest.mark.parametrize("step", [1, 2, 3])
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_slices_that_are_replaced(dim, step):
+    from kas.torch._gradient_decompositions import slice_scatter
+
+    for start, end in itertools.product((None, 0, 1, 3, -4), (None, 4, -1, 100)):
+        data = torch.randn(5, 7, 6)
+        place = [slice(None)] * 3
+        place[dim] = slice(start, end, step)
+        source = torch.randn(data[place].shape)
+        if source.numel():
+            expected = torch.slice_scatter(data, source, dim, start, end, step)
+            assert torch.equal(slice_scatter(data, source, dim, start, end, step), expected)
+
+
+@pytest.mark.parametrize("pad", [[-1, 0], [-2, 3], [0, -1, 2, -3], [-1, -1, 0, 0, 1, -1], [1, -7]])
+def test_paddings_by_less_than_nothing(pad):
+    from kas.torch._gradient_decompositions import constant_pad_nd
+
+    data = torch.randn(3, 6, 7)
+    assert torch.equal(constant_pad_nd(data, pad, 2.0), functional.pad(data, pad, value=2.0))
+
+
+class Windows(nn.Module):
+    """Shifted windows with learned values for places that are looked up, every second pixel, and a padding."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(9, 4))
+        self.register_buffer("index", torch.arange(16).reshape(4, 4) % 9)
+        self.layer = nn.Linear(16, 4)
+
+    def forward(self, x):
+        x = functional.pad(x, (0, 0, 0, 1))
+        x = torch.roll(x, (-1, -2), (1, 2)) + self.table[self.index[:, :1]].transpose(0, 1)
+        x = torch.cat([x[:, i::2, j::2] for j in (0, 1) for i in (0, 1)], -1)
+        return self.layer(x)
+
+
+def test_windows_have_gradients_and_batches():
+    network = Windows()
+    forward, backward = compare_gradients(network, torch.randn(2, 4, 3, 4))
+    assert (forward.reason, backward.reason) == (None, None)
+    compiled = None
+    for batch in (2, 5, 9):
+        compiled = compile_and_compare(network, torch.randn(batch, 4, 3, 4), compiled=compiled)
+    assert [graph.batches for graph in kas.torch.explain()] == [(), (8, 2)]
+
+
 def test_networks_learn_as_with_pytorch():
     network = Smooth().train()
     other = copy.deepcopy(network)

@@ -42,6 +42,7 @@ private:
   LogicalResult checkReshape(Operation *op, RankedTensorType expanded,
                              ArrayRef<ReassociationIndices> groups,
                              bool expands);
+  LogicalResult checkCastOrConcat(Operation *op);
   LogicalResult checkElementwise(Operation *op);
   LogicalResult checkApply(ApplyOp apply);
   LogicalResult checkReturn(func::ReturnOp op);
@@ -169,6 +170,8 @@ LogicalResult SampleFinder::checkOp(Operation *op) {
   // What depends on weights alone is the same for all samples.
   if (!reads)
     return success();
+  if (isa<tensor::CastOp, tensor::ConcatOp>(op))
+    return checkCastOrConcat(op);
   if (!isStatic(op))
     return fail(op, "a tensor whose sizes are not known");
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
@@ -197,24 +200,31 @@ LogicalResult SampleFinder::checkOp(Operation *op) {
     samples[pad.getResult()] = place;
     return success();
   }
-  if (auto cast = dyn_cast<tensor::CastOp>(op)) {
-    samples[cast.getResult()] = samples.at(cast.getSource());
-    return success();
-  }
-  if (auto concat = dyn_cast<tensor::ConcatOp>(op)) {
-    if (llvm::any_of(concat.getInputs(), [&](Value input) {
-          return samples.contains(input) &&
-                 samples.at(input).dim == static_cast<int64_t>(concat.getDim());
-        }))
-      return fail(op, "a concatenation of samples");
-    return checkElementwise(op);
-  }
   if (OpTrait::hasElementwiseMappableTraits(op))
     return checkElementwise(op);
   if (auto apply = dyn_cast<ApplyOp>(op))
     return checkApply(apply);
   return fail(op, Twine("'") + op->getName().getStringRef() +
                       "', of which this is not known");
+}
+
+/// Casts may hide the sizes of other dimensions from a concatenation.
+LogicalResult SampleFinder::checkCastOrConcat(Operation *op) {
+  for (Value operand : op->getOperands()) {
+    auto found = samples.find(operand);
+    if (found == samples.end())
+      continue;
+    int64_t dim = found->second.dim;
+    auto concat = dyn_cast<tensor::ConcatOp>(op);
+    if (concat && dim == static_cast<int64_t>(concat.getDim()))
+      return fail(op, "a concatenation of samples");
+    for (Type type : {operand.getType(), op->getResult(0).getType()}) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      if (!tensor || tensor.isDynamicDim(dim))
+        return fail(op, "a tensor whose sizes are not known");
+    }
+  }
+  return checkElementwise(op);
 }
 
 /// All operands have their samples at one place, which that of the results is.

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -72,10 +73,32 @@ def find_blocked(graph: fx.GraphModule) -> dict[fx.Node, str]:
     return blocked
 
 
-def _find_view(size: Sequence[Any], stride: Sequence[Any], elements: Any) -> list[int] | None:
-    """The dimensions of a view of a tensor in rows, outermost first; None where it does not have each element once."""
-    if not all(isinstance(number, int) for number in (*size, *stride, elements)):
+def _get_number(size: Any) -> int | None:
+    """A size as it is for now: a symbol has a value that the graph was traced with."""
+    value = size.meta.get("val") if isinstance(size, fx.Node) else size
+    if isinstance(value, torch.SymInt):
+        return value.node.hint if value.node.has_hint() else None
+    return value if isinstance(value, int) else None
+
+
+def _find_strided_view(value: torch.Tensor, size: Sequence[Any], stride: Sequence[Any]) -> list[int] | None:
+    """The dimensions of a view of `value`, as `_find_view` gives them.
+
+    The outermost size of both may be one symbol, the number of samples.
+    """
+    sizes, shape = [_get_number(number) for number in size], [_get_number(number) for number in value.shape]
+    numbers = [number for number in sizes if number is not None]
+    if len(numbers) < len(sizes) or None in shape or not all(isinstance(number, int) for number in stride):
         return None
+    symbols = [dim for dim, number in enumerate(size) if not isinstance(number, int)]
+    is_batch = symbols == [0] and sizes[0] == shape[0] and stride[0] == max(stride)
+    if symbols and not (is_batch and isinstance(value.shape[0], torch.SymInt)):
+        return None
+    return _find_view(numbers, stride, math.prod(number or 0 for number in shape))
+
+
+def _find_view(size: Sequence[int], stride: Sequence[int], elements: int) -> list[int] | None:
+    """The dimensions of a view of a tensor in rows, outermost first; None where it does not have each element once."""
     dims = sorted((dim for dim in range(len(size)) if size[dim] != 1), key=lambda dim: -stride[dim])
     expected = 1
     for dim in reversed(dims):
@@ -97,8 +120,8 @@ def replace_strided(graph: fx.GraphModule) -> None:
         value = whole.meta.get("val")
         if any(offset) or not isinstance(value, torch.Tensor) or not value.is_contiguous():
             continue
-        dims = _find_view(size, stride, value.numel())
-        if dims is None:
+        dims = _find_strided_view(value, size, stride)
+        if dims is None or (scatters and not all(isinstance(number, int) for number in value.shape)):
             continue
         call = graph.graph.call_function
         with graph.graph.inserting_before(node):

@@ -89,6 +89,20 @@ func.func @tokens(%x: tensor<8x7x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x5x8xf3
   return %r : tensor<8x5x8xf32>
 }
 
+// Casts that hide other sizes.
+// CHECK-LABEL: func.func @rolled
+// CHECK-SAME:    (%{{.*}}: tensor<2x6xf32>) -> tensor<2x6xf32>
+func.func @rolled(%x: tensor<8x6xf32>) -> tensor<8x6xf32> {
+  %first = tensor.extract_slice %x[0, 0] [8, 2] [1, 1] : tensor<8x6xf32> to tensor<8x2xf32>
+  %last = tensor.extract_slice %x[0, 2] [8, 4] [1, 1] : tensor<8x6xf32> to tensor<8x4xf32>
+  // CHECK: tensor.cast {{.*}} : tensor<2x2xf32> to tensor<2x?xf32>
+  %f = tensor.cast %first : tensor<8x2xf32> to tensor<8x?xf32>
+  %l = tensor.cast %last : tensor<8x4xf32> to tensor<8x?xf32>
+  // CHECK: tensor.concat dim(1) {{.*}} : (tensor<2x?xf32>, tensor<2x?xf32>) -> tensor<2x6xf32>
+  %r = tensor.concat dim(1) %l, %f : (tensor<8x?xf32>, tensor<8x?xf32>) -> tensor<8x6xf32>
+  return %r : tensor<8x6xf32>
+}
+
 // A sum over samples, a function that others call, one that is private: as they are.
 // CHECK-LABEL: func.func @mixes
 // CHECK-SAME:    tensor<8x4xf32>

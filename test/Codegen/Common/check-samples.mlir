@@ -209,6 +209,27 @@ func.func @forward(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
 
 // -----
 
+// Casts that hide other sizes than the number of samples, for a concatenation.
+// CHECK-LABEL: func.func @forward
+func.func @forward(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %first = tensor.extract_slice %x[0, 0] [4, 2] [1, 1] : tensor<4x6xf32> to tensor<4x2xf32>
+  %last = tensor.extract_slice %x[0, 2] [4, 4] [1, 1] : tensor<4x6xf32> to tensor<4x4xf32>
+  %f = tensor.cast %first : tensor<4x2xf32> to tensor<4x?xf32>
+  %l = tensor.cast %last : tensor<4x4xf32> to tensor<4x?xf32>
+  %r = tensor.concat dim(1) %l, %f : (tensor<4x?xf32>, tensor<4x?xf32>) -> tensor<4x6xf32>
+  return %r : tensor<4x6xf32>
+}
+
+// -----
+
+func.func @forward(%x: tensor<4x6xf32>) -> tensor<8x6xf32> {
+  // expected-error@+1 {{requires samples that are computed one by one, got a concatenation of samples}}
+  %r = tensor.concat dim(0) %x, %x : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
+  return %r : tensor<8x6xf32>
+}
+
+// -----
+
 // expected-error@+1 {{requires at least 1 data argument of 0 arguments, got 1}}
 func.func @forward() {
   return
