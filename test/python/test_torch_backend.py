@@ -202,6 +202,68 @@ def test_integers_enter_and_leave(dtype):
     assert (graph.reason, graph.left) == (None, ())
 
 
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_places_of_rows(dim):
+    from kas.torch._decompositions import index, index_select
+
+    data, places = torch.randn(4, 5, 6), torch.tensor([[0, -1], [3, 2], [-4, 1]])
+    indices = [None, None, None]
+    indices[dim] = places
+    assert torch.equal(index(data, indices), data[tuple(slice(None) if i is None else i for i in indices)])
+    assert torch.equal(index_select(data, dim, places[1]), data.index_select(dim, places[1]))
+
+
+@pytest.mark.parametrize(
+    "call", [lambda x, i: x[i] * 2, lambda x, i: x.index_select(0, i) * 2], ids=["index", "index_select"]
+)
+@pytest.mark.parametrize("place", [4, -5, 10**12])
+def test_places_that_are_not_there(call, place):
+    compiled = torch.compile(call, backend=kas.torch.backend)
+    with torch.no_grad():
+        compiled(torch.randn(4, 5), torch.tensor([1, 0]))
+        with pytest.raises((RuntimeError, IndexError)):
+            compiled(torch.randn(4, 5), torch.tensor([1, place]))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda a, b: a % b,
+        torch.fmod,
+        lambda a, b: torch.div(a, b, rounding_mode="trunc"),
+        lambda a, b: a // b,
+        lambda a, b: torch.eye(3)[a, b] * 2,
+    ],
+    ids=["remainder", "fmod", "trunc", "floor", "two-places"],
+)
+def test_integers_that_are_not_checked(call):
+    a, b = torch.tensor([1, 0, 1]), torch.tensor([1, 2, 1])
+    compiled = compile_and_compare(call, a, b)
+    (graph,) = kas.torch.explain()
+    assert "requires checks of integers that kas does not make" in graph.reason
+    with torch.no_grad(), pytest.raises((RuntimeError, IndexError)):
+        compiled(a, torch.tensor([0, 0, 7]))
+
+
+@pytest.mark.parametrize(
+    "call, inputs",
+    [
+        (lambda x: x[1:3].as_strided((2, 6), (6, 1), 0) + 1, [(4, 6)]),
+        (lambda x: x.as_strided((12,), (1,)) * 2, [(3, 4), (5, 4), (6, 4)]),
+        (lambda x: x.as_strided((x.shape[0], 2, 3), (6, 3, 1)) * 2, [(3, 6), (5, 6), (6, 8)]),
+    ],
+    ids=["offset", "part", "symbols"],
+)
+def test_views_by_strides_that_are_none(call, inputs):
+    compiled = torch.compile(call, backend=kas.torch.backend, dynamic=True)
+    for shape in inputs:
+        compile_and_compare(call, torch.randn(shape), compiled=compiled)
+
+
+def test_paddings_by_less_than_nothing_in_networks():
+    compile_and_compare(lambda x: functional.pad(x, (1, -1), value=3.0) * 2, torch.randn(2, 6))
+
+
 def test_gelu_is_as_exact_as_pytorch():
     x = torch.linspace(-6, 6, 1001)
     compiled = torch.compile(lambda x: functional.gelu(x, approximate="tanh"), backend=kas.torch.backend)
@@ -446,7 +508,7 @@ def test_views_by_strides(size, stride, dims):
 @pytest.mark.parametrize("step", [1, 2, 3])
 @pytest.mark.parametrize("dim", [0, 1, -1])
 def test_slices_that_are_replaced(dim, step):
-    from kas.torch._gradient_decompositions import slice_scatter
+    from kas.torch._decompositions import slice_scatter
 
     for start, end in itertools.product((None, 0, 1, 3, -4), (None, 4, -1, 100)):
         data = torch.randn(5, 7, 6)
@@ -460,7 +522,7 @@ def test_slices_that_are_replaced(dim, step):
 
 @pytest.mark.parametrize("pad", [[-1, 0], [-2, 3], [0, -1, 2, -3], [-1, -1, 0, 0, 1, -1], [1, -7]])
 def test_paddings_by_less_than_nothing(pad):
-    from kas.torch._gradient_decompositions import constant_pad_nd
+    from kas.torch._decompositions import constant_pad_nd
 
     data = torch.randn(3, 6, 7)
     assert torch.equal(constant_pad_nd(data, pad, 2.0), functional.pad(data, pad, value=2.0))

@@ -8,6 +8,7 @@
 
 #include "kas/Codegen/Common/SampleWise.h"
 #include "kas/Dialect/Kas/Analysis/Batch.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -85,11 +86,17 @@ static bool isStatic(Operation *op) {
          llvm::all_of(op->getResultTypes(), isStaticTensor);
 }
 
+/// Its body may have assertions.
+static bool isTensorLinalg(Operation *op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  return linalgOp && linalgOp.hasPureTensorSemantics();
+}
+
 /// Whether all elements along the dimension are equal, as those of a constant,
 /// or of what was broadcast along it.
 bool SampleFinder::isUniform(Value tensor, int64_t dim) {
   auto type = dyn_cast<RankedTensorType>(tensor.getType());
-  if (!type || samples.contains(tensor))
+  if (!type || !type.hasStaticShape() || samples.contains(tensor))
     return false;
   if (type.getDimSize(dim) == 1)
     return true;
@@ -167,9 +174,12 @@ LogicalResult SampleFinder::checkOp(Operation *op) {
       return samples.contains(operand);
     });
   });
-  // What depends on weights alone is the same for all samples.
+  // What depends on weights alone is the same for all samples, if it is only
+  // computed.
   if (!reads)
-    return success();
+    return isMemoryEffectFree(op) || isa<cf::AssertOp>(op) || isTensorLinalg(op)
+               ? success()
+               : fail(op, "an operation with effects");
   if (isa<tensor::CastOp, tensor::ConcatOp>(op))
     return checkCastOrConcat(op);
   if (!isStatic(op))

@@ -118,16 +118,19 @@ Value SampleResizer::cutLinalg(OpBuilder &builder, linalg::LinalgOp op,
       op.getMatchingIndexingMap(op.getDpsInitOperand(result)).getResult(dim));
   if (op->getNumResults() != 1 || !loop || op.hasIndexSemantics())
     return {};
-  IRMapping mapping;
+  // By operand: one value may be read by several maps.
+  SmallVector<Value> operands(op->getOperands());
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<RankedTensorType>(operand.get().getType()))
       continue;
     for (auto [position, index] :
          llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults()))
       if (index == loop)
-        mapping.map(operand.get(), cutUniform(operand.get(), position, extent));
+        operands[operand.getOperandNumber()] =
+            cutUniform(operand.get(), position, extent);
   }
-  Operation *clone = builder.clone(*op, mapping);
+  Operation *clone = builder.clone(*op);
+  clone->setOperands(operands);
   clone->getResult(0).setType(
       withSize(op->getResult(0).getType(), dim, extent));
   return clone->getResult(0);

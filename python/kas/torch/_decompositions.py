@@ -11,10 +11,12 @@ an exponential becomes infinite far out, where the value is right but the deriva
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+
+aten = torch.ops.aten
 
 
 def elu(x: torch.Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> torch.Tensor:
@@ -54,6 +56,66 @@ def gelu(x: torch.Tensor, approximate: str = "none") -> Any:
     return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
 
 
+def _place(data: torch.Tensor, dim: int, first: int, step: int, size: int) -> torch.Tensor:
+    """`size` elements along `dim`: those of `data` from `first` on with `step`, and zeros."""
+    data = data.movedim(dim, -1)
+    data = aten.constant_pad_nd(data.unsqueeze(-1), [0, step - 1]).flatten(-2)[..., : size - first]
+    placed: torch.Tensor = aten.constant_pad_nd(data, [first, size - first - data.shape[-1]])
+    return placed.movedim(-1, dim)
+
+
+def slice_scatter(
+    data: torch.Tensor,
+    source: torch.Tensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> torch.Tensor:
+    """The source instead of some of the data; torch-mlir is wrong about where some slices end."""
+    size, first = data.shape[dim], start or 0
+    first = min(max(first + size if first < 0 else first, 0), size)
+    if step == 1:
+        last = first + source.shape[dim]
+        return torch.cat([data.narrow(dim, 0, first), source, data.narrow(dim, last, size - last)], dim)
+    is_new = _place(torch.ones_like(source), dim, first, step, size) > 0
+    return torch.where(is_new, _place(source, dim, first, step, size), data)
+
+
+def constant_pad_nd(data: torch.Tensor, pad: Sequence[int], value: float = 0) -> Any:
+    """What is padded by less than nothing, as the gradient of a padding is, is a slice first."""
+    if min(pad, default=0) >= 0:
+        return NotImplemented
+    for number in range(len(pad) // 2):
+        dim, (before, after) = data.dim() - 1 - number, (max(-size, 0) for size in pad[2 * number : 2 * number + 2])
+        data = data.narrow(dim, before, data.shape[dim] - before - after)
+    pad = [max(size, 0) for size in pad]
+    return aten.constant_pad_nd(data, pad, value) if any(pad) else data.clone()
+
+
+def index(data: torch.Tensor, indices: Sequence[torch.Tensor | None]) -> Any:
+    """Rows that one tensor of integers names, as of an embedding, which checks that they exist."""
+    found = [(dim, places) for dim, places in enumerate(indices) if places is not None]
+    if len(found) != 1 or found[0][1].dtype not in (torch.int32, torch.int64):
+        return NotImplemented
+    return _select(data, *found[0])
+
+
+def index_select(data: torch.Tensor, dim: int, places: torch.Tensor) -> Any:
+    """The same along one dimension."""
+    return _select(data, dim, places) if data.dim() and places.dim() == 1 else NotImplemented
+
+
+def _select(data: torch.Tensor, dim: int, places: torch.Tensor) -> torch.Tensor:
+    data = data.movedim(dim, 0)
+    size, rest = data.shape[0], data.shape[1:]
+    places = torch.where(places < 0, places + size, places)
+    rows: torch.Tensor = aten.embedding(data.reshape(size, -1), places.reshape(-1)).reshape(*places.shape, *rest)
+    # The dimensions of the places come where the one was that they index.
+    first = dim % data.dim()
+    return rows.movedim(list(range(places.dim())), list(range(first, first + places.dim())))
+
+
 def get_table() -> dict[Any, Callable[..., Any]]:
     """torch-mlir's decompositions with those of this file."""
     from torch_mlir.extras.fx_decomp_util import get_decomposition_table
@@ -62,7 +124,9 @@ def get_table() -> dict[Any, Callable[..., Any]]:
     table[torch.ops.aten.celu.default] = celu
     table[torch.ops.aten.elu.default] = elu
     table[torch.ops.aten.gelu.default] = gelu
+    table[torch.ops.aten.constant_pad_nd.default] = constant_pad_nd
     table[torch.ops.aten.leaky_relu.default] = leaky_relu
+    table[torch.ops.aten.slice_scatter.default] = slice_scatter
     table[torch.ops.aten.sigmoid.default] = sigmoid
     table[torch.ops.aten.softplus.default] = softplus
     return table

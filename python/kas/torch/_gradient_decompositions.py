@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ._decompositions import get_table
+from ._decompositions import get_table, index, index_select
 
 aten = torch.ops.aten
 
@@ -170,43 +170,6 @@ def avg_pool2d_backward(
     return _get_data_gradient(_Convolution(gradient, data, weight, stride, padding, [1, 1], channels))
 
 
-def _place(data: torch.Tensor, dim: int, first: int, step: int, size: int) -> torch.Tensor:
-    """`size` elements along `dim`: those of `data` from `first` on with `step`, and zeros."""
-    data = data.movedim(dim, -1)
-    data = aten.constant_pad_nd(data.unsqueeze(-1), [0, step - 1]).flatten(-2)[..., : size - first]
-    placed: torch.Tensor = aten.constant_pad_nd(data, [first, size - first - data.shape[-1]])
-    return placed.movedim(-1, dim)
-
-
-def slice_scatter(
-    data: torch.Tensor,
-    source: torch.Tensor,
-    dim: int = 0,
-    start: int | None = None,
-    end: int | None = None,
-    step: int = 1,
-) -> torch.Tensor:
-    """The source instead of some of the data; torch-mlir is wrong about where some slices end."""
-    size, first = data.shape[dim], start or 0
-    first = min(max(first + size if first < 0 else first, 0), size)
-    if step == 1:
-        last = first + source.shape[dim]
-        return torch.cat([data.narrow(dim, 0, first), source, data.narrow(dim, last, size - last)], dim)
-    is_new = _place(torch.ones_like(source), dim, first, step, size) > 0
-    return torch.where(is_new, _place(source, dim, first, step, size), data)
-
-
-def constant_pad_nd(data: torch.Tensor, pad: Sequence[int], value: float = 0) -> Any:
-    """What is padded by less than nothing, as the gradient of a padding is, is a slice first."""
-    if min(pad, default=0) >= 0:
-        return NotImplemented
-    for number in range(len(pad) // 2):
-        dim, (before, after) = data.dim() - 1 - number, (max(-size, 0) for size in pad[2 * number : 2 * number + 2])
-        data = data.narrow(dim, before, data.shape[dim] - before - after)
-    pad = [max(size, 0) for size in pad]
-    return aten.constant_pad_nd(data, pad, value) if any(pad) else data.clone()
-
-
 def flash_attention(
     query: torch.Tensor,
     key: torch.Tensor,
@@ -269,14 +232,19 @@ def view(data: torch.Tensor, size: Sequence[int]) -> Any:
 
 def get_inference_table() -> dict[Any, Callable[..., Any]]:
     """Decompositions of the operations of graphs without gradients."""
-    return {**get_table(), aten.view.default: view}
+    return {
+        **get_table(),
+        aten.index.Tensor: index,
+        aten.index_select.default: index_select,
+        aten.view.default: view,
+    }
 
 
 def get_training_table() -> dict[Any, Callable[..., Any]]:
     """Decompositions of the operations of forward and backward graphs."""
     from torch._decomp import core_aten_decompositions
 
-    table: dict[Any, Callable[..., Any]] = get_table()
+    table: dict[Any, Callable[..., Any]] = get_inference_table()
     gradients: dict[Any, Callable[..., Any]] = dict(core_aten_decompositions())
     table |= {name: function for name, function in gradients.items() if "_backward" in str(name)}
     # What reads or writes at places that are given as integers stays with PyTorch, in one operation.
@@ -285,9 +253,6 @@ def get_training_table() -> dict[Any, Callable[..., Any]]:
         del table[name]
     table[aten.avg_pool2d_backward.default] = avg_pool2d_backward
     table[aten.convolution_backward.default] = convolution_backward
-    table[aten.constant_pad_nd.default] = constant_pad_nd
-    table[aten.slice_scatter.default] = slice_scatter
-    table[aten.view.default] = view
     table[aten._scaled_dot_product_flash_attention_for_cpu.default] = flash_attention
     table[aten._scaled_dot_product_flash_attention_for_cpu_backward.default] = flash_attention_backward
     return table

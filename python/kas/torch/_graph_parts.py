@@ -15,10 +15,17 @@ from torch import fx
 
 from ._graph_import import UnsupportedGraphError
 
+_SAMPLES = 1000003
+"""Any number of samples; a prime, so that no other sizes make it."""
 TYPES = (torch.float32, torch.bool)
 """Of tensors that may enter and leave a part."""
 INTEGERS = (torch.int32, torch.int64)
 """Of other tensors that may enter and leave a graph that is compiled as a whole."""
+
+
+_aten = torch.ops.aten
+_INDEXED = (_aten.index.Tensor, _aten.index_select.default, _aten.index_put.default)
+_DIVISIONS = (_aten.remainder.Tensor, _aten.fmod.Tensor, _aten.div.Tensor_mode, _aten.floor_divide.default)
 
 
 def get_tensors(value: Any) -> Iterable[torch.Tensor]:
@@ -51,6 +58,25 @@ def check_random(graph: fx.GraphModule) -> None:
             raise UnsupportedGraphError(f"requires a network without random numbers, got {node.target}")
 
 
+def check_integers(graph: fx.GraphModule) -> None:
+    """UnsupportedGraphError where integers that enter the graph may have values for which compiled code is undefined.
+
+    They are places outside of a tensor, and zeros that something is divided by. Embeddings and `gather` check theirs.
+    """
+    given: set[fx.Node] = set()
+    for node in graph.graph.nodes:
+        value = node.meta.get("val")
+        is_integer = isinstance(value, torch.Tensor) and value.dtype in INTEGERS
+        used = given.intersection(node.all_input_nodes)
+        if is_integer and (used or node.op == "placeholder"):
+            given.add(node)
+        if node.op != "call_function" or not used:
+            continue
+        divides = is_integer and node.target in _DIVISIONS and not isinstance(node.args[1], int)
+        if node.target in _INDEXED or divides:
+            raise UnsupportedGraphError(f"requires checks of integers that kas does not make, got {node.target}")
+
+
 def find_blocked(graph: fx.GraphModule) -> dict[fx.Node, str]:
     """The operations that stay with PyTorch in any case, with the reason: types, and random numbers."""
     blocked: dict[fx.Node, str] = {}
@@ -73,28 +99,25 @@ def find_blocked(graph: fx.GraphModule) -> dict[fx.Node, str]:
     return blocked
 
 
-def _get_number(size: Any) -> int | None:
-    """A size as it is for now: a symbol has a value that the graph was traced with."""
+def _get_symbol(size: Any) -> Any:
+    """The expression of a size that is a symbol; None for numbers."""
     value = size.meta.get("val") if isinstance(size, fx.Node) else size
-    if isinstance(value, torch.SymInt):
-        return value.node.hint if value.node.has_hint() else None
-    return value if isinstance(value, int) else None
+    return value.node.expr if isinstance(value, torch.SymInt) else None
 
 
 def _find_strided_view(value: torch.Tensor, size: Sequence[Any], stride: Sequence[Any]) -> list[int] | None:
     """The dimensions of a view of `value`, as `_find_view` gives them.
 
-    The outermost size of both may be one symbol, the number of samples.
+    The outermost size of both may be one symbol, the number of samples, which is the same in both.
     """
-    sizes, shape = [_get_number(number) for number in size], [_get_number(number) for number in value.shape]
-    numbers = [number for number in sizes if number is not None]
-    if len(numbers) < len(sizes) or None in shape or not all(isinstance(number, int) for number in stride):
+    shape: list[Any] = list(value.shape)
+    sizes: list[Any] = list(size)
+    symbol = _get_symbol(shape[0]) if shape else None
+    if symbol is not None and sizes and _get_symbol(sizes[0]) == symbol:
+        shape[0] = sizes[0] = _SAMPLES
+    if not all(isinstance(number, int) for number in (*shape, *sizes, *stride)):
         return None
-    symbols = [dim for dim, number in enumerate(size) if not isinstance(number, int)]
-    is_batch = symbols == [0] and sizes[0] == shape[0] and stride[0] == max(stride)
-    if symbols and not (is_batch and isinstance(value.shape[0], torch.SymInt)):
-        return None
-    return _find_view(numbers, stride, math.prod(number or 0 for number in shape))
+    return _find_view(sizes, stride, math.prod(shape))
 
 
 def _find_view(size: Sequence[int], stride: Sequence[int], elements: int) -> list[int] | None:
@@ -118,7 +141,11 @@ def replace_strided(graph: fx.GraphModule) -> None:
         whole, part = node.args[0], node.args[scatters]
         size, stride, *offset = node.args[1 + scatters :]
         value = whole.meta.get("val")
-        if any(offset) or not isinstance(value, torch.Tensor) or not value.is_contiguous():
+        if not isinstance(value, torch.Tensor) or not value.is_contiguous():
+            continue
+        # It is one within the memory, not within the tensor.
+        first = value.storage_offset()
+        if offset and offset[0] is not None and not (isinstance(first, int) and offset[0] == first):
             continue
         dims = _find_strided_view(value, size, stride)
         if dims is None or (scatters and not all(isinstance(number, int) for number in value.shape)):

@@ -20,6 +20,7 @@ from ._graph_import import UnsupportedGraphError, describe, import_graph
 from ._graph_parts import (
     INTEGERS,
     TYPES,
+    check_integers,
     check_random,
     check_tensors,
     find_blocked,
@@ -309,6 +310,7 @@ def compile_whole(
     and with `batched` also where it mixes samples.
     """
     check_random(graph)
+    check_integers(graph)
     function = _Function(_copy(graph), static, threads, batched)
     function.compile()
     return function

@@ -103,6 +103,40 @@ func.func @rolled(%x: tensor<8x6xf32>) -> tensor<8x6xf32> {
   return %r : tensor<8x6xf32>
 }
 
+// One value that is read by two maps is cut where its dimension is that of samples.
+// CHECK-LABEL: func.func @uniform
+// CHECK-SAME:    (%{{.*}}: tensor<2x8xf32>) -> tensor<2x8xf32>
+func.func @uniform(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %c = arith.constant dense<1.0> : tensor<8xf32>
+  %e = tensor.empty() : tensor<8x8xf32>
+  // CHECK: linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<2xf32>, tensor<8xf32>) outs(%{{.*}} : tensor<2x8xf32>)
+  %u = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (j)>, #row], iterator_types = ["parallel", "parallel"]
+  } ins(%c, %c : tensor<8xf32>, tensor<8xf32>) outs(%e : tensor<8x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<8x8xf32>
+  %r = arith.addf %x, %u : tensor<8x8xf32>
+  return %r : tensor<8x8xf32>
+}
+
+// Elements whose size in memory is not known here.
+// CHECK-LABEL: func.func @places
+// CHECK-SAME:    -> tensor<8x3xindex>
+// CHECK-NOT:     kas_cpu.batch_parts
+func.func @places(%x: tensor<8x3xi64>) -> tensor<8x3xindex> {
+  %y = arith.index_cast %x : tensor<8x3xi64> to tensor<8x3xindex>
+  return %y : tensor<8x3xindex>
+}
+
+// CHECK-LABEL: func.func @odd
+// CHECK-SAME:    -> tensor<8x3xi24>
+func.func @odd(%x: tensor<8x3xi64>) -> tensor<8x3xi24> {
+  %y = arith.trunci %x : tensor<8x3xi64> to tensor<8x3xi24>
+  return %y : tensor<8x3xi24>
+}
+
 // A sum over samples, a function that others call, one that is private: as they are.
 // CHECK-LABEL: func.func @mixes
 // CHECK-SAME:    tensor<8x4xf32>

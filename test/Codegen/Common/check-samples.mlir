@@ -230,6 +230,33 @@ func.func @forward(%x: tensor<4x6xf32>) -> tensor<8x6xf32> {
 
 // -----
 
+// It would count parts.
+func.func @forward(%x: tensor<4x6xf32>, %count: memref<1xf32>) -> tensor<4x6xf32> {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant 1.0 : f32
+  // expected-error@+1 {{requires samples that are computed one by one, got an operation with effects}}
+  %v = memref.load %count[%c0] : memref<1xf32>
+  %s = arith.addf %v, %one : f32
+  memref.store %s, %count[%c0] : memref<1xf32>
+  %r = arith.addf %x, %x : tensor<4x6xf32>
+  return %r : tensor<4x6xf32>
+}
+
+// -----
+
+// What is the same for all samples has a size that is not known.
+func.func @forward(%x: tensor<4x4xf32>) -> tensor<4x6xf32> {
+  %c2 = arith.constant 2 : index
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty(%c2) : tensor<4x?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4x?xf32>) -> tensor<4x?xf32>
+  // expected-error@+1 {{requires samples that are computed one by one, got an operand that differs from sample to sample}}
+  %r = tensor.concat dim(1) %x, %f : (tensor<4x4xf32>, tensor<4x?xf32>) -> tensor<4x6xf32>
+  return %r : tensor<4x6xf32>
+}
+
+// -----
+
 // expected-error@+1 {{requires at least 1 data argument of 0 arguments, got 1}}
 func.func @forward() {
   return

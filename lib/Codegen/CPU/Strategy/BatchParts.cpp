@@ -99,9 +99,11 @@ int64_t kas::codegen::choosePartSize(const BatchWork &work,
   // The whole has nothing that could go wrong.
   double least = 0.97 * cost.getWhole();
   int64_t best = work.batch;
-  for (int64_t size = work.batch / 2; size > 0; --size) {
-    if (work.batch % size != 0)
+  for (int64_t parts = 2; parts <= std::min(work.batch, maxBatchParts);
+       ++parts) {
+    if (work.batch % parts != 0)
       continue;
+    int64_t size = work.batch / parts;
     double cycles = cost.getParts(size);
     if (cycles < least) {
       least = cycles;

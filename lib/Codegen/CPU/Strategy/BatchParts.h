@@ -31,6 +31,9 @@ struct BatchWork {
   llvm::SmallVector<Step> steps;
 };
 
+/// Each part has a place for its message on the stack.
+inline constexpr int64_t maxBatchParts = 4096;
+
 /// The number of samples to compute at once, all steps of them, before the next
 /// ones: a divisor of the batch, or the batch itself. Small parts remain in the
 /// cache from step to step and are shared by threads, 0 for an unknown number

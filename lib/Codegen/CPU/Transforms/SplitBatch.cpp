@@ -72,6 +72,25 @@ static bool hasFirstDimension(Type type) {
   return tensor && tensor.getRank() > 0 && tensor.getDimSize(0) > 1;
 }
 
+/// Whether parts of the tensor begin at whole elements of known size.
+static bool hasPlainElements(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getElementType().isIntOrFloat() &&
+         llvm::is_contained({1u, 8u, 16u, 32u, 64u},
+                            tensor.getElementTypeBitWidth());
+}
+
+/// Schedules were chosen for all of the batch.
+static bool hasSchedules(func::FuncOp function) {
+  return function
+      .walk([](Operation *op) {
+        return op->hasAttr(KasCPUDialect::scheduleName)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 namespace {
 
 struct SplitBatch : kas::codegen::impl::SplitBatchBase<SplitBatch> {
@@ -95,6 +114,10 @@ private:
 } // namespace
 
 void SplitBatch::split(func::FuncOp function) {
+  if (!hasPlainElements(function.getArgumentTypes().front()) ||
+      !llvm::all_of(function.getResultTypes(), hasPlainElements) ||
+      (size == 0 && hasSchedules(function)))
+    return;
   FailureOr<SamplePlaces> samples = failure();
   {
     // Most functions on batches mix samples or are no networks.
@@ -110,7 +133,8 @@ void SplitBatch::split(func::FuncOp function) {
   if (part == 0)
     part = choosePartSize(collectWork(function, *samples),
                           getContractionTarget(getOperation(), 0), threads);
-  if (part >= samples->batch || samples->batch % part != 0)
+  if (part >= samples->batch || samples->batch % part != 0 ||
+      samples->batch / part > maxBatchParts)
     return;
   setNumSamples(function, *samples, part);
   SmallVector<int64_t> bytes(function.getNumArguments(), 0);

@@ -1,0 +1,85 @@
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-split-batch=threads=2 | FileCheck %s
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-split-batch=threads=1 | FileCheck %s --check-prefix=SERIAL
+
+// Rows of 8 MB for each sample do not remain in any cache; two threads share the samples.
+// CHECK-LABEL: func.func @chain
+// CHECK-SAME:    kas_cpu.batch_parts = #kas_cpu.batch_parts<count = 2
+// SERIAL-LABEL: func.func @chain
+// SERIAL-NOT:     kas_cpu.batch_parts
+func.func @chain(%x: tensor<8x4096x64xf32>, %w: tensor<64x64xf32>, %v: tensor<64x64xf32>, %h: tensor<64x64xf32>) -> tensor<8x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %f = tensor.collapse_shape %x [[0, 1], [2]] : tensor<8x4096x64xf32> into tensor<32768x64xf32>
+  %e = tensor.empty() : tensor<32768x64xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<32768x64xf32>) -> tensor<32768x64xf32>
+  %y = linalg.matmul ins(%f, %w : tensor<32768x64xf32>, tensor<64x64xf32>) outs(%z : tensor<32768x64xf32>) -> tensor<32768x64xf32>
+  %y2 = linalg.matmul ins(%y, %v : tensor<32768x64xf32>, tensor<64x64xf32>) outs(%z : tensor<32768x64xf32>) -> tensor<32768x64xf32>
+  %t = tensor.expand_shape %y2 [[0, 1], [2]] output_shape [8, 4096, 64] : tensor<32768x64xf32> into tensor<8x4096x64xf32>
+  %e3 = tensor.empty() : tensor<8x64xf32>
+  %z3 = linalg.fill ins(%zero : f32) outs(%e3 : tensor<8x64xf32>) -> tensor<8x64xf32>
+  %m = linalg.reduce ins(%t : tensor<8x4096x64xf32>) outs(%z3 : tensor<8x64xf32>) dimensions = [1]
+    (%a: f32, %b: f32) { %s = arith.addf %a, %b : f32
+      linalg.yield %s : f32 }
+  %o = linalg.matmul ins(%m, %h : tensor<8x64xf32>, tensor<64x64xf32>) outs(%z3 : tensor<8x64xf32>) -> tensor<8x64xf32>
+  return %o : tensor<8x64xf32>
+}
+
+// A schedule was chosen for all of the batch.
+// CHECK-LABEL: func.func @scheduled
+// CHECK-NOT:     kas_cpu.batch_parts
+func.func @scheduled(%x: tensor<8x4096x64xf32>, %w: tensor<64x64xf32>, %v: tensor<64x64xf32>, %h: tensor<64x64xf32>) -> tensor<8x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %f = tensor.collapse_shape %x [[0, 1], [2]] : tensor<8x4096x64xf32> into tensor<32768x64xf32>
+  %e = tensor.empty() : tensor<32768x64xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<32768x64xf32>) -> tensor<32768x64xf32>
+  %y = linalg.matmul ins(%f, %w : tensor<32768x64xf32>, tensor<64x64xf32>) outs(%z : tensor<32768x64xf32>) -> tensor<32768x64xf32>
+  %y2 = linalg.matmul ins(%y, %v : tensor<32768x64xf32>, tensor<64x64xf32>) outs(%z : tensor<32768x64xf32>) -> tensor<32768x64xf32>
+  %t = tensor.expand_shape %y2 [[0, 1], [2]] output_shape [8, 4096, 64] : tensor<32768x64xf32> into tensor<8x4096x64xf32>
+  %e3 = tensor.empty() : tensor<8x64xf32>
+  %z3 = linalg.fill ins(%zero : f32) outs(%e3 : tensor<8x64xf32>) -> tensor<8x64xf32>
+  %m = linalg.reduce ins(%t : tensor<8x4096x64xf32>) outs(%z3 : tensor<8x64xf32>) dimensions = [1]
+    (%a: f32, %b: f32) { %s = arith.addf %a, %b : f32
+      linalg.yield %s : f32 }
+  %o = linalg.matmul {kas_cpu.schedule = #kas_cpu.schedule<strategy = panels, rows = 8, vectors = 1>} ins(%m, %h : tensor<8x64xf32>, tensor<64x64xf32>) outs(%z3 : tensor<8x64xf32>) -> tensor<8x64xf32>
+  return %o : tensor<8x64xf32>
+}
+
+// One layer alone is shared by threads as it is.
+// CHECK-LABEL: func.func @layer
+// CHECK-NOT:     kas_cpu.batch_parts
+func.func @layer(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64x64xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
+  %y = linalg.matmul ins(%x, %w : tensor<64x64xf32>, tensor<64x64xf32>) outs(%z : tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %y : tensor<64x64xf32>
+}
+
+// Channels at 16x16 of two samples remain in the cache from layer to layer.
+// CHECK-LABEL: func.func @small
+// CHECK-SAME:    kas_cpu.batch_parts = #kas_cpu.batch_parts<count = 32
+// SERIAL-LABEL: func.func @small
+// SERIAL-SAME:    kas_cpu.batch_parts = #kas_cpu.batch_parts<count = 32
+func.func @small(%x: tensor<64x48x256xf32>, %v: tensor<48x48xf32>, %w: tensor<48x48xf32>) -> tensor<64x48x256xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64x48x256xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<64x48x256xf32>) -> tensor<64x48x256xf32>
+  %y = linalg.generic {
+    indexing_maps = [affine_map<(n, o, i, c) -> (n, c, i)>, affine_map<(n, o, i, c) -> (o, c)>, affine_map<(n, o, i, c) -> (n, o, i)>],
+    iterator_types = ["parallel", "parallel", "parallel", "reduction"]
+  } ins(%x, %v : tensor<64x48x256xf32>, tensor<48x48xf32>) outs(%z : tensor<64x48x256xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %m, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<64x48x256xf32>
+  %r = linalg.generic {
+    indexing_maps = [affine_map<(n, o, i, c) -> (n, c, i)>, affine_map<(n, o, i, c) -> (o, c)>, affine_map<(n, o, i, c) -> (n, o, i)>],
+    iterator_types = ["parallel", "parallel", "parallel", "reduction"]
+  } ins(%y, %w : tensor<64x48x256xf32>, tensor<48x48xf32>) outs(%z : tensor<64x48x256xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %m, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<64x48x256xf32>
+  return %r : tensor<64x48x256xf32>
+}
