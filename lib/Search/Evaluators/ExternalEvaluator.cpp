@@ -122,7 +122,9 @@ Error ExternalEvaluator::probe() {
   Worker &worker = *idle.front();
   if (Error error = start(worker))
     return error;
-  auto deadline = Clock::now() + std::chrono::milliseconds(100);
+  auto deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                         std::chrono::duration<double>(settings.probeSeconds));
   if (!worker.process->endsUntil(deadline))
     return Error::success();
   Expected<std::string> line = worker.process->readLine(deadline);

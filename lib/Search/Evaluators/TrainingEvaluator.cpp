@@ -125,6 +125,8 @@ kas::search::makeTrainingEvaluator(const EvaluatorSettings &settings) {
   if (workers.timeLimit == 0)
     workers.timeLimit = 7 * 24 * 3600;
   workers.retries = 0;
+  // It reads options and, where they say so, data first; trainings take longer.
+  workers.probeSeconds = 1;
   if (!workers.describe)
     workers.describe = makeOperatorDescription(settings.problem);
   workers.describe = [shared, describe = std::move(workers.describe)](
