@@ -43,8 +43,8 @@ struct EvaluatorSettings {
   std::string command;
   unsigned workers = 1;
   unsigned retries = 2;
-  /// For `external`: seconds in which a worker that cannot work ends, before the
-  /// first candidate.
+  /// For `external`: seconds in which a worker that cannot work ends, before
+  /// the first candidate.
   double probeSeconds = 0.1;
   /// For `training`: options of kas-train, and the epochs after which only the
   /// best candidates are trained on.
