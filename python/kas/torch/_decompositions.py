@@ -130,3 +130,20 @@ def get_table() -> dict[Any, Callable[..., Any]]:
     table[torch.ops.aten.sigmoid.default] = sigmoid
     table[torch.ops.aten.softplus.default] = softplus
     return table
+
+
+def view(data: torch.Tensor, size: Sequence[int]) -> Any:
+    """A copy where the layout is another one than the graph was written for, as decompositions make it."""
+    if data.is_contiguous():
+        return NotImplemented
+    return aten.clone(data, memory_format=torch.contiguous_format).view(size)
+
+
+def get_inference_table() -> dict[Any, Callable[..., Any]]:
+    """Decompositions of the operations of graphs without gradients."""
+    return {
+        **get_table(),
+        aten.index.Tensor: index,
+        aten.index_select.default: index_select,
+        aten.view.default: view,
+    }

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ._decompositions import get_table, index, index_select
+from ._decompositions import get_inference_table
 
 aten = torch.ops.aten
 
@@ -221,23 +221,6 @@ def _get_scores(
         rows, columns = (torch.arange(size, dtype=torch.float32) for size in scores.shape[-2:])
         scores = torch.where(rows.unsqueeze(1) >= columns, scores, torch.full_like(scores, -math.inf))
     return scores if mask is None else scores + mask
-
-
-def view(data: torch.Tensor, size: Sequence[int]) -> Any:
-    """A copy where the layout is another one than the graph was written for, as decompositions make it."""
-    if data.is_contiguous():
-        return NotImplemented
-    return aten.clone(data, memory_format=torch.contiguous_format).view(size)
-
-
-def get_inference_table() -> dict[Any, Callable[..., Any]]:
-    """Decompositions of the operations of graphs without gradients."""
-    return {
-        **get_table(),
-        aten.index.Tensor: index,
-        aten.index_select.default: index_select,
-        aten.view.default: view,
-    }
 
 
 def get_training_table() -> dict[Any, Callable[..., Any]]:

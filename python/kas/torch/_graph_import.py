@@ -15,7 +15,8 @@ from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
 from .._module import Module
-from ._gradient_decompositions import get_inference_table, get_training_table
+from ._decompositions import get_inference_table
+from ._gradient_decompositions import get_training_table
 
 
 class UnsupportedGraphError(Exception):

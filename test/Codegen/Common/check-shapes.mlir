@@ -20,6 +20,14 @@ func.func @argument(%n: tensor<4xf32>, %x: tensor<?x4xf32>) -> tensor<4xf32> {
 
 // -----
 
+// No rows are fine, empty ones are not.
+// expected-error @+1 {{expected rows with elements of the arguments and results of compiled functions, for argument 1 of '@empty' got 'tensor<4x0xf32>'}}
+func.func @empty(%n: tensor<0x4xf32>, %x: tensor<4x0xf32>) -> tensor<0x4xf32> {
+  return %n : tensor<0x4xf32>
+}
+
+// -----
+
 // expected-error @+1 {{for result 0 of '@result' got 'tensor<?xf32>'}}
 func.func @result(%x: tensor<4xf32>) -> tensor<?xf32> {
   %0 = tensor.cast %x : tensor<4xf32> to tensor<?xf32>

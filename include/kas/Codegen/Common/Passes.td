@@ -49,8 +49,9 @@ def CheckShapes : Pass<"kas-check-shapes", "::mlir::func::FuncOp"> {
   let description = [{
     Compiled functions take plain pointers, so that all sizes of their arguments
     and results are constants. A function on a tensor or buffer of dynamic shape
-    is an error at the argument, before anything is made of it. Shapes inside of
-    a function may be dynamic. Nothing is changed.
+    is an error at the argument, before anything is made of it, as is one with
+    another dimension than the first of size 0. Shapes inside of a function may
+    be dynamic. Nothing is changed.
 
     A pass on `func.func`, not on the interface of functions, so that
     `kas-opt` runs it on all functions of a module without a nested pipeline.

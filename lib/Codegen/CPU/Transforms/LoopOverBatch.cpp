@@ -175,11 +175,27 @@ struct LoopOverBatch : kas::codegen::impl::LoopOverBatchBase<LoopOverBatch> {
       if (function->hasAttr(KasCPUDialect::batchPartsName))
         functions.push_back(function);
     SymbolTable symbols(getOperation());
-    for (LLVM::LLVMFuncOp part : functions)
+    for (LLVM::LLVMFuncOp part : functions) {
+      if (!isOnPointers(part)) {
+        emitError(part.getLoc())
+            << "expected a function with a body that takes pointers and "
+               "returns nothing or a pointer, for "
+            << KasCPUDialect::batchPartsName << " of '@" << part.getName()
+            << "' got " << part.getFunctionType();
+        return signalPassFailure();
+      }
       loop(symbols, part);
+    }
   }
 
 private:
+  static bool isOnPointers(LLVM::LLVMFuncOp part) {
+    Type result = part.getFunctionType().getReturnType();
+    return !part.isExternal() &&
+           isa<LLVM::LLVMVoidType, LLVM::LLVMPointerType>(result) &&
+           llvm::all_of(part.getArgumentTypes(),
+                        llvm::IsaPred<LLVM::LLVMPointerType>);
+  }
   void loop(SymbolTable &symbols, LLVM::LLVMFuncOp part) {
     LLVM::LLVMFuncOp whole = part.cloneWithoutRegions();
     for (StringRef name :

@@ -97,6 +97,9 @@ struct SplitBatch : kas::codegen::impl::SplitBatchBase<SplitBatch> {
   using SplitBatchBase::SplitBatchBase;
 
   void runOnOperation() override {
+    if (failed(checkOption("size", size)) ||
+        failed(checkOption("threads", threads)))
+      return signalPassFailure();
     SmallVector<func::FuncOp> functions(getOperation().getOps<func::FuncOp>());
     for (func::FuncOp function : functions)
       if (function.isPublic() && !function.isExternal() &&
@@ -108,6 +111,13 @@ struct SplitBatch : kas::codegen::impl::SplitBatchBase<SplitBatch> {
   }
 
 private:
+  LogicalResult checkOption(StringRef name, int64_t value) {
+    if (value >= 0)
+      return success();
+    return emitError(getOperation().getLoc())
+           << "option '" << name << "' requires a number of at least 0, got "
+           << value;
+  }
   void split(func::FuncOp function);
 };
 
