@@ -102,6 +102,16 @@ def test_few_samples_after_batches_of_any_size():
     assert all(graph.reason is None for graph in kas.torch.explain())
 
 
+@pytest.mark.parametrize("shape", [(0, 4), (2, 0)])
+def test_views_of_nothing(shape):
+    network = nn.Sequential(nn.Embedding(7, 3), nn.Linear(3, 5), nn.ReLU()).eval()
+    compiled = compile_and_compare(network, torch.randint(0, 7, shape))
+    (graph,) = kas.torch.explain()
+    assert "requires views of tensors with elements" in graph.reason
+    compile_and_compare(network, torch.randint(0, 7, (3, 4)), compiled=compiled)
+    assert kas.torch.explain()[-1].reason is None
+
+
 def test_what_all_samples_share_is_read_anew():
     memory = numpy.zeros((5, 6), numpy.float32)
     compiled = None

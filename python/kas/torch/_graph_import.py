@@ -89,6 +89,15 @@ def _as_list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, (tuple, list)) else [value]
 
 
+def _check_views(graph: fx.GraphModule) -> None:
+    """torch-mlir divides by the sizes of what is viewed, and ends the process."""
+    views = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default, torch.ops.aten.reshape.default)
+    for node in graph.graph.nodes:
+        value = node.meta.get("val")
+        if node.target in views and isinstance(value, torch.Tensor) and value.numel() == 0:
+            raise UnsupportedGraphError(f"requires views of tensors with elements, got {tuple(value.shape)}")
+
+
 def import_graph(graph: fx.GraphModule) -> Module:
     """The graph in linalg on tensors; UnsupportedGraphError where torch-mlir cannot express it."""
     from torch_mlir import fx as importer
@@ -96,6 +105,7 @@ def import_graph(graph: fx.GraphModule) -> Module:
     from torch_mlir.dialects import torch as dialect
     from torch_mlir.extras.fx_importer import FxImporter
 
+    _check_views(graph)
     context = ir.Context()
     dialect.register_dialect(context)
     diagnostics: list[str] = []
