@@ -242,9 +242,10 @@ def test_places_that_are_not_there(call, place):
         torch.fmod,
         lambda a, b: torch.div(a, b, rounding_mode="trunc"),
         lambda a, b: a // b,
+        lambda a, b: 7 % b,
         lambda a, b: torch.eye(3)[a, b] * 2,
     ],
-    ids=["remainder", "fmod", "trunc", "floor", "two-places"],
+    ids=["remainder", "fmod", "trunc", "floor", "of-a-number", "two-places"],
 )
 def test_integers_that_are_not_checked(call):
     a, b = torch.tensor([1, 0, 1]), torch.tensor([1, 2, 1])
@@ -253,6 +254,20 @@ def test_integers_that_are_not_checked(call):
     assert "requires checks of integers that kas does not make" in graph.reason
     with torch.no_grad(), pytest.raises((RuntimeError, IndexError)):
         compiled(a, torch.tensor([0, 0, 7]))
+
+
+def test_integers_by_numbers():
+    a = torch.tensor([7, -7, 0, -(2**63)])
+    compile_and_compare(lambda a: (a % 3, a // 4), a)
+    assert kas.torch.explain()[0].reason is None
+    for divisor in (0, -1):
+        compiled = torch.compile(lambda a, divisor=divisor: torch.fmod(a, divisor), backend=kas.torch.backend)
+        # As PyTorch does: an error, or zeros.
+        if divisor == 0:
+            with pytest.raises(RuntimeError):
+                compiled(a)
+        else:
+            assert torch.equal(compiled(a), torch.zeros_like(a))
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ INTEGERS = (torch.int32, torch.int64)
 
 _aten = torch.ops.aten
 _INDEXED = (_aten.index.Tensor, _aten.index_select.default, _aten.index_put.default)
-_DIVISIONS = (_aten.remainder.Tensor, _aten.fmod.Tensor, _aten.div.Tensor_mode, _aten.floor_divide.default)
+_DIVISIONS = (_aten.remainder, _aten.fmod, _aten.div, _aten.floor_divide)
 
 
 def get_tensors(value: Any) -> Iterable[torch.Tensor]:
@@ -72,8 +72,10 @@ def check_integers(graph: fx.GraphModule) -> None:
             given.add(node)
         if node.op != "call_function" or not used:
             continue
-        divides = is_integer and node.target in _DIVISIONS and not isinstance(node.args[1], int)
-        if node.target in _INDEXED or divides:
+        divides = is_integer and getattr(node.target, "overloadpacket", None) in _DIVISIONS
+        # The least integer by -1 is not one.
+        is_safe = not divides or (isinstance(node.args[1], int) and node.args[1] not in (0, -1))
+        if node.target in _INDEXED or not is_safe:
             raise UnsupportedGraphError(f"requires checks of integers that kas does not make, got {node.target}")
 
 
