@@ -185,10 +185,19 @@ void RowVectorEmitter::emitItem(Value item) {
   auto take = [&](int64_t extent) { return takeIndex(rest, extent); };
   unsigned outermost = contraction.columns.front();
   int64_t extent = contraction.loops[outermost].extent / plan.columnGroups;
-  Value start = apply(take(plan.columnGroups) * extent, {item});
+  Value start;
+  auto takeGroup = [&] {
+    start = apply(take(plan.columnGroups) * extent, {item});
+  };
+  if (!plan.groupsOutside)
+    takeGroup();
+  AffineExpr block = take(numBlocks);
+  rowBase = apply(block * blockRows, {item});
+  if (plan.groupsOutside)
+    takeGroup();
   // Blocks of weights of one batch lie one after another.
-  weightBase = apply(rest * (depth * blockRows), {item});
-  rowBase = apply(take(numBlocks) * blockRows, {item});
+  weightBase =
+      apply((rest * numBlocks + block) * (depth * blockRows), {item});
   for (unsigned batch : llvm::reverse(contraction.batches))
     indices[batch] = apply(take(contraction.loops[batch].extent), {item});
   indices[row] = rowBase;

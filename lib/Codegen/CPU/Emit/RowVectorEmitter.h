@@ -82,6 +82,11 @@ private:
   llvm::SmallVector<mlir::Value>
   emitProducts(mlir::Value dataAddress, mlir::Value weightAddress,
                mlir::ValueRange sums, llvm::ArrayRef<TileColumn> columns);
+  mlir::Value getNextWeights();
+  std::pair<mlir::Value, bool> getNextTile(int64_t outerColumns);
+  void emitDataPrefetches(mlir::Value dataAddress,
+                          llvm::ArrayRef<TileColumn> columns);
+  void emitPrefetch(mlir::Value buffer, mlir::Value place);
   mlir::Value addWraps(mlir::Value address, std::optional<unsigned> reduction);
   llvm::SmallVector<mlir::Value>
   emitPresent(llvm::ArrayRef<PresentColumns> present, mlir::ValueRange sums,
@@ -123,6 +128,11 @@ private:
   /// and where they begin.
   unsigned tileLoop = 0;
   llvm::SmallVector<int64_t> tileStarts;
+  /// How far the next tile is in the data and whether it follows right after
+  /// this one, and how far what is fetched of the next block is in the weights;
+  /// no values where these are not fetched ahead.
+  mlir::Value nextTile, nextWeights;
+  bool isNextAdjacent = false;
   /// By loop: the steps that exist for the current tile.
   llvm::SmallVector<std::optional<std::pair<mlir::Value, mlir::Value>>>
       stepRanges;

@@ -38,6 +38,10 @@ void RowVectorEmitter::emitTile(int64_t outerColumns) {
   for (unsigned reduction : contraction.reductions)
     indices[reduction] = Value();
   findStepRanges();
+  nextTile = Value();
+  if (plan.prefetchesData)
+    std::tie(nextTile, isNextAdjacent) = getNextTile(outerColumns);
+  nextWeights = plan.prefetchesNextBlock ? getNextWeights() : Value();
   SmallVector<Value> sums = emitSteps(
       stepLoops, addWraps(address(access), /*reduction=*/std::nullopt),
       weightBase, getFirstSums(tile.size()),
@@ -173,6 +177,8 @@ RowVectorEmitter::emitUnrolled(Value dataAddress, Value weightAddress,
       return emitSteps(insideLoops, apply(dim(0) + offset, {dataAddress}),
                        apply(dim(0) + number * unrolledStride, {weightAddress}),
                        sums, [&](Value data, Value weight, ValueRange sums) {
+                         if (number == 0 && nextTile)
+                           emitDataPrefetches(data, columns);
                          return emitProducts(data, weight, sums, present);
                        });
     };
@@ -219,6 +225,70 @@ RowVectorEmitter::emitPresent(ArrayRef<PresentColumns> present,
   return sums;
 }
 
+/// How far the weights that a step fetches are from its own: those of the next
+/// block, if there is one, of which each tile fetches one vector of each step.
+Value RowVectorEmitter::getNextWeights() {
+  ArrayRef<unsigned> columns = contraction.columns;
+  AffineExpr tile = dim(0).floorDiv(plan.tileColumns);
+  SmallVector<Value> places{indices[columns.back()]};
+  if (columns.size() > 1) {
+    tile = tile + dim(1).floorDiv(plan.tileOuterColumns);
+    places.push_back(indices[columns[columns.size() - 2]]);
+  }
+  Value vector = apply(tile % plan.registerVectors * plan.lanes, places);
+  int64_t block = depth * blockRows;
+  int64_t numAll = contraction.getExtent(contraction.batches) * numBlocks;
+  Value hasNext =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, weightBase,
+                            constant((numAll - 1) * block));
+  Value next = arith::SelectOp::create(builder, loc, hasNext, constant(block),
+                                       constant(0));
+  return apply(dim(0) + dim(1), {vector, next});
+}
+
+/// How far the tile that is computed next is from the current one in the data,
+/// and whether it follows right after it there.
+std::pair<Value, bool> RowVectorEmitter::getNextTile(int64_t outerColumns) {
+  ArrayRef<unsigned> columns = contraction.columns;
+  int64_t next = plan.dataStrides[columns.back()] * plan.tileColumns;
+  if (columns.size() == 1)
+    return {constant(next), true};
+  int64_t line = plan.dataStrides[columns[columns.size() - 2]];
+  if (plan.tileOuterColumns > 1)
+    return {constant(line * outerColumns), line == next};
+  int64_t last = contraction.loops[columns.back()].extent - plan.tileColumns;
+  int64_t nextLine = line - plan.dataStrides[columns.back()] * last;
+  if (nextLine == next)
+    return {constant(next), true};
+  Value isLast =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                            indices[columns.back()], constant(last));
+  return {arith::SelectOp::create(builder, loc, isLast, constant(nextLine),
+                                  constant(next)),
+          false};
+}
+
+/// Fetches what the next tile reads at a step: of tiles that follow one another
+/// in the data the lines that end in this one. What is behind the end of the
+/// data has no effect.
+void RowVectorEmitter::emitDataPrefetches(Value dataAddress,
+                                          ArrayRef<TileColumn> columns) {
+  constexpr int64_t line = 16;
+  auto fetch = [&](int64_t offset) {
+    emitPrefetch(data, apply(dim(0) + dim(1) + offset, {dataAddress, nextTile}));
+  };
+  int64_t last = columns.back().dataOffset;
+  for (int64_t offset = last; offset > 0; offset -= line)
+    fetch(offset);
+  if (!isNextAdjacent || last == 0)
+    fetch(0);
+}
+
+void RowVectorEmitter::emitPrefetch(Value buffer, Value place) {
+  memref::PrefetchOp::create(builder, loc, buffer, place, /*isWrite=*/false,
+                             /*localityHint=*/2, /*isDataCache=*/true);
+}
+
 /// The products of one step.
 SmallVector<Value>
 RowVectorEmitter::emitProducts(Value dataAddress, Value weightAddress,
@@ -228,13 +298,13 @@ RowVectorEmitter::emitProducts(Value dataAddress, Value weightAddress,
     weights.push_back(vector::LoadOp::create(
         builder, loc, vectorType, packed,
         apply(dim(0) + v * plan.lanes, {weightAddress})));
+  if (nextWeights)
+    emitPrefetch(packed, apply(dim(0) + dim(1), {weightAddress, nextWeights}));
   if (plan.prefetchDistance)
     for (int64_t v = 0; v < plan.registerVectors; ++v)
-      memref::PrefetchOp::create(
-          builder, loc, packed,
-          apply(dim(0) + (v * plan.lanes + plan.prefetchDistance),
-                {weightAddress}),
-          /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
+      emitPrefetch(packed,
+                   apply(dim(0) + (v * plan.lanes + plan.prefetchDistance),
+                         {weightAddress}));
   for (auto [i, column] : llvm::enumerate(columns)) {
     Value element = memref::LoadOp::create(
         builder, loc, data, apply(dim(0) + column.dataOffset, {dataAddress}));

@@ -317,10 +317,79 @@ bool Clipping::choose(RowVectorPlan &plan) {
   return true;
 }
 
+/// What is fetched ahead of its use.
+void choosePrefetches(RowVectorPlan &plan, const StridedContraction &contraction,
+                      const ContractionTarget &target) {
+  // A step to another line of the cache and page, as that to the next channel
+  // of an image is, is none that processors foresee.
+  constexpr int64_t minStride = 128;
+  plan.prefetchesData =
+      plan.borderedShape.empty() && plan.stepWraps.empty() &&
+      plan.columnWraps.empty() &&
+      llvm::any_of(contraction.reductions, [&](unsigned reduction) {
+        return contraction.loops[reduction].extent > 1 &&
+               plan.dataStrides[reduction] >= minStride;
+      });
+  // Weights that do not stay in the second-level cache from call to call come
+  // from beyond for the first tile of each block, no faster than it needs them:
+  // those of the next block are fetched in time if both fit. Else they are
+  // fetched further ahead than the processor does, which ends at the end of a
+  // page.
+  int64_t columns = contraction.getExtent(contraction.columns);
+  int64_t numBlocks =
+      plan.getNumBlocks(contraction.getExtent(contraction.rows));
+  int64_t block =
+      plan.getBlockRows() * contraction.getExtent(contraction.reductions);
+  if (numBlocks > 1 && columns > plan.getNumRegisterColumns() &&
+      block * 4 <= target.l2Elements) {
+    plan.prefetchesNextBlock = true;
+    return;
+  }
+  constexpr int64_t fewTiles = 32, twoPages = 2048;
+  int64_t weights =
+      contraction.getExtent(contraction.batches) * numBlocks * block;
+  if (columns <= fewTiles * plan.getNumRegisterColumns() &&
+      weights * 3 > target.panelElements * 8)
+    plan.prefetchDistance = twoPages;
+}
+
 /// Whether `threads` threads that share `items` are busy nearly all the time.
 bool isBalanced(int64_t items, int64_t threads) {
   int64_t slots = llvm::divideCeil(items, threads) * threads;
   return (slots - items) * 16 <= items;
+}
+
+/// Cuts the columns into groups that begin with whole tiles, where threads or
+/// the second-level cache need that.
+void chooseColumnGroups(RowVectorPlan &plan,
+                        const StridedContraction &contraction,
+                        const ContractionTarget &target, int64_t threads) {
+  int64_t numBlocks = plan.getNumBlocks(contraction.getExtent(contraction.rows));
+  int64_t items = contraction.getExtent(contraction.batches) * numBlocks;
+  int64_t outermost = contraction.loops[contraction.columns.front()].extent;
+  int64_t step = contraction.columns.size() == 1   ? plan.tileColumns
+                 : contraction.columns.size() == 2 ? plan.tileOuterColumns
+                                                   : 1;
+  // Data that several blocks of rows read from beyond the cache, and weights
+  // that stay in it.
+  int64_t depth = contraction.getExtent(contraction.reductions);
+  int64_t read = contraction.vectorInputs.front().size /
+                 contraction.getExtent(contraction.batches);
+  int64_t weights = numBlocks * plan.getBlockRows() * depth;
+  int64_t fits = read;
+  if (numBlocks > 1 && read * 2 > target.l2Elements &&
+      weights * 4 <= target.l2Elements) {
+    plan.groupsOutside = true;
+    fits = target.l2Elements / 4;
+  }
+  for (int64_t groups = 1; groups <= outermost / step; ++groups)
+    if (outermost % (groups * step) == 0 || groups == 1) {
+      plan.columnGroups = groups;
+      if (isBalanced(items * groups, threads) && read <= fits * groups)
+        break;
+    }
+  if (!isBalanced(items * plan.columnGroups, threads))
+    plan.columnGroups = 1;
 }
 
 } // namespace
@@ -358,35 +427,11 @@ kas::codegen::makeRowVectorPlan(const StridedContraction &contraction,
     plan.time += solver::getRowPackingTime(
         contraction.getExtent(contraction.batches) * plan.getNumBlocks(rows) *
         plan.getBlockRows() * contraction.getExtent(contraction.reductions));
-  int64_t items =
-      contraction.getExtent(contraction.batches) * plan.getNumBlocks(rows);
-  int64_t outermost = contraction.loops[contraction.columns.front()].extent;
-  int64_t step = contraction.columns.size() == 1   ? plan.tileColumns
-                 : contraction.columns.size() == 2 ? plan.tileOuterColumns
-                                                   : 1;
-  // Each group begins with a whole tile.
-  for (int64_t groups = 1; groups <= outermost / step; ++groups)
-    if (outermost % (groups * step) == 0 || groups == 1) {
-      plan.columnGroups = groups;
-      if (isBalanced(items * groups, threads))
-        break;
-    }
-  if (!isBalanced(items * plan.columnGroups, threads))
-    plan.columnGroups = 1;
+  chooseColumnGroups(plan, contraction, target, threads);
   plan.reductions = contraction.reductions;
   bool isClipped = Clipping(plan, contraction).choose(plan);
   if (!isClipped && !isSum)
     return fail("expected data that is read at sums of loops");
-  // Weights that few tiles share come from beyond the second-level cache for
-  // one tile in a few. The processor fetches ahead no further than to the end
-  // of a page, of which each step reads a large part.
-  constexpr int64_t fewTiles = 8, twoPages = 2048;
-  int64_t weights = contraction.getExtent(contraction.batches) *
-                    plan.getNumBlocks(rows) * plan.getBlockRows() *
-                    contraction.getExtent(contraction.reductions);
-  if (contraction.getExtent(contraction.columns) <=
-          fewTiles * plan.getNumRegisterColumns() &&
-      weights * 3 > target.panelElements * 8)
-    plan.prefetchDistance = twoPages;
+  choosePrefetches(plan, contraction, target);
   return plan;
 }

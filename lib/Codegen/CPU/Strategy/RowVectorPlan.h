@@ -57,6 +57,9 @@ struct RowVectorPlan {
   /// In how many groups the tiles of one block of rows are cut, so that all
   /// threads find work.
   int64_t columnGroups = 1;
+  /// Whether all blocks of rows are computed for one group of columns before the
+  /// next one: its data stays in the second-level cache.
+  bool groupsOutside = false;
   /// The strides of the data by loop, from `dataBase`, in the buffer as it is
   /// or with borders around it.
   llvm::SmallVector<int64_t> dataStrides;
@@ -73,8 +76,13 @@ struct RowVectorPlan {
   /// Cyclic shifts of the data: those that are the same for a whole tile at a
   /// step, and those that columns of a tile differ in, as with guards.
   llvm::SmallVector<DataWrap> stepWraps, columnWraps;
-  /// How many elements ahead of the step weights are fetched; 0: not at all.
+  /// How many elements ahead of the step weights are fetched; 0: not so.
   int64_t prefetchDistance = 0;
+  /// Whether the weights of the next block of rows are fetched while the tiles
+  /// of one block are computed.
+  bool prefetchesNextBlock = false;
+  /// Whether each step fetches what the next tile reads at that step.
+  bool prefetchesData = false;
   /// The shape of the data, the shape of a copy with zeros around it, and how
   /// many of them come before each dimension; empty where the data is read as
   /// it is.
