@@ -100,6 +100,10 @@ public:
                      ArrayRef<bool> prepared,
                      function_ref<void(const Twine &)> emitReason);
   void emit(const InnerProductPlan &plan, Value output);
+  void emitCopies(const Contraction &source, const Rearrangement &rearrangement,
+                  ValueRange copies) {
+    codegen::emitCopies(rewriter, loc, source, rearrangement, copies);
+  }
   /// Removes the buffers again, but for the first ones.
   void undo(size_t numKept = 0) {
     for (Operation *buffer : llvm::reverse(ArrayRef(made).drop_front(numKept)))
@@ -167,6 +171,18 @@ bool beginsWithZeros(linalg::LinalgOp op) {
   return fill && matchPattern(fill.getInputs().front(), m_AnyZeroFloat());
 }
 
+/// Whether `op` on tensors adds to zeros, or to a bias of one dimension.
+bool beginsWithBias(linalg::LinalgOp op) {
+  if (!op.hasPureTensorSemantics() || op.getNumReductionLoops() == 0 ||
+      op.getNumDpsInits() != 1)
+    return false;
+  Operation *init = op.getDpsInits().front().getDefiningOp();
+  if (auto fill = dyn_cast_or_null<linalg::FillOp>(init))
+    return matchPattern(fill.getInputs().front(), m_AnyZeroFloat());
+  auto bias = dyn_cast_or_null<linalg::BroadcastOp>(init);
+  return bias && cast<ShapedType>(bias.getInput().getType()).getRank() == 1;
+}
+
 struct PackOperators : kas::codegen::impl::PackOperatorsBase<PackOperators> {
   using PackOperatorsBase::PackOperatorsBase;
 
@@ -181,22 +197,30 @@ struct PackOperators : kas::codegen::impl::PackOperatorsBase<PackOperators> {
         gradients.push_back(gradient);
       else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
                linalgOp &&
-               (readsPadding(linalgOp) || maySumInnerProducts(linalgOp)))
+               (readsPadding(linalgOp) || maySumInnerProducts(linalgOp) ||
+                mayCopyWeights(linalgOp)))
         sums.push_back(linalgOp);
     });
     // Before any of them is replaced.
-    auto fromWeights = llvm::map_to_vector(applies, [&](ApplyOp apply) {
-      return llvm::map_to_vector<4>(apply->getOperands(), [&](Value tensor) {
+    auto getFromWeights = [&](ValueRange tensors) {
+      return llvm::map_to_vector<4>(tensors, [&](Value tensor) {
         return prepared && isFromWeights(tensor);
       });
+    };
+    auto fromWeights = llvm::map_to_vector(applies, [&](ApplyOp apply) {
+      return getFromWeights(apply->getOperands());
     });
+    auto sumsFromWeights =
+        llvm::map_to_vector(sums, [&](linalg::LinalgOp op) {
+          return getFromWeights(op.getDpsInputs());
+        });
     for (auto [apply, isWeight] : llvm::zip_equal(applies, fromWeights))
       if (failed(lower(apply, isWeight)))
         return signalPassFailure();
     for (ApplyGradientOp gradient : gradients)
       lowerGradient(gradient);
-    for (linalg::LinalgOp op : sums)
-      lowerSum(op);
+    for (auto [op, isWeight] : llvm::zip_equal(sums, sumsFromWeights))
+      lowerSum(op, isWeight);
   }
 
 private:
@@ -218,9 +242,16 @@ private:
            !(prepared && llvm::any_of(op.getDpsInputs(), isFromWeights));
   }
 
+  /// A layer of one pixel steps with its weights alone: these are copied ahead.
+  bool mayCopyWeights(linalg::LinalgOp op) {
+    return prepared && beginsWithBias(op) && isSumOfProducts(op) &&
+           !getSchedule(op) && algorithm == ConvolutionAlgorithm::Auto &&
+           llvm::any_of(op.getDpsInputs(), isFromWeights);
+  }
+
   LogicalResult lower(ApplyOp apply, ArrayRef<bool> fromWeights);
   void lowerGradient(ApplyGradientOp apply);
-  void lowerSum(linalg::LinalgOp op);
+  void lowerSum(linalg::LinalgOp op, ArrayRef<bool> fromWeights);
   bool emitInnerProducts(const Contraction &source, Value output,
                          Packing &packing, const ContractionOptions &options,
                          std::optional<int64_t> time);
@@ -273,7 +304,7 @@ LogicalResult Packing::emit(const Contraction &source, Value output,
       StridedContraction::get(rearranged, sums, emitReason, prepared);
   if (failed(contraction))
     return failure();
-  emitCopies(rewriter, loc, source, rearrangement, copies);
+  emitCopies(source, rearrangement, copies);
   if (failed(emitContraction(rewriter, loc, *contraction, options, emitReason)))
     llvm_unreachable("it had a time");
   if (sums != output)
@@ -491,28 +522,34 @@ void PackOperators::lowerGradient(ApplyGradientOp apply) {
 }
 
 bool kas::codegen::readsPadding(linalg::LinalgOp op) {
-  if (!op.hasPureTensorSemantics() || op.getNumReductionLoops() == 0 ||
-      op.getNumDpsInits() != 1)
-    return false;
-  Operation *init = op.getDpsInits().front().getDefiningOp();
-  if (auto fill = dyn_cast_or_null<linalg::FillOp>(init)) {
-    if (!matchPattern(fill.getInputs().front(), m_AnyZeroFloat()))
-      return false;
-  } else if (auto bias = dyn_cast_or_null<linalg::BroadcastOp>(init)) {
-    if (cast<ShapedType>(bias.getInput().getType()).getRank() != 1)
-      return false;
-  } else {
-    return false;
-  }
-  return llvm::any_of(op.getDpsInputs(), [](Value input) {
+  return beginsWithBias(op) && llvm::any_of(op.getDpsInputs(), [](Value input) {
     auto pad = input.getDefiningOp<tensor::PadOp>();
     return pad && getZeros(pad);
   });
 }
 
-/// Reads what is padded where it is, or has vectors along a reduction, if that
-/// is the cheapest.
-void PackOperators::lowerSum(linalg::LinalgOp op) {
+/// Adds the bias that `op` begins with to a sum that begins with zeros, which is
+/// returned.
+static linalg::LinalgOp splitBias(linalg::LinalgOp op) {
+  IRRewriter rewriter(op);
+  Value bias = op.getDpsInits().front();
+  auto type = cast<RankedTensorType>(bias.getType());
+  Value zero = arith::ConstantOp::create(rewriter, op.getLoc(),
+                                         rewriter.getZeroAttr(
+                                             type.getElementType()));
+  Value empty = tensor::EmptyOp::create(rewriter, op.getLoc(), type.getShape(),
+                                        type.getElementType());
+  auto zeros = linalg::FillOp::create(rewriter, op.getLoc(), zero, empty);
+  auto sum = cast<linalg::LinalgOp>(rewriter.clone(*op));
+  sum.getDpsInitsMutable()[0].set(zeros.getResult(0));
+  rewriter.replaceOpWithNewOp<linalg::AddOp>(
+      op, ValueRange{sum->getResult(0), bias}, ValueRange{empty});
+  return sum;
+}
+
+/// Reads what is padded where it is, has vectors along a reduction, or copies
+/// weights ahead, if that is the cheapest.
+void PackOperators::lowerSum(linalg::LinalgOp op, ArrayRef<bool> fromWeights) {
   auto bias = op.getDpsInits().front().getDefiningOp<linalg::BroadcastOp>();
   ContractionOptions options = getOptions(op);
   Packing packing(op, options);
@@ -521,17 +558,36 @@ void PackOperators::lowerSum(linalg::LinalgOp op) {
   if (failed(source))
     return packing.undo();
   Value output = packing.makeOutput();
-  FailureOr<StridedContraction> contraction =
-      StridedContraction::get(*source, output, [](const Twine &) {});
+  FailureOr<StridedContraction> contraction = StridedContraction::get(
+      *source, output, [](const Twine &) {}, fromWeights);
+  std::optional<int64_t> time;
+  if (succeeded(contraction))
+    time = getContractionTime(*contraction, options);
   if (maySumInnerProducts(op)) {
-    std::optional<int64_t> time;
-    if (succeeded(contraction))
-      time = getContractionTime(*contraction, options);
     orderReductions(*source, &getContext());
     if (emitInnerProducts(*source, output, packing, options, time))
       return;
   }
-  if (failed(contraction) || !readsPadding(op))
+  std::optional<Rearrangement> rearrangement;
+  SmallVector<Value> copies;
+  if (!time && mayCopyWeights(op)) {
+    rearrangement = chooseRearrangement(*source, packing, output, fromWeights,
+                                        options, time);
+    if (!rearrangement || !rearrangement->outputLoops.empty())
+      return packing.undo();
+    // No tiles begin with a bias that differs from lane to lane.
+    if (bias) {
+      packing.undo();
+      return lowerSum(splitBias(op), fromWeights);
+    }
+    copies = packing.makeCopies(*source, *rearrangement);
+    contraction = StridedContraction::get(
+        rearrangement->apply(*source, copies), output, [](const Twine &) {},
+        fromWeights);
+  } else if (!readsPadding(op)) {
+    return packing.undo();
+  }
+  if (failed(contraction))
     return packing.undo();
   // Weights that were packed ahead suit padded images just as well, and panels
   // do not begin with a bias.
@@ -546,6 +602,10 @@ void PackOperators::lowerSum(linalg::LinalgOp op) {
                        *contraction))
       return packing.undo();
   }
+  if (rearrangement)
+    packing.emitCopies(*source, *rearrangement, copies);
   if (succeeded(packing.emit(*contraction, tail, [](const Twine &) {})))
     ++numPacked;
+  else if (rearrangement)
+    llvm_unreachable("it had a time");
 }
