@@ -11,6 +11,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
+#include <numeric>
 
 using namespace kas;
 using namespace kas::solver;
@@ -30,6 +31,16 @@ int64_t TileTarget::getLanes(int64_t elements) const {
   while (size > 4 && size / 2 >= elements)
     size /= 2;
   return size;
+}
+
+bool kas::solver::hasConflicts(int64_t steps, int64_t stride,
+                               const TileTarget &target) {
+  constexpr int64_t lineElements = 16, ways = 16;
+  if (stride % lineElements != 0)
+    return false;
+  int64_t sets = target.l2Elements / lineElements / ways;
+  int64_t used = sets / std::gcd(sets, stride / lineElements);
+  return steps * 2 > used * ways;
 }
 
 int64_t kas::solver::getLargestDivisor(int64_t value, int64_t limit) {
@@ -135,11 +146,16 @@ int64_t kas::solver::getPanelTime(int64_t tiles, int64_t columns, int64_t rows,
     copyTime = 24;
   // Wide arithmetic speeds up products, and not what reads and writes.
   int64_t operationTime = target.getOperationTime(target.lanes);
-  if (target.lanes > 8 && operationTime == 1)
+  int64_t products = rows * operationTime * 17 / 16, stores = 0;
+  if (target.hasWideArithmetic()) {
+    constexpr int64_t storeTime = 16;
+    products = rows * 19 / 16;
     copyTime *= 2;
-  int64_t products = rows * operationTime * 17 / 16;
-  return tiles * depth * columns * getLaneShare(columns, target) / 100 *
-         (products + copyTime) / target.lanes;
+    stores = rows * storeTime;
+  }
+  int64_t vectors =
+      tiles * columns * getLaneShare(columns, target) / 100 / target.lanes;
+  return vectors * (depth * (products + copyTime) + stores);
 }
 
 //===----------------------------------------------------------------------===//
@@ -153,7 +169,8 @@ struct RowTimeModel {
   int64_t depth, l2Elements, lanes, operation;
 
   int64_t getProducts(int64_t columns, int64_t vectors) const {
-    int64_t loads = operation * (columns + vectors);
+    // Three loads take two cycles, or one of a vector that is halved.
+    int64_t loads = (operation == 1 ? 3 : 4) * (columns + vectors) / 2;
     int64_t step = std::max(operation * columns * vectors, loads) + 2;
     int64_t time = depth * step;
     // Weights that do not stay in the second-level cache come from beyond.

@@ -179,8 +179,9 @@ static int64_t getLevel2KiB(StringRef cpu) {
 static bool hasWideArithmetic(StringRef cpu,
                               const llvm::MCSubtargetInfo &info) {
   static constexpr StringRef wide[] = {
-      "cascadelake",    "cooperlake", "icelake-server",
-      "skylake-avx512", "skx",        "znver5"};
+      "cascadelake",     "cooperlake",     "diamondrapids", "emeraldrapids",
+      "graniterapids",   "graniterapids-d", "icelake-server", "sapphirerapids",
+      "skylake-avx512", "skx",             "znver5"};
   return info.getTargetTriple().isX86() &&
          (llvm::is_contained(wide, cpu) || info.checkFeatures("+amx-tile"));
 }

@@ -35,6 +35,11 @@ struct TileTarget {
     return lanes > arithmeticLanes ? 2 : 1;
   }
 
+  /// Whether two operations on vectors of 512 bits begin per cycle.
+  bool hasWideArithmetic() const {
+    return lanes > 8 && getOperationTime(lanes) == 1;
+  }
+
   /// Elements of a vector.
   int64_t lanes;
   /// Elements of the widest vector that arithmetic does not take in halves.
@@ -47,6 +52,11 @@ struct TileTarget {
   /// whose vectors are wider than 128 bits.
   bool hasMaskedLoads;
 };
+
+/// Whether data that is read in `steps` steps of `stride` elements, again and
+/// again, falls out of the second-level cache in between, since its lines share
+/// few sets of it, as with strides of many powers of two.
+bool hasConflicts(int64_t steps, int64_t stride, const TileTarget &target);
 
 /// The largest divisor of `value` that is at most `limit`.
 int64_t getLargestDivisor(int64_t value, int64_t limit);

@@ -21,7 +21,7 @@ namespace {
 // operations and two loads per cycle; those on wider vectors take twice as
 // long.
 
-constexpr int64_t latency = 8, loopTime = 4, tileTime = 12, lineTime = 4;
+constexpr int64_t latency = 8, tileTime = 12;
 constexpr int64_t lineElements = 16;
 
 /// The best of all ways to cut one contraction.
@@ -31,6 +31,13 @@ public:
           const ContractionTarget &target, CPUScheduleAttr schedule)
       : contraction(contraction), target(target), schedule(schedule),
         hasStride(!contraction.hasSteps({1})) {
+    // Measured on a Sapphire Rapids; the others on a Zen 4, which halves
+    // vectors of 512 bits.
+    if (target.hasWideArithmetic()) {
+      productTime = 17;
+      permutationTime = 3;
+      loopTime = 2;
+    }
     best.time = std::numeric_limits<int64_t>::max();
     best.vectorLoop = contraction.columns.back();
     best.lanes = target.getLanes(extent(best.vectorLoop));
@@ -235,8 +242,8 @@ private:
     // Every other element of two vectors takes a permutation for each place.
     int64_t vectorsRead = loads * vectors * contraction.vectorInputs.size() *
                           contraction.segments.size();
-    int64_t operations = sums * steps + (hasStride ? vectorsRead * places : 0);
-    int64_t products = operations * operationTime(lanes) * 19 / 16;
+    int64_t operations = sums * steps + (hasStride ? permutationTime * vectorsRead * places : 0);
+    int64_t products = operations * operationTime(lanes) * productTime / 16;
     int64_t load = loadTime(lanes) + (contraction.guards.empty() ? 0 : 1);
     int64_t perLine = places;
     if (hasStride) {
@@ -248,6 +255,24 @@ private:
     int64_t step = std::max({products, reads, latency * steps}) + loopTime;
     return step * contraction.getExtent(plan.looped) +
            sums * 2 * operationTime(lanes) + tileTime;
+  }
+
+  /// Of a line of the data, as far as it is not read while products are
+  /// computed.
+  int64_t getLineTime() const {
+    if (!target.hasWideArithmetic())
+      return 4;
+    int64_t read = 0;
+    for (const PackedAccess &access : contraction.vectorInputs) {
+      read += access.size;
+      for (unsigned loop : contraction.reductions)
+        if (std::optional<int64_t> step = getCoefficient(access.address, loop);
+            step && solver::hasConflicts(extent(loop), *step, target))
+          return 40;
+    }
+    read /= contraction.getExtent(contraction.batches);
+    // From the second-level cache, or from beyond.
+    return read <= target.l2Elements ? 1 : 12;
   }
 
   int64_t estimate(const DirectPlan &plan, int64_t loads) const {
@@ -280,11 +305,11 @@ private:
         data *= extent(loop);
     }
     if (data > target.l1Elements / 2)
-      time += data / lineElements * lineTime;
+      time += data / lineElements * getLineTime();
     int64_t weights = depth * contraction.getExtent(contraction.rows);
     int64_t allTime = time * rowBlocks;
     if (!contraction.scalarInputs.empty() && weights > target.l1Elements / 2)
-      allTime += weights / lineElements * lineTime;
+      allTime += weights / lineElements * getLineTime();
     int64_t repeats = contraction.getExtent(contraction.batches) *
                       contraction.getExtent(contraction.columns) / width *
                       contraction.getExtent(contraction.rows);
@@ -300,6 +325,9 @@ private:
   CPUScheduleAttr schedule;
   /// Some input is read in steps of more than one element along the lines.
   bool hasStride;
+  /// Of a product, in sixteenths; of a permutation, which there is one unit for
+  /// on some cores; and of a loop's iteration.
+  int64_t productTime = 19, permutationTime = 1, loopTime = 4;
   DirectPlan best;
 };
 

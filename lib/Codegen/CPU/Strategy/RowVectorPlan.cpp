@@ -321,26 +321,35 @@ bool Clipping::choose(RowVectorPlan &plan) {
 void choosePrefetches(RowVectorPlan &plan, const StridedContraction &contraction,
                       const ContractionTarget &target) {
   // A step to another line of the cache and page, as that to the next channel
-  // of an image is, is none that processors foresee.
-  constexpr int64_t minStride = 128;
-  plan.prefetchesData =
-      plan.borderedShape.empty() && plan.stepWraps.empty() &&
-      plan.columnWraps.empty() &&
-      llvm::any_of(contraction.reductions, [&](unsigned reduction) {
-        return contraction.loops[reduction].extent > 1 &&
-               plan.dataStrides[reduction] >= minStride;
-      });
+  // of an image is, is none that processors foresee. Where steps stay in a line,
+  // or a tile is spread over many, there is too much to fetch.
+  constexpr int64_t minStride = 128, line = 16, maxLines = 4;
+  bool isFar = llvm::any_of(contraction.reductions, [&](unsigned reduction) {
+    return contraction.loops[reduction].extent > 1 &&
+           plan.dataStrides[reduction] >= minStride;
+  });
+  ArrayRef<unsigned> columns = contraction.columns;
+  int64_t span = plan.dataStrides[columns.back()] * (plan.tileColumns - 1);
+  if (plan.tileOuterColumns > 1)
+    span += plan.dataStrides[columns[columns.size() - 2]] *
+            (plan.tileOuterColumns - 1);
+  int64_t step = plan.numUnrolled == plan.reductions.size()
+                     ? line
+                     : plan.dataStrides[plan.reductions.back()];
+  plan.prefetchesData = plan.borderedShape.empty() && plan.stepWraps.empty() &&
+                        plan.columnWraps.empty() && isFar && step >= line &&
+                        span <= maxLines * line;
   // Weights that do not stay in the second-level cache from call to call come
   // from beyond for the first tile of each block, no faster than it needs them:
   // those of the next block are fetched in time if both fit. Else they are
   // fetched further ahead than the processor does, which ends at the end of a
   // page.
-  int64_t columns = contraction.getExtent(contraction.columns);
+  int64_t numColumns = contraction.getExtent(columns);
   int64_t numBlocks =
       plan.getNumBlocks(contraction.getExtent(contraction.rows));
   int64_t block =
       plan.getBlockRows() * contraction.getExtent(contraction.reductions);
-  if (numBlocks > 1 && columns > plan.getNumRegisterColumns() &&
+  if (numBlocks > 1 && numColumns > plan.getNumRegisterColumns() &&
       block * 4 <= target.l2Elements) {
     plan.prefetchesNextBlock = true;
     return;
@@ -348,7 +357,7 @@ void choosePrefetches(RowVectorPlan &plan, const StridedContraction &contraction
   constexpr int64_t fewTiles = 32, twoPages = 2048;
   int64_t weights =
       contraction.getExtent(contraction.batches) * numBlocks * block;
-  if (columns <= fewTiles * plan.getNumRegisterColumns() &&
+  if (numColumns <= fewTiles * plan.getNumRegisterColumns() &&
       weights * 3 > target.panelElements * 8)
     plan.prefetchDistance = twoPages;
 }
@@ -357,6 +366,26 @@ void choosePrefetches(RowVectorPlan &plan, const StridedContraction &contraction
 bool isBalanced(int64_t items, int64_t threads) {
   int64_t slots = llvm::divideCeil(items, threads) * threads;
   return (slots - items) * 16 <= items;
+}
+
+/// What it takes to read data whose lines do not stay in the second-level cache
+/// from beyond, at each step of each tile.
+int64_t getConflictTime(const RowVectorPlan &plan,
+                        const StridedContraction &contraction,
+                        const ContractionTarget &target) {
+  constexpr int64_t lineTime = 40;
+  bool conflicts =
+      llvm::any_of(contraction.reductions, [&](unsigned reduction) {
+        return solver::hasConflicts(contraction.loops[reduction].extent,
+                                    plan.dataStrides[reduction], target);
+      });
+  if (!conflicts)
+    return 0;
+  int64_t tiles = contraction.getExtent(contraction.columns) /
+                  plan.getNumRegisterColumns();
+  return contraction.getExtent(contraction.batches) *
+         plan.getNumBlocks(contraction.getExtent(contraction.rows)) * tiles *
+         contraction.getExtent(contraction.reductions) * lineTime;
 }
 
 /// Cuts the columns into groups that begin with whole tiles, where threads or
@@ -422,6 +451,8 @@ kas::codegen::makeRowVectorPlan(const StridedContraction &contraction,
                 Twine(schedule.getVectors()));
   }
 
+  if (plan.borderedShape.empty())
+    plan.time += getConflictTime(plan, contraction, target);
   // What is packed at each call is read once for each of its rows.
   if (!contraction.scalarInputs.front().isPrepared)
     plan.time += solver::getRowPackingTime(

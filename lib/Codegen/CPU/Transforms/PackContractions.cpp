@@ -63,6 +63,51 @@ void kas::codegen::remarkNotPacked(Operation *op, StringRef name,
       << remark::reason("{0}", reason.str());
 }
 
+/// The buffer that a view is of.
+static Value getViewed(Value buffer) {
+  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
+    buffer = view.getViewSource();
+  return buffer;
+}
+
+/// Whether what is in a buffer may be made of weights alone, the arguments of
+/// the function but the first: linalg operations that read no others write it.
+static bool isFromWeights(Value buffer) {
+  SetVector<Value> sources;
+  sources.insert(getViewed(buffer));
+  for (size_t i = 0; i < sources.size(); ++i) {
+    Value source = sources[i];
+    if (auto argument = dyn_cast<BlockArgument>(source)) {
+      if (!isa<FunctionOpInterface>(argument.getOwner()->getParentOp()) ||
+          argument.getArgNumber() == 0)
+        return false;
+      continue;
+    }
+    if (!source.getDefiningOp<memref::AllocOp>())
+      return false;
+    // Through views of it, too.
+    SmallVector<Value> seen{source};
+    while (!seen.empty()) {
+      Value buffer = seen.pop_back_val();
+      for (Operation *user : buffer.getUsers()) {
+        if (isa<ViewLikeOpInterface>(user)) {
+          llvm::append_range(seen, user->getResults());
+          continue;
+        }
+        auto linalgOp = dyn_cast<linalg::LinalgOp>(user);
+        if (!linalgOp && !isa<memref::DeallocOp>(user))
+          return false;
+        if (!linalgOp || !llvm::is_contained(linalgOp.getDpsInits(), buffer))
+          continue;
+        for (Value input : linalgOp.getDpsInputs())
+          if (isa<BaseMemRefType>(input.getType()))
+            sources.insert(getViewed(input));
+      }
+    }
+  }
+  return true;
+}
+
 namespace {
 
 struct PackContractions
@@ -100,6 +145,8 @@ struct PackContractions
         StridedContraction::match(op, emitReason);
     if (failed(contraction))
       return failure(options.schedule != nullptr);
+    for (StridedAccess &access : contraction->scalarInputs)
+      access.isPrepared = isFromWeights(access.buffer);
     ContractionTail tail = ContractionTail::find(op, *contraction);
     options.tail = tail ? &tail : nullptr;
     tail.prepare(op);
