@@ -144,6 +144,8 @@ int64_t kas::solver::getPanelTime(int64_t tiles, int64_t columns, int64_t rows,
     copyTime = 6;
   if (copy == PanelCopy::StridedVectors)
     copyTime = 24;
+  if (copy == PanelCopy::None)
+    copyTime = 0;
   // Wide arithmetic speeds up products, and not what reads and writes.
   int64_t operationTime = target.getOperationTime(target.lanes);
   int64_t products = rows * operationTime * 17 / 16, stores = 0;

@@ -104,8 +104,8 @@ std::optional<PanelRegisters> choosePanelRegisters(
     llvm::function_ref<bool(int64_t rows, int64_t vectors)> isAllowed);
 
 /// How the elements of a panel are copied: in vectors, in vectors of every
-/// other element, or one by one.
-enum class PanelCopy : uint8_t { Vectors, StridedVectors, Elements };
+/// other element, one by one, or ahead of the calls.
+enum class PanelCopy : uint8_t { Vectors, StridedVectors, Elements, None };
 
 /// The time of `tiles` tiles of `columns` columns, for `rows` rows and `depth`
 /// steps: products and copies.

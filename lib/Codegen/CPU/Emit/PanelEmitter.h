@@ -55,7 +55,15 @@ private:
     return plan.panelDepth == contraction.getExtent(contraction.reductions);
   }
   void emitItems(mlir::Value first, mlir::Value step, mlir::Value panelBase);
-  void emitItem(mlir::Value item, mlir::Value panelBase);
+  void emitInTurn();
+  void emitPrepared();
+  void allocatePanels(int64_t numPanels);
+  void setColumns(mlir::Value tile, mlir::AffineExpr rest);
+  void emitItem(mlir::Value item,
+                llvm::function_ref<void(mlir::Value, mlir::Value)> body);
+  int64_t getPanelSize() const {
+    return plan.panelDepth * plan.paddedColumns + 4 * target.lanes;
+  }
   void emitPacking(mlir::Value panelBase);
   void emitPackedRow(mlir::Value panelAddress);
   void emitPackedVectors(mlir::Value panelAddress, int64_t extent);

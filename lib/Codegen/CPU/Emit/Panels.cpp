@@ -23,27 +23,67 @@ void PanelEmitter::emit() {
              contraction.getExtent(contraction.columns) / plan.tileColumns *
              plan.rowGroups;
 
-  // One panel for each thread that may run at once. The last vector of a row
-  // may reach beyond the panel.
-  int64_t panelSize = plan.panelDepth * plan.paddedColumns + 4 * target.lanes;
-  int64_t maxPanels = options.threads ? options.threads : 32;
-  int64_t numPanels = std::min(numItems, maxPanels);
-  auto type = MemRefType::get({numPanels * panelSize}, builder.getF32Type());
-  panel = memref::AllocOp::create(builder, loc, type,
-                                  builder.getI64IntegerAttr(64));
-  if (numPanels == 1) {
-    emitItems(constant(0), constant(1), constant(0));
-  } else {
-    auto parallel = scf::ParallelOp::create(
-        builder, loc, ValueRange{constant(0)}, ValueRange{constant(numPanels)},
-        ValueRange{constant(1)});
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(parallel.getBody());
-    Value index = parallel.getInductionVars().front();
-    emitItems(index, constant(numPanels), apply(dim(0) * panelSize, {index}));
-  }
+  if (plan.isPrepared)
+    emitPrepared();
+  else
+    emitInTurn();
   if (options.deallocate)
     memref::DeallocOp::create(builder, loc, panel);
+}
+
+/// One panel for each thread that may run at once.
+void PanelEmitter::emitInTurn() {
+  int64_t maxPanels = options.threads ? options.threads : 32;
+  int64_t numPanels = std::min(numItems, maxPanels);
+  int64_t panelSize = getPanelSize();
+  allocatePanels(numPanels);
+  if (numPanels == 1)
+    return emitItems(constant(0), constant(1), constant(0));
+  auto parallel = scf::ParallelOp::create(
+      builder, loc, ValueRange{constant(0)}, ValueRange{constant(numPanels)},
+      ValueRange{constant(1)});
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(parallel.getBody());
+  Value index = parallel.getInductionVars().front();
+  emitItems(index, constant(numPanels), apply(dim(0) * panelSize, {index}));
+}
+
+/// All panels, in a loop nest of their own that weights suffice for.
+void PanelEmitter::emitPrepared() {
+  unsigned outer = contraction.reductions.front();
+  int64_t numBlocks = contraction.loops[outer].extent / plan.reductionBlock;
+  int64_t numTiles = numItems / plan.rowGroups;
+  int64_t panelSize = getPanelSize();
+  allocatePanels(numTiles * numBlocks);
+  auto getBase = [&](Value tile, Value start) {
+    return apply((dim(0) * numBlocks + dim(1).floorDiv(plan.reductionBlock)) *
+                     panelSize,
+                 {tile, start});
+  };
+  loop(numTiles, 1, [&](Value tile) {
+    AffineExpr rest = dim(0);
+    setColumns(tile, rest);
+    loop(contraction.loops[outer].extent, plan.reductionBlock,
+         [&](Value start) {
+           indices[outer] = start;
+           emitPacking(getBase(tile, start));
+         });
+  });
+  parallelLoop(numItems, [&](Value item) {
+    Value tile = apply(dim(0).floorDiv(plan.rowGroups), {item});
+    emitItem(item, [&](Value rowBase, Value start) {
+      emitRows(getBase(tile, start), rowBase);
+    });
+  });
+}
+
+/// With room for the last vector of a row of the last panel, which may reach
+/// beyond it.
+void PanelEmitter::allocatePanels(int64_t numPanels) {
+  auto type =
+      MemRefType::get({numPanels * getPanelSize()}, builder.getF32Type());
+  panel = memref::AllocOp::create(builder, loc, type,
+                                  builder.getI64IntegerAttr(64));
 }
 
 /// The items `first`, `first + step`, ... one after the other.
@@ -52,33 +92,43 @@ void PanelEmitter::emitItems(Value first, Value step, Value panelBase) {
       scf::ForOp::create(builder, loc, first, constant(numItems), step);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(items.getBody());
-  emitItem(items.getInductionVar(), panelBase);
+  unsigned outer = contraction.reductions.front();
+  emitItem(items.getInductionVar(), [&](Value rowBase, Value start) {
+    emitPacking(panelBase);
+    indices[outer] = start;
+    emitRows(panelBase, rowBase);
+  });
 }
 
-/// One tile of columns times one group of rows, for one batch.
-void PanelEmitter::emitItem(Value item, Value panelBase) {
-  AffineExpr rest = dim(0);
+/// The columns and batches of a tile, whose number is `rest` of `tile`.
+void PanelEmitter::setColumns(Value tile, AffineExpr rest) {
   auto take = [&](int64_t extent) { return takeIndex(rest, extent); };
-  unsigned rowLoop = contraction.rows.back();
-  int64_t groupRows = contraction.loops[rowLoop].extent / plan.rowGroups;
-  Value rowBase = apply(take(plan.rowGroups) * groupRows, {item});
   unsigned blocked = contraction.columns[plan.blockedColumn];
   indices[blocked] =
       apply(take(contraction.loops[blocked].extent / plan.columnBlock) *
                 plan.columnBlock,
-            {item});
+            {tile});
   for (unsigned column : llvm::reverse(
            ArrayRef(contraction.columns).take_front(plan.blockedColumn)))
-    indices[column] = apply(take(contraction.loops[column].extent), {item});
+    indices[column] = apply(take(contraction.loops[column].extent), {tile});
   for (unsigned batch : llvm::reverse(contraction.batches))
-    indices[batch] = apply(take(contraction.loops[batch].extent), {item});
+    indices[batch] = apply(take(contraction.loops[batch].extent), {tile});
+}
 
+/// One tile of columns times one group of rows, for one batch; `body` is given
+/// where the rows and a block of the outermost reduction begin.
+void PanelEmitter::emitItem(Value item,
+                            function_ref<void(Value, Value)> body) {
+  AffineExpr rest = dim(0);
+  unsigned rowLoop = contraction.rows.back();
+  int64_t groupRows = contraction.loops[rowLoop].extent / plan.rowGroups;
+  Value rowBase =
+      apply(takeIndex(rest, plan.rowGroups) * groupRows, {item});
+  setColumns(item, rest);
   unsigned outer = contraction.reductions.front();
   loop(contraction.loops[outer].extent, plan.reductionBlock, [&](Value start) {
     indices[outer] = start;
-    emitPacking(panelBase);
-    indices[outer] = start;
-    emitRows(panelBase, rowBase);
+    body(rowBase, start);
   });
 }
 

@@ -36,6 +36,19 @@ void setColumns(PanelPlan &plan, const solver::PanelColumns &cut,
   plan.paddedColumns = llvm::alignTo(cut.tile, target.lanes);
 }
 
+/// What is packed ahead is read in the order of memory by tiles of as many
+/// columns as registers hold for many rows.
+solver::PanelColumns chooseColumns(const Columns &columns, bool isPrepared,
+                                   const ContractionTarget &target) {
+  constexpr int64_t registerVectors = 2;
+  int64_t few = registerVectors * target.lanes;
+  solver::PanelColumns cut =
+      solver::cutPanelColumns(columns.extents, columns.strides, few);
+  if (isPrepared && cut.tile == few)
+    return cut;
+  return solver::choosePanelColumns(columns.extents, columns.strides, target);
+}
+
 /// With the numbers that `schedule` gives. False if none suit.
 bool chooseRegisters(PanelPlan &plan, int64_t rows,
                      const ContractionTarget &target,
@@ -48,7 +61,10 @@ bool chooseRegisters(PanelPlan &plan, int64_t rows,
   std::optional<solver::PanelRegisters> registers =
       solver::choosePanelRegisters(
           plan.tileColumns, rows, target, limit,
-          /*maxRows=*/schedule ? limit : 8, /*maxVectors=*/schedule ? limit : 4,
+          /*maxRows=*/schedule         ? limit
+          : plan.isPrepared ? 12
+                            : 8,
+          /*maxVectors=*/schedule ? limit : 4,
           [&](int64_t rows, int64_t vectors) {
             return !schedule || (isLeft(schedule.getRows(), rows) &&
                                  isLeft(schedule.getVectors(), vectors));
@@ -70,7 +86,8 @@ int64_t estimate(const StridedContraction &contraction, const PanelPlan &plan,
                      : contraction.guards.empty() && contraction.hasSteps({1});
   // Parts of lines as short as a window take as long as their elements.
   vectors &= contraction.loops[contraction.columns.back()].extent > 3;
-  solver::PanelCopy copy = !vectors ? solver::PanelCopy::Elements
+  solver::PanelCopy copy = plan.isPrepared ? solver::PanelCopy::None
+                           : !vectors      ? solver::PanelCopy::Elements
                            : contraction.hasSteps({1})
                                ? solver::PanelCopy::Vectors
                                : solver::PanelCopy::StridedVectors;
@@ -89,6 +106,9 @@ kas::codegen::makePanelPlan(const StridedContraction &contraction,
                             CPUScheduleAttr schedule,
                             function_ref<void(const Twine &)> emitReason) {
   PanelPlan plan;
+  plan.isPrepared = llvm::all_of(
+      contraction.vectorInputs,
+      [](const PackedAccess &access) { return access.isPrepared; });
   if (contraction.reductions.empty() || contraction.rows.empty()) {
     emitReason(contraction.reductions.empty()
                    ? "its reductions have one iteration"
@@ -96,10 +116,7 @@ kas::codegen::makePanelPlan(const StridedContraction &contraction,
     return failure();
   }
   Columns columns(contraction);
-  setColumns(
-      plan,
-      solver::choosePanelColumns(columns.extents, columns.strides, target),
-      target);
+  setColumns(plan, chooseColumns(columns, plan.isPrepared, target), target);
   if (plan.tileColumns * 2 < target.lanes) {
     emitReason("expected columns of the output that fill half a vector of " +
                Twine(target.lanes) + ", got " + Twine(plan.tileColumns));

@@ -34,6 +34,8 @@ struct PanelPlan {
   /// How many whole vectors of a tile are taken `registerVectors` at a time;
   /// the others, the last of which may be narrower, are in registers together.
   int64_t loopedVectors = 0;
+  /// Whether all panels are packed ahead of the calls: they hold weights.
+  bool isPrepared = false;
   /// In how many groups the rows are cut, so that all threads find work.
   int64_t rowGroups = 1;
   /// Estimated time, in halves of a cycle.

@@ -322,6 +322,7 @@ StridedContraction::get(const Contraction &source, Value output,
       auto packed = getPackedAccess(input, output.getContext());
       if (failed(packed))
         return fail("an input is no plain buffer of f32");
+      packed->isPrepared = !prepared.empty() && prepared[number];
       contraction.vectorInputs.push_back(*packed);
       continue;
     }

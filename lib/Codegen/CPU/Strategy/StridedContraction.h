@@ -47,6 +47,8 @@ struct PackedAccess {
   /// The address by dimensions, and their sizes, where they are known.
   llvm::SmallVector<mlir::AffineExpr> index = {};
   llvm::SmallVector<int64_t> shape = {};
+  /// Whether a copy may be made ahead of the calls.
+  bool isPrepared = false;
 };
 
 /// The innermost columns at which some guards hold; at these, everything is

@@ -147,6 +147,8 @@ struct PackContractions
       return failure(options.schedule != nullptr);
     for (StridedAccess &access : contraction->scalarInputs)
       access.isPrepared = isFromWeights(access.buffer);
+    for (PackedAccess &access : contraction->vectorInputs)
+      access.isPrepared = options.prepared && isFromWeights(access.buffer);
     ContractionTail tail = ContractionTail::find(op, *contraction);
     options.tail = tail ? &tail : nullptr;
     tail.prepare(op);

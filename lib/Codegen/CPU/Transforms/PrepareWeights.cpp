@@ -131,6 +131,8 @@ private:
   /// The operations that fill buffers, the buffers, and the other operations
   /// that they need.
   SetVector<Operation *> loops, buffers, others;
+  /// The buffers that only those operations read.
+  SetVector<Operation *> temporaries;
 };
 
 } // namespace
@@ -214,7 +216,14 @@ void Preparation::collect() {
     for (Value value : values)
       (void)collectValue(value, others);
   }
-  buffers = std::move(used);
+  // What other operations do not read is needed while weights are prepared.
+  buffers.clear();
+  for (Operation *buffer : used) {
+    bool isRead = llvm::any_of(rest, [&](const auto &entry) {
+      return entry.second.reads.contains(buffer->getResult(0));
+    });
+    (isRead ? buffers : temporaries).insert(buffer);
+  }
 }
 
 void Preparation::move() {
@@ -262,15 +271,27 @@ void Preparation::move() {
     map.map(
         buffer->getResult(0),
         take(builder, body->getArguments().back(), buffer, offset).getResult());
+  for (Operation *buffer : temporaries)
+    builder.clone(*buffer, map);
   // In the order of the program.
   Block &block = function.getBody().front();
   for (Operation &op : block)
     if (others.contains(&op) || loops.contains(&op))
       builder.clone(op, map);
+  for (Operation *buffer : temporaries)
+    memref::DeallocOp::create(builder, buffer->getLoc(),
+                              map.lookup(buffer->getResult(0)));
   func::ReturnOp::create(builder, function.getLoc());
 
   for (Operation *loop : loops)
     loop->erase();
+  for (Operation *buffer : temporaries) {
+    for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
+      if (isa<memref::DeallocOp>(user))
+        user->erase();
+    if (buffer->use_empty())
+      buffer->erase();
+  }
   OpBuilder start = OpBuilder::atBlockBegin(&block);
   for (auto [buffer, offset] : llvm::zip_equal(buffers, offsets)) {
     for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
