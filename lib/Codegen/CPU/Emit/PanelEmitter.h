@@ -85,6 +85,7 @@ private:
   mlir::Value zeroValue();
   mlir::Value isInRange(mlir::Value value, int64_t extent);
   void emitRows(mlir::Value panelBase, mlir::Value rowBase);
+  mlir::Value getNextPanel(mlir::Value panelBase, mlir::Value row);
   void emitVectors(mlir::Value panelBase, int64_t rows);
   void emitKernel(mlir::Value panelBase, mlir::Value column, int64_t rows,
                   llvm::ArrayRef<Piece> pieces);
@@ -100,7 +101,8 @@ private:
 
   const PanelPlan &plan;
   mlir::VectorType vectorType;
-  mlir::Value panel;
+  /// All panels, and how far what is fetched ahead is, if anything.
+  mlir::Value panel, nextPanel;
   llvm::SmallVector<KernelLoop> kernelLoops;
   /// By segment: the guards that lanes are tested with, at the first column of
   /// the row that is packed.

@@ -21,13 +21,35 @@ void PanelEmitter::emitRows(Value panelBase, Value rowBase) {
   loops(rows.drop_back(), [&] {
     loop(groupRows - remainder, plan.registerRows, [&](Value row) {
       indices[rowLoop] = apply(dim(0) + dim(1), {rowBase, row});
+      nextPanel = getNextPanel(panelBase, row);
       emitVectors(panelBase, plan.registerRows);
     });
+    nextPanel = Value();
     if (remainder) {
       indices[rowLoop] = apply(dim(0) + (groupRows - remainder), {rowBase});
       emitVectors(panelBase, remainder);
     }
   });
+}
+
+/// How far what is fetched ahead is from what a step reads: panels that are
+/// packed ahead come from beyond the cache for the first rows, no faster than
+/// these need them. So other rows fetch the next one, a vector of each step.
+Value PanelEmitter::getNextPanel(Value panelBase, Value row) {
+  int64_t numPanels = cast<MemRefType>(panel.getType()).getNumElements() /
+                      getPanelSize();
+  if (!plan.isPrepared || numPanels == 1 ||
+      plan.loopedVectors != plan.registerVectors ||
+      plan.paddedColumns != plan.registerVectors * target.lanes)
+    return Value();
+  Value hasNext =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, panelBase,
+                            constant((numPanels - 1) * getPanelSize()));
+  Value next = arith::SelectOp::create(
+      builder, loc, hasNext, constant(getPanelSize()), constant(0));
+  return apply(dim(0) + dim(1).floorDiv(plan.registerRows) %
+                            plan.registerVectors * target.lanes,
+               {next, row});
 }
 
 /// All vectors of the tile for some rows.
@@ -145,6 +167,10 @@ SmallVector<Value> PanelEmitter::emitProducts(Value panelAddress,
     columns.push_back(
         vector::LoadOp::create(builder, loc, getVectorType(piece.lanes), panel,
                                apply(dim(0) + piece.offset, {panelAddress})));
+  if (nextPanel)
+    memref::PrefetchOp::create(
+        builder, loc, panel, apply(dim(0) + dim(1), {panelAddress, nextPanel}),
+        /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
   for (int64_t r = 0; r < rows; ++r) {
     Value product;
     for (auto [access, flat, start] :
