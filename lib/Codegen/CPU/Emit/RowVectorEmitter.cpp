@@ -157,6 +157,13 @@ void RowVectorEmitter::makeStepLoops() {
     }
     loops.push_back(loop);
   }
+  constexpr int64_t line = 16;
+  for (auto *loops : {&insideLoops, &stepLoops})
+    for (StepLoop &loop : llvm::reverse(*loops))
+      if (plan.prefetchesData && loop.dataStride >= line) {
+        loop.fetchesData = true;
+        return;
+      }
 }
 
 //===----------------------------------------------------------------------===//

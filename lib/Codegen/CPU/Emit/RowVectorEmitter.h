@@ -26,6 +26,9 @@ struct StepLoop {
   /// The reduction, if it is only one: some of its steps may not exist, or the
   /// data is shifted along it.
   std::optional<unsigned> alone;
+  /// Whether each step of it fetches data ahead: those of the loops inside of it
+  /// stay in a line of the cache.
+  bool fetchesData = false;
 };
 
 /// One column of a tile: its number, its iterations relative to those of the
@@ -84,8 +87,7 @@ private:
                mlir::ValueRange sums, llvm::ArrayRef<TileColumn> columns);
   mlir::Value getNextWeights();
   std::pair<mlir::Value, bool> getNextTile(int64_t outerColumns);
-  void emitDataPrefetches(mlir::Value dataAddress,
-                          llvm::ArrayRef<TileColumn> columns);
+  void emitDataPrefetches(mlir::Value dataAddress);
   void emitPrefetch(mlir::Value buffer, mlir::Value place);
   mlir::Value addWraps(mlir::Value address, std::optional<unsigned> reduction);
   llvm::SmallVector<mlir::Value>
@@ -133,6 +135,8 @@ private:
   /// no values where these are not fetched ahead.
   mlir::Value nextTile, nextWeights;
   bool isNextAdjacent = false;
+  /// How far the last column of the current tile is from the first in the data.
+  int64_t tileSpan = 0;
   /// By loop: the steps that exist for the current tile.
   llvm::SmallVector<std::optional<std::pair<mlir::Value, mlir::Value>>>
       stepRanges;

@@ -41,6 +41,7 @@ void RowVectorEmitter::emitTile(int64_t outerColumns) {
   nextTile = Value();
   if (plan.prefetchesData)
     std::tie(nextTile, isNextAdjacent) = getNextTile(outerColumns);
+  tileSpan = tile.back().dataOffset;
   nextWeights = plan.prefetchesNextBlock ? getNextWeights() : Value();
   SmallVector<Value> sums = emitSteps(
       stepLoops, addWraps(address(access), /*reduction=*/std::nullopt),
@@ -133,6 +134,8 @@ SmallVector<Value> RowVectorEmitter::emitSteps(ArrayRef<StepLoop> loops,
     indices[*loop.alone] = index;
     dataAddress = addWraps(dataAddress, loop.alone);
   }
+  if (loop.fetchesData && nextTile)
+    emitDataPrefetches(dataAddress);
   scf::YieldOp::create(builder, loc,
                        emitSteps(loops.drop_front(), dataAddress,
                                  apply(dim(0) + dim(1) * loop.weightStride,
@@ -173,12 +176,12 @@ RowVectorEmitter::emitUnrolled(Value dataAddress, Value weightAddress,
     int64_t offset = 0;
     for (auto [loop, step] : llvm::zip_equal(plan.getUnrolled(), steps))
       offset += plan.dataStrides[loop] * step;
+    if (number == 1)
+      nextTile = Value();
     auto body = [&](ArrayRef<TileColumn> present, ValueRange sums) {
       return emitSteps(insideLoops, apply(dim(0) + offset, {dataAddress}),
                        apply(dim(0) + number * unrolledStride, {weightAddress}),
                        sums, [&](Value data, Value weight, ValueRange sums) {
-                         if (number == 0 && nextTile)
-                           emitDataPrefetches(data, columns);
                          return emitProducts(data, weight, sums, present);
                        });
     };
@@ -271,16 +274,14 @@ std::pair<Value, bool> RowVectorEmitter::getNextTile(int64_t outerColumns) {
 /// Fetches what the next tile reads at a step: of tiles that follow one another
 /// in the data the lines that end in this one. What is behind the end of the
 /// data has no effect.
-void RowVectorEmitter::emitDataPrefetches(Value dataAddress,
-                                          ArrayRef<TileColumn> columns) {
+void RowVectorEmitter::emitDataPrefetches(Value dataAddress) {
   constexpr int64_t line = 16;
   auto fetch = [&](int64_t offset) {
     emitPrefetch(data, apply(dim(0) + dim(1) + offset, {dataAddress, nextTile}));
   };
-  int64_t last = columns.back().dataOffset;
-  for (int64_t offset = last; offset > 0; offset -= line)
+  for (int64_t offset = tileSpan; offset > 0; offset -= line)
     fetch(offset);
-  if (!isNextAdjacent || last == 0)
+  if (!isNextAdjacent || tileSpan == 0)
     fetch(0);
 }
 

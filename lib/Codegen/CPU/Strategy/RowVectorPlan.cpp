@@ -321,8 +321,8 @@ bool Clipping::choose(RowVectorPlan &plan) {
 void choosePrefetches(RowVectorPlan &plan, const StridedContraction &contraction,
                       const ContractionTarget &target) {
   // A step to another line of the cache and page, as that to the next channel
-  // of an image is, is none that processors foresee. Where steps stay in a line,
-  // or a tile is spread over many, there is too much to fetch.
+  // of an image is, is none that processors foresee. Where a tile is spread over
+  // many lines there is too much to fetch.
   constexpr int64_t minStride = 128, line = 16, maxLines = 4;
   bool isFar = llvm::any_of(contraction.reductions, [&](unsigned reduction) {
     return contraction.loops[reduction].extent > 1 &&
@@ -333,11 +333,8 @@ void choosePrefetches(RowVectorPlan &plan, const StridedContraction &contraction
   if (plan.tileOuterColumns > 1)
     span += plan.dataStrides[columns[columns.size() - 2]] *
             (plan.tileOuterColumns - 1);
-  int64_t step = plan.numUnrolled == plan.reductions.size()
-                     ? line
-                     : plan.dataStrides[plan.reductions.back()];
   plan.prefetchesData = plan.borderedShape.empty() && plan.stepWraps.empty() &&
-                        plan.columnWraps.empty() && isFar && step >= line &&
+                        plan.columnWraps.empty() && isFar &&
                         span <= maxLines * line;
   // Weights that do not stay in the second-level cache from call to call come
   // from beyond for the first tile of each block, no faster than it needs them:

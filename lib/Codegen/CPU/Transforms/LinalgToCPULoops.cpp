@@ -141,6 +141,20 @@ void keepLoop(scf::ForOp loop) {
                                        {}, {}, {}, {}, {}, {}, {}, {}));
 }
 
+/// Lets LLVM add up a sum along the innermost loop in vectors, which changes its
+/// order.
+void allowPartialSums(linalg::LinalgOp op) {
+  if (op.getNumLoops() == 0 || op.getNumDpsInits() != 1 ||
+      op.getIteratorTypesArray().back() != utils::IteratorType::reduction)
+    return;
+  Block *body = op.getBlock();
+  auto sum = body->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  if (!sum || !sum->hasOneUse() ||
+      !llvm::is_contained(sum->getOperands(), body->getArguments().back()))
+    return;
+  sum.setFastmath(sum.getFastmath() | arith::FastMathFlags::reassoc);
+}
+
 int64_t getNumIterations(linalg::LinalgOp op) {
   int64_t count = 1;
   for (int64_t range : op.getStaticLoopRanges())
@@ -258,6 +272,7 @@ struct LinalgToCPULoops
     });
     kinds = op.getIteratorTypesArray();
     ranges = op.getStaticLoopRanges();
+    allowPartialSums(op);
     rewriter.setInsertionPoint(op);
     FailureOr<linalg::LinalgLoops> loops =
         linalg::linalgOpToLoops(rewriter, op);
