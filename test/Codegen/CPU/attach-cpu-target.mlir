@@ -6,6 +6,7 @@
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=generic triple=x86_64-linux-gnu" | FileCheck %s --check-prefix=GENERIC
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=x86-64-v3 features=-fma,+avx512f" | FileCheck %s --check-prefix=FEATURES
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=x86-64-v4 features=+amx-tile" | FileCheck %s --check-prefix=SERVER
+// RUN: kas-opt %s -kas-attach-cpu-target="cpu=emeraldrapids features=-amx-tile" | FileCheck %s --check-prefix=SERVER
 // RUN: kas-opt %s -kas-attach-cpu-target | FileCheck %s --check-prefix=HOST
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=neoverse-n1 -kas-attach-cpu-target | FileCheck %s --check-prefix=NEON
 
@@ -22,7 +23,7 @@
 // GENERIC-SAME: chip = "generic"
 // FEATURES: "max_vector_op_width" = 512 : i64
 // FEATURES-SAME: features = <["-fma", "+avx512f"]>
-// A server, whatever a virtual machine calls it.
+// A server, whatever a virtual machine calls it, and whichever of its instructions that hides.
 // SERVER: "max_vector_op_width" = 512 : i64, "arithmetic_vector_width" = 512 : i64
 // HOST: "max_vector_op_width" = {{[0-9]+}}
 // HOST-SAME: llvm.target = #llvm.target<triple = "{{.+}}", chip = "{{.+}}"

@@ -142,3 +142,29 @@ func.func @long(%a: memref<16x32xf32>, %b: memref<32x64xf32>, %c: memref<16x64xf
   linalg.matmul ins(%a, %b : memref<16x32xf32>, memref<32x64xf32>) outs(%c : memref<16x64xf32>)
   return
 }
+
+// A sum along the innermost loop may be added up in parts, one of several lines in each column not.
+//
+// CHECK-LABEL: func.func @row_sums(
+// CHECK:         arith.addf %{{.*}}, %{{.*}} fastmath<reassoc> : f32
+// CHECK-LABEL: func.func @column_sums(
+// CHECK:         arith.addf %{{[^ ]*}}, %{{[^ ]*}} : f32
+func.func @row_sums(%x: memref<8x64xf32>, %y: memref<8xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<8x64xf32>) outs(%y : memref<8xf32>) {
+    ^bb0(%a: f32, %s: f32):
+      %t = arith.addf %a, %s : f32
+      linalg.yield %t : f32
+  }
+  return
+}
+
+func.func @column_sums(%x: memref<8x64xf32>, %y: memref<64xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>], iterator_types = ["reduction", "parallel"]}
+      ins(%x : memref<8x64xf32>) outs(%y : memref<64xf32>) {
+    ^bb0(%a: f32, %s: f32):
+      %t = arith.addf %a, %s : f32
+      linalg.yield %t : f32
+  }
+  return
+}

@@ -35,6 +35,16 @@ std::optional<unsigned> getVectorLoop(linalg::LinalgOp op) {
   auto last = dyn_cast<AffineDimExpr>(result.getResults().back());
   if (!last || op.getStaticLoopRanges()[last.getPosition()] < 8)
     return std::nullopt;
+  // An input that steps along a reduction has its vectors there.
+  SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(input);
+    if (map.getNumResults() == 0 || !map.isFunctionOfDim(last.getPosition()))
+      continue;
+    auto along = dyn_cast<AffineDimExpr>(map.getResults().back());
+    if (along && kinds[along.getPosition()] == utils::IteratorType::reduction)
+      return std::nullopt;
+  }
   return last.getPosition();
 }
 
