@@ -178,10 +178,12 @@ static int64_t getLevel2KiB(StringRef cpu) {
 /// another name.
 static bool hasWideArithmetic(StringRef cpu,
                               const llvm::MCSubtargetInfo &info) {
-  static constexpr StringRef wide[] = {
-      "cascadelake",     "cooperlake",     "diamondrapids", "emeraldrapids",
-      "graniterapids",   "graniterapids-d", "icelake-server", "sapphirerapids",
-      "skylake-avx512", "skx",             "znver5"};
+  static constexpr StringRef wide[] = {"cascadelake",    "cooperlake",
+                                       "diamondrapids",  "emeraldrapids",
+                                       "graniterapids",  "graniterapids-d",
+                                       "icelake-server", "sapphirerapids",
+                                       "skylake-avx512", "skx",
+                                       "znver5"};
   return info.getTargetTriple().isX86() &&
          (llvm::is_contained(wide, cpu) || info.checkFeatures("+amx-tile"));
 }

@@ -193,7 +193,8 @@ def PackOperators : Pass<"kas-pack-operators"> {
     such as a bias, a residual and a rectifier, is computed with the sums where
     tiles are vectors along the rows. Linalg operations on tensors that read one
     which `tensor.pad` fills up with zeros become such tiles, too, if those are
-    the cheapest: what is padded is read where it is.
+    the cheapest: what is padded is read where it is. Those of one pixel read
+    copies of their weights with the output channels last.
 
     Where a weight is infinite or not a number, points that do not exist may
     contribute NaN, as with any convolution on a padded image.
@@ -223,7 +224,7 @@ def PackOperators : Pass<"kas-pack-operators"> {
     "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-    "::mlir::vector::VectorDialect"
+    "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"
   ];
 }
 
@@ -462,7 +463,8 @@ def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
   let description = [{
     Loops are ordered so that reductions are outside of the innermost parallel
     loop and that one steps through consecutive memory: LLVM vectorizes it then,
-    and is instructed not to unroll it before where it is short.
+    and is instructed not to unroll it before where it is short. Sums along the
+    innermost loop are vectorized, too, in another order (`reassoc`).
     The outermost parallel loops become one `scf.parallel` if the operation has at
     least `min-parallel-work` iterations: as few of them as give each of
     `threads` threads the same work within 6 %, so that two images can keep three

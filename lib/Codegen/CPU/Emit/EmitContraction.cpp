@@ -173,7 +173,6 @@ choosePlan(const StridedContraction &contraction,
     if (failed(plan))
       return;
     int64_t time = plan->time;
-    if (getenv("KASDBG")) llvm::errs() << "PLAN " << (&reason - &reasons[0]) << " " << time << "\n";
     if (!takesTail(*plan, contraction, options))
       time += tailTime;
     if (!best || time < best->time)

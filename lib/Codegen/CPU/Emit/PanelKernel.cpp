@@ -36,8 +36,8 @@ void PanelEmitter::emitRows(Value panelBase, Value rowBase) {
 /// packed ahead come from beyond the cache for the first rows, no faster than
 /// these need them. So other rows fetch the next one, a vector of each step.
 Value PanelEmitter::getNextPanel(Value panelBase, Value row) {
-  int64_t numPanels = cast<MemRefType>(panel.getType()).getNumElements() /
-                      getPanelSize();
+  int64_t numPanels =
+      cast<MemRefType>(panel.getType()).getNumElements() / getPanelSize();
   if (!plan.isPrepared || numPanels == 1 ||
       plan.loopedVectors != plan.registerVectors ||
       plan.paddedColumns != plan.registerVectors * target.lanes)
@@ -45,8 +45,8 @@ Value PanelEmitter::getNextPanel(Value panelBase, Value row) {
   Value hasNext =
       arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, panelBase,
                             constant((numPanels - 1) * getPanelSize()));
-  Value next = arith::SelectOp::create(
-      builder, loc, hasNext, constant(getPanelSize()), constant(0));
+  Value next = arith::SelectOp::create(builder, loc, hasNext,
+                                       constant(getPanelSize()), constant(0));
   return apply(dim(0) + dim(1).floorDiv(plan.registerRows) %
                             plan.registerVectors * target.lanes,
                {next, row});

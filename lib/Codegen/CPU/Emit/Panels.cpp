@@ -39,9 +39,9 @@ void PanelEmitter::emitInTurn() {
   allocatePanels(numPanels);
   if (numPanels == 1)
     return emitItems(constant(0), constant(1), constant(0));
-  auto parallel = scf::ParallelOp::create(
-      builder, loc, ValueRange{constant(0)}, ValueRange{constant(numPanels)},
-      ValueRange{constant(1)});
+  auto parallel = scf::ParallelOp::create(builder, loc, ValueRange{constant(0)},
+                                          ValueRange{constant(numPanels)},
+                                          ValueRange{constant(1)});
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(parallel.getBody());
   Value index = parallel.getInductionVars().front();
@@ -117,13 +117,11 @@ void PanelEmitter::setColumns(Value tile, AffineExpr rest) {
 
 /// One tile of columns times one group of rows, for one batch; `body` is given
 /// where the rows and a block of the outermost reduction begin.
-void PanelEmitter::emitItem(Value item,
-                            function_ref<void(Value, Value)> body) {
+void PanelEmitter::emitItem(Value item, function_ref<void(Value, Value)> body) {
   AffineExpr rest = dim(0);
   unsigned rowLoop = contraction.rows.back();
   int64_t groupRows = contraction.loops[rowLoop].extent / plan.rowGroups;
-  Value rowBase =
-      apply(takeIndex(rest, plan.rowGroups) * groupRows, {item});
+  Value rowBase = apply(takeIndex(rest, plan.rowGroups) * groupRows, {item});
   setColumns(item, rest);
   unsigned outer = contraction.reductions.front();
   loop(contraction.loops[outer].extent, plan.reductionBlock, [&](Value start) {

@@ -203,8 +203,7 @@ void RowVectorEmitter::emitItem(Value item) {
   if (plan.groupsOutside)
     takeGroup();
   // Blocks of weights of one batch lie one after another.
-  weightBase =
-      apply((rest * numBlocks + block) * (depth * blockRows), {item});
+  weightBase = apply((rest * numBlocks + block) * (depth * blockRows), {item});
   for (unsigned batch : llvm::reverse(contraction.batches))
     indices[batch] = apply(take(contraction.loops[batch].extent), {item});
   indices[row] = rowBase;

@@ -26,8 +26,8 @@ struct StepLoop {
   /// The reduction, if it is only one: some of its steps may not exist, or the
   /// data is shifted along it.
   std::optional<unsigned> alone;
-  /// Whether each step of it fetches data ahead: those of the loops inside of it
-  /// stay in a line of the cache.
+  /// Whether each step of it fetches data ahead: those of the loops inside of
+  /// it stay in a line of the cache.
   bool fetchesData = false;
 };
 

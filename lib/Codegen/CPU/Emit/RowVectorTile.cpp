@@ -263,21 +263,21 @@ std::pair<Value, bool> RowVectorEmitter::getNextTile(int64_t outerColumns) {
   int64_t nextLine = line - plan.dataStrides[columns.back()] * last;
   if (nextLine == next)
     return {constant(next), true};
-  Value isLast =
-      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
-                            indices[columns.back()], constant(last));
+  Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                                       indices[columns.back()], constant(last));
   return {arith::SelectOp::create(builder, loc, isLast, constant(nextLine),
                                   constant(next)),
           false};
 }
 
 /// Fetches what the next tile reads at a step: of tiles that follow one another
-/// in the data the lines that end in this one. What is behind the end of the
+/// in the data the lines that end in this one. What is past the end of the
 /// data has no effect.
 void RowVectorEmitter::emitDataPrefetches(Value dataAddress) {
   constexpr int64_t line = 16;
   auto fetch = [&](int64_t offset) {
-    emitPrefetch(data, apply(dim(0) + dim(1) + offset, {dataAddress, nextTile}));
+    emitPrefetch(data,
+                 apply(dim(0) + dim(1) + offset, {dataAddress, nextTile}));
   };
   for (int64_t offset = tileSpan; offset > 0; offset -= line)
     fetch(offset);

@@ -242,7 +242,8 @@ private:
     // Every other element of two vectors takes a permutation for each place.
     int64_t vectorsRead = loads * vectors * contraction.vectorInputs.size() *
                           contraction.segments.size();
-    int64_t operations = sums * steps + (hasStride ? permutationTime * vectorsRead * places : 0);
+    int64_t operations =
+        sums * steps + (hasStride ? permutationTime * vectorsRead * places : 0);
     int64_t products = operations * operationTime(lanes) * productTime / 16;
     int64_t load = loadTime(lanes) + (contraction.guards.empty() ? 0 : 1);
     int64_t perLine = places;

@@ -58,13 +58,12 @@ bool chooseRegisters(PanelPlan &plan, int64_t rows,
   auto isLeft = [](int64_t given, int64_t number) {
     return given == 0 || given == number;
   };
+  int64_t maxRows = plan.isPrepared ? 12 : 8, maxVectors = 4;
+  if (schedule)
+    maxRows = maxVectors = limit;
   std::optional<solver::PanelRegisters> registers =
       solver::choosePanelRegisters(
-          plan.tileColumns, rows, target, limit,
-          /*maxRows=*/schedule         ? limit
-          : plan.isPrepared ? 12
-                            : 8,
-          /*maxVectors=*/schedule ? limit : 4,
+          plan.tileColumns, rows, target, limit, maxRows, maxVectors,
           [&](int64_t rows, int64_t vectors) {
             return !schedule || (isLeft(schedule.getRows(), rows) &&
                                  isLeft(schedule.getVectors(), vectors));
@@ -106,9 +105,10 @@ kas::codegen::makePanelPlan(const StridedContraction &contraction,
                             CPUScheduleAttr schedule,
                             function_ref<void(const Twine &)> emitReason) {
   PanelPlan plan;
-  plan.isPrepared = llvm::all_of(
-      contraction.vectorInputs,
-      [](const PackedAccess &access) { return access.isPrepared; });
+  plan.isPrepared =
+      llvm::all_of(contraction.vectorInputs, [](const PackedAccess &access) {
+        return access.isPrepared;
+      });
   if (contraction.reductions.empty() || contraction.rows.empty()) {
     emitReason(contraction.reductions.empty()
                    ? "its reductions have one iteration"

@@ -318,11 +318,12 @@ bool Clipping::choose(RowVectorPlan &plan) {
 }
 
 /// What is fetched ahead of its use.
-void choosePrefetches(RowVectorPlan &plan, const StridedContraction &contraction,
+void choosePrefetches(RowVectorPlan &plan,
+                      const StridedContraction &contraction,
                       const ContractionTarget &target) {
   // A step to another line of the cache and page, as that to the next channel
-  // of an image is, is none that processors foresee. Where a tile is spread over
-  // many lines there is too much to fetch.
+  // of an image is, is none that processors foresee. Where a tile is spread
+  // over many lines there is too much to fetch.
   constexpr int64_t minStride = 128, line = 16, maxLines = 4;
   bool isFar = llvm::any_of(contraction.reductions, [&](unsigned reduction) {
     return contraction.loops[reduction].extent > 1 &&
@@ -378,8 +379,8 @@ int64_t getConflictTime(const RowVectorPlan &plan,
       });
   if (!conflicts)
     return 0;
-  int64_t tiles = contraction.getExtent(contraction.columns) /
-                  plan.getNumRegisterColumns();
+  int64_t tiles =
+      contraction.getExtent(contraction.columns) / plan.getNumRegisterColumns();
   return contraction.getExtent(contraction.batches) *
          plan.getNumBlocks(contraction.getExtent(contraction.rows)) * tiles *
          contraction.getExtent(contraction.reductions) * lineTime;
@@ -390,7 +391,8 @@ int64_t getConflictTime(const RowVectorPlan &plan,
 void chooseColumnGroups(RowVectorPlan &plan,
                         const StridedContraction &contraction,
                         const ContractionTarget &target, int64_t threads) {
-  int64_t numBlocks = plan.getNumBlocks(contraction.getExtent(contraction.rows));
+  int64_t numBlocks =
+      plan.getNumBlocks(contraction.getExtent(contraction.rows));
   int64_t items = contraction.getExtent(contraction.batches) * numBlocks;
   int64_t outermost = contraction.loops[contraction.columns.front()].extent;
   int64_t step = contraction.columns.size() == 1   ? plan.tileColumns
@@ -403,7 +405,11 @@ void chooseColumnGroups(RowVectorPlan &plan,
                  contraction.getExtent(contraction.batches);
   int64_t weights = numBlocks * plan.getBlockRows() * depth;
   int64_t fits = read;
-  if (numBlocks > 1 && read * 2 > target.l2Elements &&
+  // Guards need tiles that begin at known places, as those of whole loops do.
+  size_t tileLoops = plan.tileOuterColumns > 1 ? 2 : 1;
+  bool mayCut =
+      contraction.guards.empty() || contraction.columns.size() > tileLoops;
+  if (mayCut && numBlocks > 1 && read * 2 > target.l2Elements &&
       weights * 4 <= target.l2Elements) {
     plan.groupsOutside = true;
     fits = target.l2Elements / 4;

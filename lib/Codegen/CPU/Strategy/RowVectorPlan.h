@@ -57,8 +57,8 @@ struct RowVectorPlan {
   /// In how many groups the tiles of one block of rows are cut, so that all
   /// threads find work.
   int64_t columnGroups = 1;
-  /// Whether all blocks of rows are computed for one group of columns before the
-  /// next one: its data stays in the second-level cache.
+  /// Whether all blocks of rows are computed for one group of columns before
+  /// the next one: its data stays in the second-level cache.
   bool groupsOutside = false;
   /// The strides of the data by loop, from `dataBase`, in the buffer as it is
   /// or with borders around it.

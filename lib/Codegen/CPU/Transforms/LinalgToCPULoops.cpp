@@ -151,14 +151,15 @@ void keepLoop(scf::ForOp loop) {
                                        {}, {}, {}, {}, {}, {}, {}, {}));
 }
 
-/// Lets LLVM add up a sum along the innermost loop in vectors, which changes its
-/// order.
+/// Lets LLVM add up a sum along the innermost loop in vectors, which changes
+/// its order.
 void allowPartialSums(linalg::LinalgOp op) {
   if (op.getNumLoops() == 0 || op.getNumDpsInits() != 1 ||
       op.getIteratorTypesArray().back() != utils::IteratorType::reduction)
     return;
   Block *body = op.getBlock();
-  auto sum = body->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  auto sum =
+      body->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
   if (!sum || !sum->hasOneUse() ||
       !llvm::is_contained(sum->getOperands(), body->getArguments().back()))
     return;

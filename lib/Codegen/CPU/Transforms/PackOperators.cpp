@@ -210,10 +210,9 @@ struct PackOperators : kas::codegen::impl::PackOperatorsBase<PackOperators> {
     auto fromWeights = llvm::map_to_vector(applies, [&](ApplyOp apply) {
       return getFromWeights(apply->getOperands());
     });
-    auto sumsFromWeights =
-        llvm::map_to_vector(sums, [&](linalg::LinalgOp op) {
-          return getFromWeights(op.getDpsInputs());
-        });
+    auto sumsFromWeights = llvm::map_to_vector(sums, [&](linalg::LinalgOp op) {
+      return getFromWeights(op.getDpsInputs());
+    });
     for (auto [apply, isWeight] : llvm::zip_equal(applies, fromWeights))
       if (failed(lower(apply, isWeight)))
         return signalPassFailure();
@@ -523,20 +522,19 @@ void PackOperators::lowerGradient(ApplyGradientOp apply) {
 
 bool kas::codegen::readsPadding(linalg::LinalgOp op) {
   return beginsWithBias(op) && llvm::any_of(op.getDpsInputs(), [](Value input) {
-    auto pad = input.getDefiningOp<tensor::PadOp>();
-    return pad && getZeros(pad);
-  });
+           auto pad = input.getDefiningOp<tensor::PadOp>();
+           return pad && getZeros(pad);
+         });
 }
 
-/// Adds the bias that `op` begins with to a sum that begins with zeros, which is
-/// returned.
+/// Adds the bias that `op` begins with to a sum that begins with zeros, which
+/// is returned.
 static linalg::LinalgOp splitBias(linalg::LinalgOp op) {
   IRRewriter rewriter(op);
   Value bias = op.getDpsInits().front();
   auto type = cast<RankedTensorType>(bias.getType());
-  Value zero = arith::ConstantOp::create(rewriter, op.getLoc(),
-                                         rewriter.getZeroAttr(
-                                             type.getElementType()));
+  Value zero = arith::ConstantOp::create(
+      rewriter, op.getLoc(), rewriter.getZeroAttr(type.getElementType()));
   Value empty = tensor::EmptyOp::create(rewriter, op.getLoc(), type.getShape(),
                                         type.getElementType());
   auto zeros = linalg::FillOp::create(rewriter, op.getLoc(), zero, empty);

@@ -27,6 +27,14 @@ def _find_versions() -> dict[str, str]:
     return found
 
 
+def _make_input(shape: Any, is_integral: bool) -> Any:
+    import numpy
+
+    generator = numpy.random.default_rng(0)
+    # Numbers of words that any vocabulary has.
+    return generator.integers(0, 64, shape) if is_integral else generator.standard_normal(shape, dtype=numpy.float32)
+
+
 def _load_onnxruntime(path: str, threads: int) -> Callable[[], Any]:
     import numpy
     import onnxruntime
@@ -36,7 +44,7 @@ def _load_onnxruntime(path: str, threads: int) -> Callable[[], Any]:
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     binding = session.io_binding()
     (data,), (output,) = session.get_inputs(), session.get_outputs()
-    x = numpy.random.default_rng(0).standard_normal(data.shape, dtype=numpy.float32)
+    x = _make_input(data.shape, "int" in data.type)
     y = onnxruntime.OrtValue.ortvalue_from_shape_and_type(output.shape, numpy.float32, "cpu")
     binding.bind_ortvalue_input(data.name, onnxruntime.OrtValue.ortvalue_from_numpy(x, "cpu"))
     binding.bind_ortvalue_output(output.name, y)
@@ -44,14 +52,13 @@ def _load_onnxruntime(path: str, threads: int) -> Callable[[], Any]:
 
 
 def _load_openvino(path: str, threads: int) -> Callable[[], Any]:
-    import numpy
     import openvino
 
     options = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": "1", "INFERENCE_NUM_THREADS": str(threads)}
     options |= {"INFERENCE_PRECISION_HINT": "f32", "ENABLE_CPU_PINNING": "NO"}
     model = openvino.Core().compile_model(path, "CPU", options)
     request = model.create_infer_request()
-    x = numpy.random.default_rng(0).standard_normal(tuple(model.input(0).shape), dtype=numpy.float32)
+    x = _make_input(tuple(model.input(0).shape), model.input(0).element_type.is_integral())
     request.set_input_tensor(openvino.Tensor(x))
 
     def call() -> None:

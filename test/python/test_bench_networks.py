@@ -1,0 +1,46 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""tools/kas-bench/networks.py on small language models, which need no torchvision."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import kas
+
+PROGRAM = Path(__file__).resolve().parents[2] / "tools" / "kas-bench" / "networks.py"
+
+
+def run(*arguments):
+    environment = {**os.environ, "PYTHONPATH": str(Path(kas.__file__).parents[1]), "PYTHONWARNINGS": "ignore"}
+    return subprocess.run(
+        [sys.executable, PROGRAM, *arguments], env=environment, capture_output=True, text=True, timeout=600
+    )
+
+
+def test_language_models():
+    done = run("--networks=tiny-gpt2,tiny-bert", "--peers=onnxruntime,openvino", "--rounds=1", "--calls=2", "--batch=2")
+    assert done.returncode == 0, done.stderr
+    *records, summary = map(json.loads, done.stdout.splitlines())
+    assert [record["network"] for record in records] == ["tiny-gpt2", "tiny-bert"]
+    for record in records:
+        assert "failures" not in record
+        assert record["error"] < 1e-5
+        assert set(record["least_ms"]) == {"kas", "onnxruntime", "openvino"}
+        assert record["to_best_peer"] > 0
+    assert summary["networks"] == 2 and summary["least"] <= summary["geometric_mean"]
+
+
+def test_unknown_peer():
+    done = run("--networks=tiny-bert", "--peers=tvm")
+    assert done.returncode == 2
+    assert "argument --peers: expected onnxruntime, openvino or pytorch, got 'tvm'" in done.stderr
+
+
+def test_network_that_does_not_exist():
+    done = run("--networks=resnet9000", "--peers=", "--rounds=1")
+    assert done.returncode != 0
+    assert "resnet9000" in done.stderr or "torchvision" in done.stderr

@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Measures whole networks by kas, ONNX Runtime, OpenVINO and compiled PyTorch, in turn in one run.
+
+    networks.py > networks.jsonl                        sixteen networks, one image, one thread
+    networks.py --networks=swin_t,vit_b_32 --rounds=4   some of them
+    networks.py --threads=2 --batch=16
+
+A program for the Python of the build (`tools/python.sh`), with torchvision beside it for all networks but the language
+models. One line of JSON for each network: seconds to import and to compile it without a cache; the largest error of
+kas beside PyTorch's output, over its largest value; the least and the median milliseconds of each implementation; and
+`to_best_peer`, the least time of the fastest other one over ours (above 1 kas is faster). At the end the geometric
+mean. Parameters are random, batch norms have statistics of their own. Peers are given ONNX files by PyTorch's own
+exporter, PyTorch freezes its weights, and kas packs them ahead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+from torch import nn
+
+import kas.torch
+from kas.evaluate.protocol._latency import CompiledNetwork, Peers, _load_peer, describe_machine
+
+NETWORKS = [
+    "mobilenet_v3_large",
+    "mnasnet1_0",
+    "efficientnet_b0",
+    "regnet_y_400mf",
+    "squeezenet1_1",
+    "googlenet",
+    "inception_v3",
+    "densenet169",
+    "wide_resnet50_2",
+    "resnet50",
+    "convnext_small",
+    "swin_t",
+    "vit_b_32",
+    "maxvit_t",
+    "gpt2",
+    "bert",
+]
+
+
+class Block(nn.Module):
+    """Of GPT-2 (norms before the layers, GELU by tanh, causal) or of BERT (norms after them)."""
+
+    def __init__(self, width: int, heads: int, causal: bool):
+        super().__init__()
+        self.heads, self.causal = heads, causal
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.activation = nn.GELU("tanh" if causal else "none")
+
+    def attend(self, x: torch.Tensor) -> torch.Tensor:
+        samples, length, width = x.shape
+        parts = (t.view(samples, length, self.heads, -1).transpose(1, 2) for t in self.qkv(x).split(width, 2))
+        attended = nn.functional.scaled_dot_product_attention(*parts, is_causal=self.causal)
+        return self.out(attended.transpose(1, 2).reshape(samples, length, width))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.causal:
+            x = x + self.attend(self.norm1(x))
+            return x + self.down(self.activation(self.up(self.norm2(x))))
+        x = self.norm1(x + self.attend(x))
+        return self.norm2(x + self.down(self.activation(self.up(x))))
+
+
+class LanguageModel(nn.Module):
+    """Tokens to scores of words (GPT-2) or to features (BERT)."""
+
+    def __init__(self, causal: bool, layers: int, width: int, words: int, length: int):
+        super().__init__()
+        self.causal = causal
+        self.words = nn.Embedding(words, width)
+        self.places = nn.Parameter(torch.randn(length, width) * 0.02)
+        self.blocks = nn.Sequential(*(Block(width, width // 64, causal) for _ in range(layers)))
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        x = self.words(tokens) + self.places
+        if not self.causal:
+            return self.blocks(self.norm(x))
+        return self.norm(self.blocks(x)) @ self.words.weight.T
+
+
+def import_torchvision() -> Any:
+    try:
+        import torchvision
+    except RuntimeError:
+        # Its native library, which no network needs, is for another build of PyTorch.
+        for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        sys.modules["torchvision._meta_registrations"] = types.ModuleType("torchvision._meta_registrations")
+        import torchvision
+    return torchvision
+
+
+def make_language_model(name: str, batch: int) -> tuple[nn.Module, torch.Tensor]:
+    layers, width, words, length = (2, 64, 100, 16) if name.startswith("tiny") else (12, 768, 50257, 128)
+    network = LanguageModel(name.endswith("gpt2"), layers, width, words, length)
+    return network.eval(), torch.randint(0, 64, (batch, length))
+
+
+def make_network(name: str, batch: int) -> tuple[nn.Module, torch.Tensor]:
+    """The network with random parameters, and its input."""
+    torch.manual_seed(0)
+    if name.endswith(("gpt2", "bert")):
+        return make_language_model(name, batch)
+    extra = {"init_weights": False, "aux_logits": False} if name in ("googlenet", "inception_v3") else {}
+    network = getattr(import_torchvision().models, name)(weights=None, **extra).eval()
+    # Heads that begin at zero would hide everything before them.
+    for parameter in network.parameters():
+        if not parameter.any():
+            nn.init.normal_(parameter, std=0.02)
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.uniform_(module.running_var, 0.5, 1.5)
+            nn.init.normal_(module.running_mean, std=0.1)
+    size = 299 if name == "inception_v3" else 224
+    return network, torch.randn(batch, 3, size, size)
+
+
+class Kas:
+    """The exported network, compiled as a whole."""
+
+    def __init__(self, network: nn.Module, example: torch.Tensor, expected: torch.Tensor, threads: int):
+        start = time.perf_counter()
+        exported = kas.torch.to_mlir(network, example)
+        imported = time.perf_counter()
+        arrays = [tensor.detach().numpy() for tensor in (example, *exported.tensors.values())]
+        self.compiled = CompiledNetwork(exported.module, arrays, tuple(expected.shape), threads)
+        compiled = time.perf_counter()
+        output = self.compiled.tensors[len(arrays)]
+        error = float(numpy.abs(output - expected.numpy()).max() / expected.abs().max())
+        self.facts = {
+            "import_s": round(imported - start, 2),
+            "compile_s": round(compiled - imported, 2),
+            "error": float(f"{error:.2g}"),
+        }
+
+    def time(self, calls: int) -> float:
+        compiled = self.compiled
+        return min(
+            1e3 * compiled.program.call("forward", compiled.tensors, 1, compiled.wall_clock) for _ in range(calls)
+        )
+
+
+class PyTorch:
+    """Compiled by Inductor with frozen weights."""
+
+    def __init__(self, network: nn.Module, example: torch.Tensor):
+        import torch._inductor.config as inductor
+
+        torch._dynamo.reset()
+        with inductor.patch(freezing=True), torch.no_grad():
+            self.function = torch.compile(network, dynamic=False)
+            self.function(example)
+        self.example = example
+
+    def time(self, calls: int) -> float:
+        least = float("inf")
+        with torch.no_grad():
+            for _ in range(calls):
+                start = time.perf_counter_ns()
+                self.function(self.example)
+                least = min(least, (time.perf_counter_ns() - start) / 1e3)
+        return least
+
+
+def load(name: str, options: argparse.Namespace, record: dict[str, Any], peers: Peers) -> dict[str, Any]:
+    """The implementations that have compiled the network; `record` names the others."""
+    network, example = make_network(name, options.batch)
+    with torch.no_grad():
+        expected = network(example)
+    timers: dict[str, Any] = {}
+
+    def attempt(key: str, make: Callable[[], Any]) -> None:
+        try:
+            timers[key] = make()
+        except Exception as error:
+            record.setdefault("failures", {})[key] = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+
+    attempt("kas", lambda: Kas(network, example, expected, options.threads))
+    if "kas" in timers:
+        record.update(timers["kas"].facts)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "network.onnx")
+        for peer in sorted(options.peers & set(peers.versions)):
+            attempt(peer, lambda peer=peer: _load_peer(peers, peer, network, example, path)[0])
+    if "pytorch" in options.peers:
+        attempt("pytorch", lambda: PyTorch(network, example))
+    return timers
+
+
+def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    peers = Peers(sys.executable, options.threads)
+    record: dict[str, Any] = {"network": name, "batch": options.batch, "threads": options.threads}
+    try:
+        timers = load(name, options, record, peers)
+        samples: dict[str, list[float]] = {key: [] for key in timers}
+        for _ in range(options.rounds):
+            for key, timer in timers.items():
+                samples[key].append(timer.time(options.calls) / 1e3)
+    finally:
+        peers.close()
+    record["least_ms"] = {key: round(min(values), 3) for key, values in samples.items()}
+    record["median_ms"] = {key: round(statistics.median(values), 3) for key, values in samples.items()}
+    others = [value for key, value in record["least_ms"].items() if key != "kas"]
+    if others and "kas" in timers:
+        record["to_best_peer"] = round(min(others) / record["least_ms"]["kas"], 3)
+    return record
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description="Measures whole networks by several compilers",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    names = "torchvision's, gpt2, bert, tiny-gpt2 or tiny-bert, separated by commas"
+    parser.add_argument("--networks", default=",".join(NETWORKS), help=names)
+    parser.add_argument("--peers", default="onnxruntime,openvino,pytorch", help="with which to compare")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=5, help="of all implementations of a network in turn")
+    parser.add_argument("--calls", type=int, default=4, help="in each round, of which the least counts")
+    options = parser.parse_args()
+    for name in ("threads", "batch", "rounds", "calls"):
+        if getattr(options, name) < 1:
+            parser.error(f"argument --{name}: expected at least 1, got {getattr(options, name)}")
+    options.peers = set(filter(None, options.peers.split(",")))
+    if unknown := sorted(options.peers - {"onnxruntime", "openvino", "pytorch"}):
+        parser.error(f"argument --peers: expected onnxruntime, openvino or pytorch, got '{unknown[0]}'")
+    return options
+
+
+def main() -> None:
+    options = parse()
+    torch.set_num_threads(options.threads)
+    # ONNX has no attention as one operation that PyTorch's exporter knows.
+    torch.backends.mha.set_fastpath_enabled(False)
+    ratios = []
+    for name in options.networks.split(","):
+        record = measure(name, options)
+        print(json.dumps(record), flush=True)
+        if "to_best_peer" in record:
+            ratios.append(record["to_best_peer"])
+    summary = {"machine": describe_machine(), "torch": torch.__version__, "networks": len(ratios)}
+    if ratios:
+        summary |= {"geometric_mean": round(statistics.geometric_mean(ratios), 3), "least": min(ratios)}
+    print(json.dumps(summary))
+
+
+if __name__ == "__main__":
+    main()
