@@ -341,7 +341,7 @@ std::optional<TiledWork> Planner::planRows(bool countsWork) const {
     height = extent(columns[columns.size() - 2]);
   RowTile tile =
       chooseRowTile({extent(batches) * extent(columns) / (width * height),
-                     height, width, allRows, depth},
+                     height, width, allRows, depth, /*mayOverlap=*/true},
                     target, [](int64_t, int64_t) { return true; });
   if (tile.getTime() == 0)
     return std::nullopt;

@@ -155,9 +155,8 @@ int64_t kas::solver::getPanelTime(int64_t tiles, int64_t columns, int64_t rows,
     copyTime *= 2;
     stores = rows * storeTime;
   }
-  int64_t vectors =
-      tiles * columns * getLaneShare(columns, target) / 100 / target.lanes;
-  return vectors * (depth * (products + copyTime) + stores);
+  return tiles * columns * getLaneShare(columns, target) / 100 *
+         (depth * (products + copyTime) + stores) / target.lanes;
 }
 
 //===----------------------------------------------------------------------===//
@@ -169,10 +168,12 @@ namespace {
 /// Of one register tile and one size of vectors.
 struct RowTimeModel {
   int64_t depth, l2Elements, lanes, operation;
+  bool hasWideArithmetic;
 
   int64_t getProducts(int64_t columns, int64_t vectors) const {
-    // Three loads take two cycles, or one of a vector that is halved.
-    int64_t loads = (operation == 1 ? 3 : 4) * (columns + vectors) / 2;
+    // Three loads of elements take two cycles where arithmetic is wide.
+    int64_t loadTime = hasWideArithmetic ? 3 : 2 * operation;
+    int64_t loads = loadTime * (columns + vectors) / 2;
     int64_t step = std::max(operation * columns * vectors, loads) + 2;
     int64_t time = depth * step;
     // Weights that do not stay in the second-level cache come from beyond.
@@ -215,8 +216,10 @@ RowTile kas::solver::chooseRowTile(
         !isAllowed(size, vectors))
       return;
     RowTimeModel model{shape.depth, target.l2Elements, lanes,
-                       target.getOperationTime(lanes)};
-    int64_t tiles = (shape.height / outerColumns) * (shape.width / columns);
+                       target.getOperationTime(lanes),
+                       target.hasWideArithmetic()};
+    int64_t tiles = (shape.height / outerColumns) *
+                    llvm::divideCeilSigned(shape.width, columns);
     RowTile tile{columns,
                  outerColumns,
                  vectors,
@@ -241,7 +244,7 @@ RowTile kas::solver::chooseRowTile(
         continue;
       for (int64_t size = 1; size <= std::min(shape.width, target.registers);
            ++size)
-        if (shape.width % size == 0)
+        if (shape.mayOverlap || shape.width % size == 0)
           consider(size, 1, vectors, lanes);
       for (int64_t size = 2; size <= std::min(shape.height, target.registers);
            ++size)

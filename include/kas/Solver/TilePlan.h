@@ -133,6 +133,8 @@ struct RowTile {
 /// if `height` is not 1.
 struct RowTileShape {
   int64_t outer, height, width, rows, depth;
+  /// Whether the last tile of a line may begin before the one ahead of it ends.
+  bool mayOverlap = false;
 };
 
 /// The sizes of vectors that `rows` rows may be cut into: those of the target,

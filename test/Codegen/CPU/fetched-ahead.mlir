@@ -5,6 +5,7 @@
 // RUN: kas-run %s --function=tokens --threads=1 --check=%s | FileCheck %s --check-prefix=VALUES
 // RUN: kas-run %s --function=tokens --threads=2 --check=%s | FileCheck %s --check-prefix=VALUES
 // RUN: kas-run %s --function=pixel --threads=1 --check=%s | FileCheck %s --check-prefix=VALUES
+// RUN: kas-run %s --function=pixels --threads=1 --check=%s | FileCheck %s --check-prefix=VALUES
 
 // VALUES: {{^ *}}ok
 
@@ -70,4 +71,13 @@ func.func @pixel(%x: tensor<1x48x1x1xf32>, %w: tensor<24x48x1x1xf32>, %b: tensor
       linalg.yield %m : f32
   } -> tensor<1x24x1x1xf32>
   return %r : tensor<1x24x1x1xf32>
+}
+
+// Several images of one pixel, with panels of the copied weights.
+func.func @pixels(%x: tensor<40x256x1x1xf32>, %w: tensor<64x256x1x1xf32>, %b: tensor<64xf32>) -> tensor<40x64x1x1xf32> {
+  %empty = tensor.empty() : tensor<40x64x1x1xf32>
+  %bias = linalg.broadcast ins(%b : tensor<64xf32>) outs(%empty : tensor<40x64x1x1xf32>) dimensions = [0, 2, 3]
+  %y = linalg.conv_2d_nchw_fchw
+      ins(%x, %w : tensor<40x256x1x1xf32>, tensor<64x256x1x1xf32>) outs(%bias : tensor<40x64x1x1xf32>) -> tensor<40x64x1x1xf32>
+  return %y : tensor<40x64x1x1xf32>
 }

@@ -110,6 +110,13 @@ bool ContractionTail::suitsDirectTiles(const StridedContraction &contraction,
   });
 }
 
+bool ContractionTail::overwritesInput() const {
+  return llvm::any_of(inputs, [&](const Input &input) {
+    return input.buffer && input.strides.empty() &&
+           getWhole(input.buffer) == getWhole(result);
+  });
+}
+
 static linalg::BroadcastOp findBroadcast(linalg::LinalgOp op) {
   Value output = op.getDpsInits().front();
   auto before = dyn_cast_or_null<linalg::BroadcastOp>(findNeighbour(

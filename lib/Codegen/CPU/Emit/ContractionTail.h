@@ -67,6 +67,9 @@ struct ContractionTail {
   bool suitsDirectTiles(const StridedContraction &contraction,
                         unsigned vectorLoop) const;
 
+  /// Whether the result is written to a buffer that is read at the same places.
+  bool overwritesInput() const;
+
   /// Lets the result of the elementwise operation be written where `op` is.
   void prepare(mlir::linalg::LinalgOp op) const;
   /// One vector of the elementwise operation's results; `inputs` are vectors of

@@ -158,6 +158,16 @@ static std::optional<CPUStrategy> getStrategy(ConvolutionAlgorithm algorithm) {
   llvm_unreachable("all algorithms are above");
 }
 
+/// Whether tiles of vectors along the rows may compute an output twice: neither
+/// they nor their tail add to what they store.
+static bool mayComputeTwice(const StridedContraction &contraction,
+                            const ContractionOptions &options) {
+  if (!options.tail || !options.tail->suitsRowVectors(contraction))
+    return !contraction.accumulates;
+  return (options.tail->bias || !contraction.accumulates) &&
+         !options.tail->overwritesInput();
+}
+
 /// The plan that takes the least time: of all strategies, or `strategy` alone
 /// if there is one.
 static std::optional<ContractionChoice>
@@ -184,7 +194,12 @@ choosePlan(const StridedContraction &contraction,
     consider(makeDirectPlan, reasons[1]);
   // Where weights are packed at each call, panels and direct tiles do as well.
   if (strategy ? *strategy == CPUStrategy::RowVectors : options.prepared)
-    consider(makeRowVectorPlan, reasons[2]);
+    consider(
+        [&](auto &&...arguments) {
+          return makeRowVectorPlan(arguments...,
+                                   mayComputeTwice(contraction, options));
+        },
+        reasons[2]);
   return best;
 }
 

@@ -216,6 +216,9 @@ void RowVectorEmitter::emitColumns(ArrayRef<unsigned> columns, Value start,
   unsigned column = columns.front();
   auto run = [&](int64_t from, int64_t count, int64_t step, Body body) {
     loop(count, step, [&](Value index) {
+      if (count % step != 0)
+        index =
+            arith::MinSIOp::create(builder, loc, index, constant(count - step));
       AffineExpr place = dim(0) + from;
       indices[column] =
           start ? apply(place + dim(1), {index, start}) : apply(place, {index});
@@ -226,7 +229,7 @@ void RowVectorEmitter::emitColumns(ArrayRef<unsigned> columns, Value start,
     tileLoop = column;
     tileStarts.clear();
     for (int64_t at = from; at < from + count; at += step)
-      tileStarts.push_back(at);
+      tileStarts.push_back(std::min(at, from + count - step));
     run(from, count, step, body);
   };
   if (columns.size() == 1)

@@ -135,7 +135,8 @@ bool chooseData(RowVectorPlan &plan, const StridedContraction &contraction) {
 /// The cheapest tile that the registers hold, with the numbers that `schedule`
 /// gives. False if there is none.
 bool chooseTile(RowVectorPlan &plan, const StridedContraction &contraction,
-                const ContractionTarget &target, CPUScheduleAttr schedule) {
+                const ContractionTarget &target, CPUScheduleAttr schedule,
+                bool mayOverlap) {
   ArrayRef<unsigned> columns = contraction.columns;
   int64_t width = contraction.loops[columns.back()].extent;
   int64_t height = 1;
@@ -150,7 +151,7 @@ bool chooseTile(RowVectorPlan &plan, const StridedContraction &contraction,
   };
   solver::RowTile tile = solver::chooseRowTile(
       {outer, height, width, contraction.getExtent(contraction.rows),
-       contraction.getExtent(contraction.reductions)},
+       contraction.getExtent(contraction.reductions), mayOverlap},
       target, [&](int64_t columns, int64_t vectors) {
         return !schedule || (isLeft(schedule.getColumns(), columns) &&
                              isLeft(schedule.getVectors(), vectors));
@@ -414,8 +415,11 @@ void chooseColumnGroups(RowVectorPlan &plan,
     plan.groupsOutside = true;
     fits = target.l2Elements / 4;
   }
+  bool overlaps = contraction.columns.size() == 1 && outermost % step != 0;
   for (int64_t groups = 1; groups <= outermost / step; ++groups)
-    if (outermost % (groups * step) == 0 || groups == 1) {
+    if (outermost % groups == 0 &&
+        (overlaps ? outermost / groups >= step
+                  : outermost % (groups * step) == 0 || groups == 1)) {
       plan.columnGroups = groups;
       if (isBalanced(items * groups, threads) && read <= fits * groups)
         break;
@@ -426,11 +430,10 @@ void chooseColumnGroups(RowVectorPlan &plan,
 
 } // namespace
 
-FailureOr<RowVectorPlan>
-kas::codegen::makeRowVectorPlan(const StridedContraction &contraction,
-                                const ContractionTarget &target,
-                                int64_t threads, CPUScheduleAttr schedule,
-                                function_ref<void(const Twine &)> emitReason) {
+FailureOr<RowVectorPlan> kas::codegen::makeRowVectorPlan(
+    const StridedContraction &contraction, const ContractionTarget &target,
+    int64_t threads, CPUScheduleAttr schedule,
+    function_ref<void(const Twine &)> emitReason, bool mayOverlap) {
   auto fail = [&](const Twine &reason) {
     emitReason(reason);
     return failure();
@@ -445,7 +448,7 @@ kas::codegen::makeRowVectorPlan(const StridedContraction &contraction,
                 Twine(rows));
   RowVectorPlan plan;
   bool isSum = chooseData(plan, contraction);
-  if (!chooseTile(plan, contraction, target, schedule)) {
+  if (!chooseTile(plan, contraction, target, schedule, mayOverlap)) {
     if (!schedule)
       return fail("expected columns that registers can hold");
     return fail("expected columns and vectors that fit " +

@@ -49,7 +49,8 @@ struct DataWrap {
 /// of zero after them, whose sums are not stored.
 struct RowVectorPlan {
   /// The loops that the columns of a tile come from, and how many iterations of
-  /// each: the innermost one, and the one outside of it if that is short.
+  /// each: the innermost one, and the one outside of it if that is short. The
+  /// last tile of a line that they do not divide begins earlier.
   int64_t tileColumns = 1, tileOuterColumns = 1;
   int64_t registerVectors = 1;
   /// Elements of a vector: those of the target, or fewer where rows are few.
@@ -107,12 +108,12 @@ struct RowVectorPlan {
 };
 
 /// Cuts `contraction` for `threads` threads, with the numbers that `schedule`
-/// gives if there is one, or says why they or its shape do not suit.
-mlir::FailureOr<RowVectorPlan>
-makeRowVectorPlan(const StridedContraction &contraction,
-                  const ContractionTarget &target, int64_t threads,
-                  CPUScheduleAttr schedule,
-                  llvm::function_ref<void(const llvm::Twine &)> emitReason);
+/// gives if there is one, or says why they or its shape do not suit. Tiles
+/// `mayOverlap` if outputs can be computed twice.
+mlir::FailureOr<RowVectorPlan> makeRowVectorPlan(
+    const StridedContraction &contraction, const ContractionTarget &target,
+    int64_t threads, CPUScheduleAttr schedule,
+    llvm::function_ref<void(const llvm::Twine &)> emitReason, bool mayOverlap);
 
 /// Emits `contraction` as `plan` cuts it: a loop that packs the weights, and
 /// those that multiply.

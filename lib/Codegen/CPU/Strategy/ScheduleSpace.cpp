@@ -128,14 +128,16 @@ void SpaceBuilder::addDirect() {
 
 void SpaceBuilder::addRowVectors() {
   constexpr int64_t maxVectors = 5;
-  if (failed(makeRowVectorPlan(nest, target, threads, nullptr, ignore)))
+  bool mayOverlap = !nest.accumulates;
+  if (failed(makeRowVectorPlan(nest, target, threads, nullptr, ignore,
+                               mayOverlap)))
     return;
   for (int64_t columns = 1; columns <= target.registers; ++columns)
     for (int64_t vectors = 1; vectors <= maxVectors; ++vectors) {
       CPUScheduleAttr schedule =
           make(CPUStrategy::RowVectors, 0, columns, vectors);
-      FailureOr<RowVectorPlan> plan =
-          makeRowVectorPlan(nest, target, threads, schedule, ignore);
+      FailureOr<RowVectorPlan> plan = makeRowVectorPlan(
+          nest, target, threads, schedule, ignore, mayOverlap);
       if (succeeded(plan))
         add(schedule, plan->time);
     }

@@ -589,7 +589,7 @@ void PackOperators::lowerSum(linalg::LinalgOp op, ArrayRef<bool> fromWeights) {
     return packing.undo();
   // Weights that were packed ahead suit padded images just as well, and panels
   // do not begin with a bias.
-  options.readsUnpadded = prepared || bias;
+  options.readsUnpadded = !rearrangement && (prepared || bias);
   packing.setOptions(options);
   ContractionTail tail;
   if (bias) {
