@@ -6,6 +6,8 @@
 // RUN: kas-run %s --function=tokens --threads=2 --check=%s | FileCheck %s --check-prefix=VALUES
 // RUN: kas-run %s --function=pixel --threads=1 --check=%s | FileCheck %s --check-prefix=VALUES
 // RUN: kas-run %s --function=pixels --threads=1 --check=%s | FileCheck %s --check-prefix=VALUES
+// RUN: kas-run %s --function=patches --threads=1 --check=%s | FileCheck %s --check-prefix=VALUES
+// RUN: kas-run %s --function=patches --threads=2 --check=%s | FileCheck %s --check-prefix=VALUES
 
 // VALUES: {{^ *}}ok
 
@@ -80,4 +82,17 @@ func.func @pixels(%x: tensor<40x256x1x1xf32>, %w: tensor<64x256x1x1xf32>, %b: te
   %y = linalg.conv_2d_nchw_fchw
       ins(%x, %w : tensor<40x256x1x1xf32>, tensor<64x256x1x1xf32>) outs(%bias : tensor<40x64x1x1xf32>) -> tensor<40x64x1x1xf32>
   return %y : tensor<40x64x1x1xf32>
+}
+
+// A window that moves by its size: its steps read different elements, and are unrolled.
+//
+// CHECK-LABEL: llvm.func @patches(
+// CHECK-COUNT-112: llvm.intr.fm
+// CHECK:           llvm.return
+func.func @patches(%x: tensor<1x64x28x28xf32>, %w: tensor<96x64x2x2xf32>, %b: tensor<96xf32>) -> tensor<1x96x14x14xf32> {
+  %empty = tensor.empty() : tensor<1x96x14x14xf32>
+  %bias = linalg.broadcast ins(%b : tensor<96xf32>) outs(%empty : tensor<1x96x14x14xf32>) dimensions = [0, 2, 3]
+  %y = linalg.conv_2d_nchw_fchw {strides = dense<2> : tensor<2xi64>}
+      ins(%x, %w : tensor<1x64x28x28xf32>, tensor<96x64x2x2xf32>) outs(%bias : tensor<1x96x14x14xf32>) -> tensor<1x96x14x14xf32>
+  return %y : tensor<1x96x14x14xf32>
 }

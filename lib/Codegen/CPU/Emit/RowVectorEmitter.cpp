@@ -157,13 +157,25 @@ void RowVectorEmitter::makeStepLoops() {
     }
     loops.push_back(loop);
   }
+  chooseFetchingLoop();
+}
+
+/// The innermost loop whose steps go to other lines of the cache fetches data.
+void RowVectorEmitter::chooseFetchingLoop() {
   constexpr int64_t line = 16;
-  for (auto *loops : {&insideLoops, &stepLoops})
-    for (StepLoop &loop : llvm::reverse(*loops))
-      if (plan.prefetchesData && loop.dataStride >= line) {
-        loop.fetchesData = true;
-        return;
-      }
+  auto choose = [](MutableArrayRef<StepLoop> loops) {
+    for (StepLoop &loop : llvm::reverse(loops))
+      if (loop.dataStride >= line)
+        return loop.fetchesData = true;
+    return false;
+  };
+  if (!plan.prefetchesData || choose(insideLoops))
+    return;
+  unrolledStepsFetch = llvm::any_of(plan.getUnrolled(), [&](unsigned loop) {
+    return plan.dataStrides[loop] >= line;
+  });
+  if (!unrolledStepsFetch)
+    choose(stepLoops);
 }
 
 //===----------------------------------------------------------------------===//

@@ -69,6 +69,7 @@ private:
   void emitPacking();
   void emitBorders();
   void makeStepLoops();
+  void chooseFetchingLoop();
   void emitItem(mlir::Value item);
   void emitColumns(llvm::ArrayRef<unsigned> columns, mlir::Value start,
                    int64_t extent);
@@ -123,6 +124,8 @@ private:
   /// moves in the packed weights.
   llvm::SmallVector<StepLoop> stepLoops, insideLoops;
   int64_t unrolledStride = 0;
+  /// Whether the unrolled steps fetch data ahead, each line once.
+  bool unrolledStepsFetch = false;
   llvm::SmallVector<mlir::Value> deallocated;
   /// The guards as sums of loops.
   llvm::SmallVector<LinearExpr> guards;

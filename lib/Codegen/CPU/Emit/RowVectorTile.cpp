@@ -171,13 +171,22 @@ Value RowVectorEmitter::addWraps(Value address,
 SmallVector<Value>
 RowVectorEmitter::emitUnrolled(Value dataAddress, Value weightAddress,
                                ValueRange start, ArrayRef<TileColumn> columns) {
+  constexpr int64_t line = 16;
+  int64_t fetched = 0;
   SmallVector<Value> sums(start);
   forEachUnrolledStep([&](ArrayRef<int64_t> steps, int64_t number) {
     int64_t offset = 0;
     for (auto [loop, step] : llvm::zip_equal(plan.getUnrolled(), steps))
       offset += plan.dataStrides[loop] * step;
-    if (number == 1)
+    if (unrolledStepsFetch && nextTile) {
+      if (number == 0 || offset >= fetched + line) {
+        emitDataPrefetches(apply(dim(0) + offset, {dataAddress}));
+        fetched = offset;
+      }
+    } else if (number == 1) {
+      // The loops inside have fetched it.
       nextTile = Value();
+    }
     auto body = [&](ArrayRef<TileColumn> present, ValueRange sums) {
       return emitSteps(insideLoops, apply(dim(0) + offset, {dataAddress}),
                        apply(dim(0) + number * unrolledStride, {weightAddress}),

@@ -318,6 +318,47 @@ bool Clipping::choose(RowVectorPlan &plan) {
   return true;
 }
 
+/// Unrolls the innermost steps where they are few and read different elements,
+/// as those of a window that moves by its size: short loops around all sums
+/// take longer than their products. What several steps read would be kept in
+/// registers that there are not.
+void unrollWindow(RowVectorPlan &plan, const StridedContraction &contraction) {
+  // Beyond, decoded instructions of a loop do not stay where they are kept.
+  constexpr int64_t maxProducts = 128;
+  if (plan.numUnrolled || !plan.rangeGuards.empty() || !plan.stepWraps.empty())
+    return;
+  ArrayRef<unsigned> columns = contraction.columns;
+  SmallVector<int64_t> read{0};
+  auto repeat = [&](int64_t stride, int64_t extent) {
+    SmallVector<int64_t> once = read;
+    for (int64_t i = 1; i < extent; ++i)
+      for (int64_t offset : once)
+        read.push_back(offset + i * stride);
+  };
+  repeat(plan.dataStrides[columns.back()], plan.tileColumns);
+  if (plan.tileOuterColumns > 1)
+    repeat(plan.dataStrides[columns[columns.size() - 2]],
+           plan.tileOuterColumns);
+  unsigned count = 0;
+  for (unsigned reduction : llvm::reverse(plan.reductions)) {
+    int64_t extent = contraction.loops[reduction].extent;
+    if (static_cast<int64_t>(read.size()) * extent * plan.registerVectors >
+        maxProducts)
+      break;
+    repeat(plan.dataStrides[reduction], extent);
+    SmallVector<int64_t> sorted = read;
+    llvm::sort(sorted);
+    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+      break;
+    ++count;
+  }
+  // One loop is as good as none.
+  if (count == 0 || plan.reductions.size() == 1)
+    return;
+  plan.numUnrolled = count;
+  plan.numInside = 0;
+}
+
 /// What is fetched ahead of its use.
 void choosePrefetches(RowVectorPlan &plan,
                       const StridedContraction &contraction,
@@ -469,6 +510,7 @@ FailureOr<RowVectorPlan> kas::codegen::makeRowVectorPlan(
   bool isClipped = Clipping(plan, contraction).choose(plan);
   if (!isClipped && !isSum)
     return fail("expected data that is read at sums of loops");
+  unrollWindow(plan, contraction);
   choosePrefetches(plan, contraction, target);
   return plan;
 }
