@@ -34,7 +34,7 @@ import torch
 from torch import nn
 
 import kas.torch
-from kas.evaluate.protocol._latency import CompiledNetwork, Peers, _load_peer, describe_machine
+from kas.evaluate.protocol._latency import CompiledNetwork, Peers, _load_peer, _PyTorch, describe_machine
 
 NETWORKS = [
     "mobilenet_v3_large",
@@ -161,8 +161,8 @@ class Kas:
         )
 
 
-class PyTorch:
-    """Compiled by Inductor with frozen weights."""
+class PyTorch(_PyTorch):
+    """Compiled by Inductor with frozen weights, as it is: not every network can be traced."""
 
     def __init__(self, network: nn.Module, example: torch.Tensor):
         import torch._inductor.config as inductor
@@ -172,15 +172,6 @@ class PyTorch:
             self.function = torch.compile(network, dynamic=False)
             self.function(example)
         self.example = example
-
-    def time(self, calls: int) -> float:
-        least = float("inf")
-        with torch.no_grad():
-            for _ in range(calls):
-                start = time.perf_counter_ns()
-                self.function(self.example)
-                least = min(least, (time.perf_counter_ns() - start) / 1e3)
-        return least
 
 
 def load(name: str, options: argparse.Namespace, record: dict[str, Any], peers: Peers) -> dict[str, Any]:
