@@ -36,9 +36,9 @@ int64_t TileTarget::getLanes(int64_t elements) const {
 bool kas::solver::hasConflicts(int64_t steps, int64_t stride,
                                const TileTarget &target) {
   constexpr int64_t lineElements = 16, ways = 16;
-  if (stride % lineElements != 0)
+  if (stride == 0 || stride % lineElements != 0)
     return false;
-  int64_t sets = target.l2Elements / lineElements / ways;
+  int64_t sets = std::max<int64_t>(1, target.l2Elements / lineElements / ways);
   int64_t used = sets / std::gcd(sets, stride / lineElements);
   return steps * 2 > used * ways;
 }
@@ -168,12 +168,9 @@ namespace {
 /// Of one register tile and one size of vectors.
 struct RowTimeModel {
   int64_t depth, l2Elements, lanes, operation;
-  bool hasWideArithmetic;
 
   int64_t getProducts(int64_t columns, int64_t vectors) const {
-    // Three loads of elements take two cycles where arithmetic is wide.
-    int64_t loadTime = hasWideArithmetic ? 3 : 2 * operation;
-    int64_t loads = loadTime * (columns + vectors) / 2;
+    int64_t loads = operation * (columns + vectors);
     int64_t step = std::max(operation * columns * vectors, loads) + 2;
     int64_t time = depth * step;
     // Weights that do not stay in the second-level cache come from beyond.
@@ -216,8 +213,7 @@ RowTile kas::solver::chooseRowTile(
         !isAllowed(size, vectors))
       return;
     RowTimeModel model{shape.depth, target.l2Elements, lanes,
-                       target.getOperationTime(lanes),
-                       target.hasWideArithmetic()};
+                       target.getOperationTime(lanes)};
     int64_t tiles = (shape.height / outerColumns) *
                     llvm::divideCeilSigned(shape.width, columns);
     RowTile tile{columns,
