@@ -292,6 +292,12 @@ KasFunction *kasModuleCompile(KasModule *module, const char *function,
                               KasCompileOptions options,
                               KasDiagnostics diagnostics);
 
+/// The same with all arguments but the first as weights that are packed ahead:
+/// kasFunctionPrepare comes before the first call.
+KasFunction *kasModuleCompilePrepared(KasModule *module, const char *function,
+                                      KasCompileOptions options,
+                                      KasDiagnostics diagnostics);
+
 /// The same as kasOperatorCheckExactly for a `func.func`, which must compute
 /// with `kas.apply` alone.
 bool kasModuleCheckExactly(KasModule *module, const char *function,
@@ -314,6 +320,12 @@ double kasFunctionGetCompileMilliseconds(const KasFunction *function);
 /// assertion says that failed ("FILE:LINE:COLUMN: TEXT"), which lives as long
 /// as the function; the results are not specified then.
 const char *kasFunctionCall(const KasFunction *function, float *const *tensors);
+
+/// Packs the weights of a function of kasModuleCompilePrepared, which has one
+/// pointer for each argument, for all calls that follow; again when a weight
+/// has changed. No call may run meanwhile. Calls still take all pointers. Does
+/// nothing for other functions. Returns null, or a message as kasFunctionCall.
+const char *kasFunctionPrepare(KasFunction *function, float *const *arguments);
 
 #ifdef __cplusplus
 }

@@ -15,19 +15,21 @@ using namespace kas;
 using namespace kas::execution;
 using namespace mlir;
 
-llvm::Expected<CompiledFunction>
-kas::compileFunction(ModuleOp module, StringRef name,
-                     KasCompileOptions options) {
+llvm::Expected<CompiledFunction> kas::compileFunction(ModuleOp module,
+                                                      StringRef name,
+                                                      KasCompileOptions options,
+                                                      bool prepareWeights) {
   CPUPipelineOptions pipeline;
   pipeline.threads = options.threads;
+  pipeline.prepareWeights = prepareWeights;
   JITOptions jit;
   jit.optLevel = options.optLevel;
   return compileForCPU(module, name, pipeline, jit);
 }
 
 KasFunction *kas::compile(ModuleAccess &access, ModuleOp module, StringRef name,
-                          KasCompileOptions options) {
-  auto function = compileFunction(module, name, options);
+                          KasCompileOptions options, bool prepareWeights) {
+  auto function = compileFunction(module, name, options, prepareWeights);
   if (!function) {
     access.report(function.takeError());
     return nullptr;
@@ -77,6 +79,14 @@ KasFunction *kasModuleCompile(KasModule *module, const char *function,
   return compile(access, access.getModule(), function, options);
 }
 
+KasFunction *kasModuleCompilePrepared(KasModule *module, const char *function,
+                                      KasCompileOptions options,
+                                      KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  return compile(access, access.getModule(), function, options,
+                 /*prepareWeights=*/true);
+}
+
 void kasFunctionDestroy(KasFunction *function) { delete function; }
 
 size_t kasFunctionGetNumArguments(const KasFunction *function) {
@@ -117,4 +127,10 @@ const char *kasFunctionCall(const KasFunction *function,
   size_t count = signature.arguments.size() + signature.results.size();
   return function->function.call(
       ArrayRef<float *>(const_cast<float **>(tensors), count));
+}
+
+const char *kasFunctionPrepare(KasFunction *function, float *const *arguments) {
+  size_t count = function->function.getSignature().arguments.size();
+  return function->function.prepare(
+      ArrayRef<float *>(const_cast<float **>(arguments), count));
 }

@@ -75,11 +75,12 @@ private:
 /// Compiles the function `name` of the module as a caller's options say.
 llvm::Expected<execution::CompiledFunction>
 compileFunction(mlir::ModuleOp module, llvm::StringRef name,
-                KasCompileOptions options);
+                KasCompileOptions options, bool prepareWeights = false);
 
 /// As above, as a handle; null with an error.
 KasFunction *compile(ModuleAccess &access, mlir::ModuleOp module,
-                     llvm::StringRef name, KasCompileOptions options);
+                     llvm::StringRef name, KasCompileOptions options,
+                     bool prepareWeights = false);
 
 /// Sends what is written to the caller's function.
 class CallbackStream : public llvm::raw_ostream {

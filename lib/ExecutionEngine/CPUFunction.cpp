@@ -23,15 +23,22 @@ using llvm::Error;
 using llvm::Expected;
 
 Error CompiledFunction::prepare(llvm::ArrayRef<Tensor> arguments) {
+  SmallVector<float *> pointers;
+  for (const Tensor &argument : arguments)
+    pointers.push_back(const_cast<float *>(argument.data()));
+  const char *message = prepare(pointers);
+  return message ? llvm::createStringError(message) : Error::success();
+}
+
+const char *CompiledFunction::prepare(llvm::ArrayRef<float *> arguments) {
   if (!prepareFunction)
-    return Error::success();
+    return nullptr;
   if (packed.getNumElements() != numPrepared)
     packed = Tensor({numPrepared});
-  SmallVector<void *> pointers;
-  for (const Tensor &weight : arguments.drop_front())
-    pointers.push_back(const_cast<float *>(weight.data()));
+  ArrayRef<float *> weights = arguments.drop_front();
+  SmallVector<void *> pointers(weights.begin(), weights.end());
   pointers.push_back(packed.data());
-  return execution::call(prepareFunction, pointers.data());
+  return prepareFunction(pointers.data());
 }
 
 Error CompiledFunction::operator()(
@@ -39,16 +46,12 @@ Error CompiledFunction::operator()(
     llvm::MutableArrayRef<Tensor> results) const {
   assert(arguments.size() == signature.arguments.size() &&
          results.size() == signature.results.size() && "wrong signature");
-  SmallVector<void *> pointers;
+  SmallVector<float *> pointers;
   for (const Tensor &argument : arguments)
     pointers.push_back(const_cast<float *>(argument.data()));
   for (Tensor &result : results)
     pointers.push_back(result.data());
-  assert((!prepareFunction || packed.getNumElements() == numPrepared) &&
-         "weights are not prepared");
-  if (prepareFunction)
-    pointers.push_back(const_cast<float *>(packed.data()));
-  return execution::call(function, pointers.data());
+  return (*this)(pointers);
 }
 
 Error CompiledFunction::operator()(llvm::ArrayRef<float *> tensors) const {
@@ -60,8 +63,11 @@ const char *CompiledFunction::call(llvm::ArrayRef<float *> tensors) const {
   assert(tensors.size() ==
              signature.arguments.size() + signature.results.size() &&
          "wrong signature");
-  assert(!prepareFunction && "weights must be prepared");
+  if (prepareFunction && packed.getNumElements() != numPrepared)
+    return "requires weights that were prepared before the first call";
   SmallVector<void *> pointers(tensors.begin(), tensors.end());
+  if (prepareFunction)
+    pointers.push_back(const_cast<float *>(packed.data()));
   return function(pointers.data());
 }
 

@@ -49,7 +49,13 @@ void kas::python::addFunctions(nb::module_ &m) {
                                             begin + self.getNumResults());
                    })
       .def_prop_ro("compile_milliseconds", &Function::getCompileMilliseconds)
-      .def("call", &Function::call, "arguments"_a, "results"_a);
+      .def("call", &Function::call, "arguments"_a, "results"_a)
+      .def("bind", &Function::bind, "arguments"_a, "results"_a,
+           nb::keep_alive<0, 1>());
+
+  nb::class_<BoundCall>(m, "BoundCall")
+      .def("run", &BoundCall::run)
+      .def("prepare", &BoundCall::prepare);
 
   m.def("profile", &profile, "module"_a, "name"_a, "binding"_a, "arguments"_a,
         "threads"_a, "opt_level"_a, "runs"_a, "seed"_a);
@@ -59,5 +65,6 @@ void kas::python::addFunctions(nb::module_ &m) {
       .def("get_num_prepared_elements", &Program::getNumPreparedElements,
            "name"_a)
       .def("call", &Program::call, "name"_a, "tensors"_a, "runs"_a,
-           "wall_clock"_a);
+           "wall_clock"_a)
+      .def("call_at", &Program::callAt, "name"_a, "addresses"_a);
 }

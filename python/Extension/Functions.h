@@ -20,6 +20,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <optional>
 #include <string>
 
@@ -64,9 +65,41 @@ float *getMemory(AnyArray &array, const std::string &name,
       const_cast<void *>(static_cast<const void *>(array.data())));
 }
 
+/// A function and the memory of all its tensors, which were checked.
+class BoundCall {
+public:
+  BoundCall(KasFunction *function, std::vector<Array> arguments,
+            std::vector<OutputArray> results, std::vector<float *> pointers)
+      : function(function), arguments(std::move(arguments)),
+        results(std::move(results)), pointers(std::move(pointers)) {}
+
+  /// Returns what the assertion says that failed, if one did.
+  std::optional<std::string> run() {
+    nb::gil_scoped_release release;
+    return toText(kasFunctionCall(function, pointers.data()));
+  }
+  /// Packs the weights among the arguments.
+  std::optional<std::string> prepare() {
+    nb::gil_scoped_release release;
+    return toText(kasFunctionPrepare(function, pointers.data()));
+  }
+
+private:
+  static std::optional<std::string> toText(const char *message) {
+    return message ? std::optional<std::string>(message) : std::nullopt;
+  }
+
+  KasFunction *function;
+  std::vector<Array> arguments;
+  std::vector<OutputArray> results;
+  std::vector<float *> pointers;
+};
+
 class Function {
 public:
-  explicit Function(KasFunction *function) : function(function) {}
+  explicit Function(KasFunction *function)
+      : function(function),
+        tensors(getTensors(0, getNumArguments() + getNumResults())) {}
 
   size_t getNumArguments() const {
     return kasFunctionGetNumArguments(function.get());
@@ -93,7 +126,11 @@ public:
   /// Returns what the assertion says that failed, if one did.
   std::optional<std::string> call(std::vector<Array> arguments,
                                   std::vector<OutputArray> results) {
-    auto tensors = getTensors(0, getNumArguments() + getNumResults());
+    return bind(std::move(arguments), std::move(results))->run();
+  }
+  /// Checks the tensors for any number of calls with them.
+  std::unique_ptr<BoundCall> bind(std::vector<Array> arguments,
+                                  std::vector<OutputArray> results) {
     checkCount("arguments", getNumArguments(), arguments.size());
     checkCount("results", getNumResults(), results.size());
     std::vector<float *> pointers;
@@ -105,9 +142,8 @@ public:
       auto &[name, shape] = tensors[pointers.size()];
       pointers.push_back(getMemory(array, name, shape));
     }
-    nb::gil_scoped_release release;
-    const char *message = kasFunctionCall(function.get(), pointers.data());
-    return message ? std::optional<std::string>(message) : std::nullopt;
+    return std::make_unique<BoundCall>(function.get(), std::move(arguments),
+                                       std::move(results), std::move(pointers));
   }
 
 private:
@@ -124,6 +160,7 @@ private:
     }
   };
   std::unique_ptr<KasFunction, Destroy> function;
+  std::vector<std::pair<std::string, std::vector<int64_t>>> tensors;
 };
 
 /// A program on tensors of any type: nothing says their shapes any more, so
@@ -140,16 +177,30 @@ public:
   }
   double call(const std::string &name, std::vector<Array> tensors,
               uint64_t runs, bool wallClock) {
-    int64_t expected = getNumTensors(name);
-    if (expected < 0)
-      throw nb::key_error(("no function '" + name + "'").c_str());
-    if (expected != static_cast<int64_t>(tensors.size()))
-      throw nb::type_error(("expected " + std::to_string(expected) +
-                            " tensors, got " + std::to_string(tensors.size()))
-                               .c_str());
     std::vector<void *> pointers;
     for (Array &array : tensors)
       pointers.push_back(const_cast<void *>(array.data()));
+    return callOn(name, pointers, runs, wallClock);
+  }
+  /// On the addresses of dense elements, which the caller has checked: what it
+  /// costs to look at an array is more than many a function takes.
+  void callAt(const std::string &name, const std::vector<size_t> &addresses) {
+    std::vector<void *> pointers;
+    for (size_t address : addresses)
+      pointers.push_back(reinterpret_cast<void *>(address));
+    callOn(name, pointers, /*runs=*/1, /*wallClock=*/false);
+  }
+
+private:
+  double callOn(const std::string &name, std::vector<void *> &pointers,
+                uint64_t runs, bool wallClock) {
+    int64_t expected = getNumTensors(name);
+    if (expected < 0)
+      throw nb::key_error(("no function '" + name + "'").c_str());
+    if (expected != static_cast<int64_t>(pointers.size()))
+      throw nb::type_error(("expected " + std::to_string(expected) +
+                            " tensors, got " + std::to_string(pointers.size()))
+                               .c_str());
     double milliseconds = 0;
     nb::gil_scoped_release release;
     if (const char *message =
@@ -159,7 +210,6 @@ public:
     return milliseconds;
   }
 
-private:
   struct Destroy {
     void operator()(KasProgram *program) const { kasProgramDestroy(program); }
   };

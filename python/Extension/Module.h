@@ -196,10 +196,10 @@ public:
     });
   }
   Function *compileFunction(const std::string &name, unsigned threads,
-                            unsigned optLevel) {
+                            unsigned optLevel, bool prepareWeights) {
+    auto compile = prepareWeights ? kasModuleCompilePrepared : kasModuleCompile;
     return compileWith([&](KasDiagnostics sink) {
-      return kasModuleCompile(module.get(), name.c_str(), {threads, optLevel},
-                              sink);
+      return compile(module.get(), name.c_str(), {threads, optLevel}, sink);
     });
   }
 

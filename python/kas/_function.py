@@ -13,6 +13,30 @@ from ._errors import Error
 from ._exact import ExactCheck
 
 
+class BoundCall:
+    """A function with the arrays that it takes and gives, for many calls: their memory must stay where it is."""
+
+    def __init__(self, handle: _kas.BoundCall, results: Any):
+        self._handle = handle
+        self.results = results
+        """As the function gives them."""
+
+    def prepare(self) -> None:
+        """Packs the weights, which a function that was compiled with `prepare_weights` needs before the first call.
+
+        What it packs is the function's, not that of these arrays. Again when a weight has changed; no call may run
+        meanwhile. Does nothing for other functions. Raises `kas.Error` as calls do.
+        """
+        if (message := self._handle.prepare()) is not None:
+            raise Error(message)
+
+    def __call__(self) -> Any:
+        """Runs the function on what the arrays hold now; raises `kas.Error` as it does."""
+        if (message := self._handle.run()) is not None:
+            raise Error(message)
+        return self.results
+
+
 class Function:
     """A compiled function on f32 arrays of fixed shapes.
 
@@ -52,6 +76,17 @@ class Function:
         Raises `kas.Error` when an assertion (`cf.assert`) of the function fails, with its place in the model and its
         message; arguments are as before then, and an array given as `out` has any values.
         """
+        return self.bind(*arguments, out=out)()
+
+    def bind(self, *arguments: Any, out: Any = None) -> BoundCall:
+        """A call with these arrays, which are looked at once; `out` as above.
+
+        ```python
+        step = function.bind(x, weights, out=y)
+        x[:] = ...
+        step()  # y is what the function gives for the new x
+        ```
+        """
         arguments = tuple(_plain(argument) for argument in arguments)
         if out is None:
             results = [_empty_like(arguments[0] if arguments else None, shape) for _, shape in self.results]
@@ -63,10 +98,8 @@ class Function:
                     f"argument {position} must be a NumPy array, a torch tensor or another array with __dlpack__, "
                     f"got {type(array).__name__}"
                 )
-        message = self._handle.call(list(arguments), results)
-        if message is not None:
-            raise Error(message)
-        return results[0] if len(results) == 1 and not isinstance(out, (list, tuple)) else results
+        single = len(results) == 1 and not isinstance(out, (list, tuple))
+        return BoundCall(self._handle.bind(list(arguments), results), results[0] if single else results)
 
 
 def _compile(text: str, method: str, arguments: tuple[Any, ...], check: ExactCheck | None) -> Function:

@@ -201,15 +201,21 @@ class Module:
         *,
         threads: int = 0,
         opt_level: int = 2,
+        prepare_weights: bool = False,
         check: str | None = None,
         seed: int = 0,
         draws: int = 0,
     ) -> Function:
         """Compiles a `func.func` on f32 tensors of static shape for the CPU.
 
-        `check`, `seed` and `draws` as in `Operator.compile`, for functions that compute with `kas.apply` alone.
+        With `prepare_weights` all arguments but the first are weights, which `Function.bind(...).prepare()` packs
+        before the first call, with all that depends on them alone; calls are faster then.
+        `check`, `seed` and `draws` as in `Operator.compile`, for functions that compute with `kas.apply` alone, whose
+        weights are not prepared.
         """
-        compiled = Function(self._handle, str(self), "compile_function", function, threads, opt_level)
+        if check and prepare_weights:
+            raise ValueError(f"check='{check}' requires prepare_weights=False, got True")
+        compiled = Function(self._handle, str(self), "compile_function", function, threads, opt_level, prepare_weights)
         compiled.check = check_function(
             self._handle, function, None, check, threads=threads, opt_level=opt_level, seed=seed, draws=draws
         )

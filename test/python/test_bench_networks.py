@@ -34,6 +34,22 @@ def test_language_models():
     assert summary["networks"] == 2 and summary["least"] <= summary["geometric_mean"]
 
 
+def test_backend_of_torch_compile():
+    done = run("--networks=tiny-bert", "--peers=", "--backend", "--rounds=1", "--calls=2")
+    assert done.returncode == 0, done.stderr
+    record, summary = map(json.loads, done.stdout.splitlines())
+    assert "failures" not in record and record["backend_error"] < 1e-5
+    assert record["backend_graphs"] == 1 and record["backend_left"] == []
+    assert set(record["least_ms"]) == {"kas", "backend"} and "to_best_peer" not in record
+    assert summary["backend_least"] == summary["backend_geometric_mean"] == record["backend_to_kas"] > 0
+
+
+def test_no_networks():
+    done = run("--networks=")
+    assert done.returncode == 2
+    assert "argument --networks: expected at least one name, got none" in done.stderr
+
+
 def test_unknown_peer():
     done = run("--networks=tiny-bert", "--peers=tvm")
     assert done.returncode == 2

@@ -317,3 +317,50 @@ def test_functions_of_operators_are_checked_exactly(monkeypatch):
     monkeypatch.setattr("kas._exact.json.loads", lambda _: fields)
     with pytest.raises(kas.Error, match="'f' is not computed as the reference defines it: 1 of 3 elements differ"):
         module.compile("f", check="exact")
+
+
+def test_bound_calls_see_what_the_arrays_hold(conv):
+    op, binding, function = conv
+    arrays = random_arrays(op.shapes(binding))
+    output = numpy.zeros((2, 6, 7, 5), numpy.float32)
+    call = function.bind(*arrays, out=output)
+    for seed in (1, 2):
+        for array, other in zip(arrays, random_arrays(op.shapes(binding), seed)):
+            array[:] = other
+        assert call() is output
+        assert relative_error(output, op.evaluate(binding, *arrays)) < 1e-5
+    call.prepare()  # does nothing here
+    with pytest.raises(ValueError, match="'data' must have the shape"):
+        function.bind(arrays[1], arrays[0], out=output)
+
+
+NETWORK = """
+func.func @forward(%x: tensor<64x128xf32>, %w: tensor<256x128xf32> {kas.name = "w"}) -> tensor<64x256xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<64x256xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<64x256xf32>) -> tensor<64x256xf32>
+  %columns = tensor.empty() : tensor<128x256xf32>
+  %wt = linalg.transpose ins(%w : tensor<256x128xf32>) outs(%columns : tensor<128x256xf32>) permutation = [1, 0]
+  %y = linalg.matmul ins(%x, %wt : tensor<64x128xf32>, tensor<128x256xf32>)
+                     outs(%zeros : tensor<64x256xf32>) -> tensor<64x256xf32>
+  return %y : tensor<64x256xf32>
+}
+"""
+
+
+def test_prepared_weights():
+    generator = numpy.random.default_rng(0)
+    x, w = (generator.standard_normal(shape, numpy.float32) for shape in ((64, 128), (256, 128)))
+    function = kas.parse(NETWORK).compile("forward", threads=1, prepare_weights=True)
+    assert [name for name, _ in function.arguments] == ["arg0", "w"]
+    call = function.bind(x, w)
+    with pytest.raises(kas.Error, match="requires weights that were prepared before the first call"):
+        call()
+    for _ in range(2):
+        call.prepare()
+        assert numpy.allclose(call(), x @ w.T, atol=1e-3)
+        assert numpy.allclose(function(x, w), x @ w.T, atol=1e-3)
+        w *= 2
+    assert numpy.allclose(call(), x @ w.T / 2, atol=1e-3)  # those that were packed
+    with pytest.raises(ValueError, match="check='exact' requires prepare_weights=False"):
+        kas.parse(NETWORK).compile("forward", prepare_weights=True, check="exact")

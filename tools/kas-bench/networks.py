@@ -7,13 +7,16 @@
     networks.py > networks.jsonl                        sixteen networks, one image, one thread
     networks.py --networks=swin_t,vit_b_32 --rounds=4   some of them
     networks.py --threads=2 --batch=16
+    networks.py --backend --peers=                      torch.compile(backend="kas") beside kas alone
 
 A program for the Python of the build (`tools/python.sh`), with torchvision beside it for all networks but the language
 models. One line of JSON for each network: seconds to import and to compile it without a cache; the largest error of
 kas beside PyTorch's output, over its largest value; the least and the median milliseconds of each implementation; and
 `to_best_peer`, the least time of the fastest other one over ours (above 1 kas is faster). At the end the geometric
-mean. Parameters are random, batch norms have statistics of their own. Peers are given ONNX files by PyTorch's own
-exporter, PyTorch freezes its weights, and kas packs them ahead.
+mean. With `--backend` also `backend_to_kas`, the least time of kas over that of PyTorch with kas as its backend (below
+1 PyTorch adds something), the number of graphs and what PyTorch runs in them. Parameters are random, batch norms have
+statistics of their own. Peers are given ONNX files by PyTorch's own exporter, PyTorch freezes its weights, and kas
+packs them ahead.
 """
 
 from __future__ import annotations
@@ -174,6 +177,34 @@ class PyTorch(_PyTorch):
         self.example = example
 
 
+class Backend:
+    """Compiled by `torch.compile` with kas as the backend."""
+
+    def __init__(self, network: nn.Module, example: torch.Tensor, expected: torch.Tensor):
+        torch._dynamo.reset()
+        kas.torch.explain()
+        self.function = torch.compile(network, backend=kas.torch.backend, dynamic=False)
+        self.example = example
+        with torch.no_grad():
+            output = self.function(example)
+        graphs = kas.torch.explain()
+        self.facts = {
+            "backend_error": float(f"{float((output - expected).abs().max() / expected.abs().max()):.2g}"),
+            "backend_graphs": len(graphs),
+            "backend_left": sorted({name for graph in graphs for name, _ in graph.left})
+            + [graph.reason for graph in graphs if graph.reason],
+        }
+
+    def time(self, calls: int) -> float:
+        least = float("inf")
+        with torch.no_grad():
+            for _ in range(calls):
+                start = time.perf_counter_ns()
+                self.function(self.example)
+                least = min(least, (time.perf_counter_ns() - start) / 1e3)
+        return least
+
+
 def load(name: str, options: argparse.Namespace, record: dict[str, Any], peers: Peers) -> dict[str, Any]:
     """The implementations that have compiled the network; `record` names the others."""
     network, example = make_network(name, options.batch)
@@ -190,6 +221,10 @@ def load(name: str, options: argparse.Namespace, record: dict[str, Any], peers: 
     attempt("kas", lambda: Kas(network, example, expected, options.threads))
     if "kas" in timers:
         record.update(timers["kas"].facts)
+    if options.backend:
+        attempt("backend", lambda: Backend(network, example, expected))
+    if "backend" in timers:
+        record.update(timers["backend"].facts)
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "network.onnx")
         for peer in sorted(options.peers & set(peers.versions)):
@@ -212,7 +247,9 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
         peers.close()
     record["least_ms"] = {key: round(min(values), 3) for key, values in samples.items()}
     record["median_ms"] = {key: round(statistics.median(values), 3) for key, values in samples.items()}
-    others = [value for key, value in record["least_ms"].items() if key != "kas"]
+    if "backend" in timers and "kas" in timers:
+        record["backend_to_kas"] = round(record["least_ms"]["kas"] / record["least_ms"]["backend"], 3)
+    others = [value for key, value in record["least_ms"].items() if key not in ("kas", "backend")]
     if others and "kas" in timers:
         record["to_best_peer"] = round(min(others) / record["least_ms"]["kas"], 3)
     return record
@@ -226,6 +263,7 @@ def parse() -> argparse.Namespace:
     names = "torchvision's, gpt2, bert, tiny-gpt2 or tiny-bert, separated by commas"
     parser.add_argument("--networks", default=",".join(NETWORKS), help=names)
     parser.add_argument("--peers", default="onnxruntime,openvino,pytorch", help="with which to compare")
+    parser.add_argument("--backend", action="store_true", help="time torch.compile with kas as its backend as well")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5, help="of all implementations of a network in turn")
@@ -234,6 +272,9 @@ def parse() -> argparse.Namespace:
     for name in ("threads", "batch", "rounds", "calls"):
         if getattr(options, name) < 1:
             parser.error(f"argument --{name}: expected at least 1, got {getattr(options, name)}")
+    options.networks = list(filter(None, options.networks.split(",")))
+    if not options.networks:
+        parser.error("argument --networks: expected at least one name, got none")
     options.peers = set(filter(None, options.peers.split(",")))
     if unknown := sorted(options.peers - {"onnxruntime", "openvino", "pytorch"}):
         parser.error(f"argument --peers: expected onnxruntime, openvino or pytorch, got '{unknown[0]}'")
@@ -245,15 +286,15 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     # ONNX has no attention as one operation that PyTorch's exporter knows.
     torch.backends.mha.set_fastpath_enabled(False)
-    ratios = []
-    for name in options.networks.split(","):
-        record = measure(name, options)
-        print(json.dumps(record), flush=True)
-        if "to_best_peer" in record:
-            ratios.append(record["to_best_peer"])
-    summary = {"machine": describe_machine(), "torch": torch.__version__, "networks": len(ratios)}
-    if ratios:
-        summary |= {"geometric_mean": round(statistics.geometric_mean(ratios), 3), "least": min(ratios)}
+    records = []
+    for name in options.networks:
+        records.append(measure(name, options))
+        print(json.dumps(records[-1]), flush=True)
+    summary = {"machine": describe_machine(), "torch": torch.__version__, "networks": len(records)}
+    for ratio, prefix in (("to_best_peer", ""), ("backend_to_kas", "backend_")):
+        if ratios := [record[ratio] for record in records if ratio in record]:
+            summary[f"{prefix}geometric_mean"] = round(statistics.geometric_mean(ratios), 3)
+            summary[f"{prefix}least"] = min(ratios)
     print(json.dumps(summary))
 
 

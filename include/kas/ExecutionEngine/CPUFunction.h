@@ -38,16 +38,20 @@ public:
   /// changed. Does nothing without `prepareWeights` of the pipeline. Error: the
   /// assertion that failed.
   llvm::Error prepare(llvm::ArrayRef<Tensor> arguments);
+  /// The same of memory of somebody else, one pointer per argument; returns
+  /// null or the message, which lives as long as this object.
+  const char *prepare(llvm::ArrayRef<float *> arguments);
 
   /// Runs the function. The tensors must have the shapes of the signature;
   /// results are overwritten. Error: what the assertion (`cf.assert`) says that
   /// failed, with its place ("FILE:LINE:COLUMN: TEXT"); the results are not
-  /// specified then, everything else is as it was.
+  /// specified then, everything else is as it was. Also where weights have to
+  /// be prepared first.
   llvm::Error operator()(llvm::ArrayRef<Tensor> arguments,
                          llvm::MutableArrayRef<Tensor> results) const;
 
   /// Runs the function on memory of somebody else: dense, row-major f32, one
-  /// pointer per argument, then one per result. Not with `prepareWeights`.
+  /// pointer per argument, then one per result.
   llvm::Error operator()(llvm::ArrayRef<float *> tensors) const;
   /// The same; returns null or the message, which lives as long as this object.
   const char *call(llvm::ArrayRef<float *> tensors) const;

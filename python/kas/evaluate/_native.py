@@ -20,7 +20,7 @@ from torch import nn
 
 import kas.torch
 
-from .._function import Function
+from .._function import BoundCall, Function
 from .._module import Module, Operator
 from .._sequence import OperatorSequence
 from ._data import Data
@@ -131,6 +131,8 @@ class Program:
         replacements: Sequence[Replacement],
     ):
         _check(model, data, recipe)
+        self.evaluator: BoundCall | None = None
+        """The one whose weights `forward` has packed."""
         try:
             exported = kas.torch.to_mlir(model, data.train[0][: recipe.batch_size], fold_batch_norms=False)
             module = exported.module
@@ -145,7 +147,7 @@ class Program:
             # Faster, and as accurate after a whole training (docs/reports/training.md).
             step.run("kas-attach-cpu-target,kas-winograd{threads=1}")
             self.step: Function = step.compile("train_step", threads=1)
-            self.forward: Function = module.compile("forward", threads=1)
+            self.forward: Function = module.compile("forward", threads=1, prepare_weights=True)
         except (Error, ValueError) as error:
             raise UnsupportedNetworkError(str(error)) from error
 
@@ -176,6 +178,15 @@ class NativeTraining(Training):
         self._names = _names(network, [name for name, _ in arguments if name in network_names])
         self._state = {name: torch.zeros(shape) for name, shape in arguments}
         self._spare = {name: torch.zeros(shape) for name, shape in arguments}
+        inputs, targets = self._step_function.arguments[:2]
+        self._batch = torch.zeros(inputs[1]), torch.zeros(targets[1]), torch.zeros(())
+        """Inputs, targets and the step size of the step at hand."""
+        self._outcome = torch.zeros(()), torch.zeros(())
+        """Its loss, and how many outputs were right."""
+        self._steps = self._bind_step(self._state, self._spare), self._bind_step(self._spare, self._state)
+        """The next step, and the one after it."""
+        self._evaluator: BoundCall | None = None
+        """Of the weights at hand, once they are packed; it takes the inputs of `_batch`."""
         self._load_network()
 
     def _tensors(self) -> dict[str, torch.Tensor]:
@@ -183,7 +194,11 @@ class NativeTraining(Training):
         tensors = dict(self.network.named_parameters()) | dict(self.network.named_buffers())
         return {argument: tensors[name].detach() for name, argument in self._names.items()}
 
+    def _bind_step(self, state: dict[str, torch.Tensor], new: dict[str, torch.Tensor]) -> BoundCall:
+        return self._step_function.bind(*self._batch, *state.values(), out=[*self._outcome, *new.values()])
+
     def _load_network(self) -> None:
+        self._evaluator = None
         for name, tensor in self._tensors().items():
             self._state[name].copy_(tensor.reshape(self._state[name].shape))
 
@@ -192,31 +207,32 @@ class NativeTraining(Training):
             tensor.copy_(self._state[name].reshape(tensor.shape))
 
     def _step(self, inputs: Any, targets: Any, rate: float) -> float:
-        loss, correct = torch.zeros(()), torch.zeros(())
+        for kept, value in zip(self._batch, (inputs, targets, torch.tensor(rate))):
+            kept.copy_(value)
+        self._evaluator = None
         try:
-            self._step_function(
-                inputs.contiguous(),
-                targets.to(torch.float32),
-                torch.tensor(rate),
-                *self._state.values(),
-                out=[loss, correct, *self._spare.values()],
-            )
+            self._steps[0]()
         except Error as error:
             raise TrainingFailure(str(error)) from error
+        self._steps = self._steps[::-1]
         self._state, self._spare = self._spare, self._state
-        return loss.item()
+        return self._outcome[0].item()
+
+    def _get_evaluator(self) -> BoundCall:
+        # Another training with the same program may have packed its weights meanwhile.
+        if self._evaluator is None or self.program.evaluator is not self._evaluator:
+            tensors = [self._state[name] for name, _ in self._forward.arguments[1:]]
+            self._evaluator = self._forward.bind(self._batch[0], *tensors)
+            self._evaluator.prepare()
+            self.program.evaluator = self._evaluator
+        return self._evaluator
 
     def _outputs(self, inputs: Any) -> Any:
-        size = self.recipe.batch_size
-        tensors = [self._state[name] for name, _ in self._forward.arguments[1:]]
+        evaluator, whole = self._get_evaluator(), self._batch[0]
         parts = []
-        for start in range(0, len(inputs), size):
-            part = inputs[start : start + size]
-            whole = part.contiguous()
-            if len(part) < size:
-                whole = torch.zeros((size, *part.shape[1:]))
-                whole[: len(part)] = part
-            parts.append(self._forward(whole, *tensors)[: len(part)])
+        for part in inputs.split(len(whole)):
+            whole[: len(part)].copy_(part)
+            parts.append(evaluator()[: len(part)].clone())
         return torch.cat(parts)
 
     def evaluate_on(self, part: Part, split: str) -> dict[str, float]:

@@ -58,6 +58,13 @@ def explain() -> list[CompiledGraph]:
     return graphs
 
 
+def _has_symbols(value: Any) -> bool:
+    """Whether an argument differs between the calls of a graph in more than its elements."""
+    if not isinstance(value, torch.Tensor):
+        return True
+    return any(isinstance(size, torch.SymInt) for size in (*value.shape, *value.stride()))
+
+
 class _Graph:
     """A graph that is compiled for each set of shapes that it is called with."""
 
@@ -68,12 +75,16 @@ class _Graph:
         self.operations = sum(node.op not in ("placeholder", "output", "get_attr") for node in graph.graph.nodes)
         replace_strided(graph)
         self.programs: dict[Any, nn.Module | None] = {}
+        # PyTorch guards the shapes and strides of what has no symbols.
+        self.has_symbols = any(_has_symbols(node.meta.get("val")) for node in graph.graph.find_nodes(op="placeholder"))
         self.batch = find_batch(graph) if kind == "inference" else None
         """Of a graph for batches of any size."""
 
     def __call__(self, arguments: list[Any]) -> list[Any]:
         threads = torch.get_num_threads()
-        key: Any = (threads, *((*a.shape, *a.stride()) if isinstance(a, torch.Tensor) else a for a in arguments))
+        key: Any = threads
+        if self.has_symbols:
+            key = (threads, *((*a.shape, *a.stride()) if isinstance(a, torch.Tensor) else a for a in arguments))
         if self.batch and (any_batch := get_batch_key(threads, arguments, self.batch)):
             if any_batch not in self.programs:
                 self.programs[any_batch] = self._compile_batches(arguments, self.batch, threads)

@@ -91,8 +91,9 @@ def _reorder(graph: fx.GraphModule, arguments: Sequence[fx.Node], order: Sequenc
 
 def _enter(tensor: torch.Tensor) -> torch.Tensor:
     """As compiled functions take it: in rows, flags as numbers."""
-    tensor = tensor.detach()
-    return (tensor if tensor.dtype in INTEGERS else tensor.to(torch.float32)).contiguous()
+    if tensor.dtype not in INTEGERS and tensor.dtype != torch.float32:
+        tensor = tensor.to(torch.float32)
+    return tensor if tensor.is_contiguous() else tensor.contiguous()
 
 
 class _Function(nn.Module):
@@ -143,7 +144,6 @@ class _Function(nn.Module):
         if batched:
             self.pipeline = f"kas-check-samples{{data={len(batched)}}},{self.pipeline}"
         self.key = text and _cache.make_key(torch.__version__, version("torch-mlir"), self.pipeline, text)
-        self.wall_clock = threads != 1
         cached = _load_module(self.key) if self.key else None
         self.is_cached = cached is not None
         self.module = cached or import_graph(graph)
@@ -163,30 +163,39 @@ class _Function(nn.Module):
         self.versions: list[tuple[int, int]] | None = None
         self.weights: list[torch.Tensor] = []
         """Those that were packed: as long as they are here, no others have their memory."""
+        self.addresses: list[int] = []
+        """Of the weights in rows, and of what is packed of them."""
         self.packed: torch.Tensor | None = None
 
-    def _pack(self, originals: list[torch.Tensor], weights: list[torch.Tensor]) -> torch.Tensor:
-        """Packs the weights, unless the originals that they are rows of are those of the last call, unchanged."""
+    def _pack(self, originals: list[torch.Tensor]) -> list[int]:
+        """The addresses of weights, and of what is packed of them.
+
+        Packs them, unless the originals that they are rows of are those of the last call, unchanged.
+        """
         # What was made in inference mode does not count its changes.
         counts = not any(original.is_inference() for original in originals)
         versions = [(original.data_ptr(), original._version) for original in originals] if counts else None
         if self.packed is not None and counts and versions == self.versions:
-            return self.packed
+            return self.addresses
+        weights = [_enter(original) for original in originals]
         memory = torch.zeros(self.num_packed + 16)
         start = -(memory.data_ptr() // 4) % 16
         self.packed = memory[start : start + self.num_packed]
-        self.program.call("forward_prepare", [*weights, self.packed], 1, False)
-        self.versions, self.weights = versions, [original.detach() for original in originals]
-        return self.packed
+        self.addresses = [tensor.data_ptr() for tensor in (*weights, self.packed)]
+        self.program.call_at("forward_prepare", self.addresses)
+        self.versions, self.weights = versions, [*(original.detach() for original in originals), *weights]
+        return self.addresses
 
     def forward(self, *arguments: torch.Tensor) -> Any:
         originals = [arguments[place] for place in self.order]
-        tensors = [_enter(original) for original in originals]
         results = [torch.empty(shape, dtype=dtype) for shape, dtype in zip(self.shapes, self.types)]
-        packed = []
+        tensors = [_enter(original) for original in (originals[:1] if self.num_packed else originals)]
+        addresses = [tensor.data_ptr() for tensor in (*tensors, *results)]
         if self.num_packed:
-            packed = [self._pack(originals[1:], tensors[1:])]
-        self.program.call("forward", [*tensors, *results, *packed], 1, self.wall_clock)
+            *weights, packed = self._pack(originals[1:])
+            addresses[1:1] = weights
+            addresses.append(packed)
+        self.program.call_at("forward", addresses)
         for number, strides in enumerate(self.strides):
             if strides is not None:
                 rows = results[number]
