@@ -118,6 +118,7 @@ static void addBufferization(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(
       bufferization::createOptimizeAllocationLivenessPass());
   manager.addPass(createConvertBufferizationToMemRefPass());
+  manager.addNestedPass<func::FuncOp>(createDelayDeallocations());
 }
 
 /// What is decided for a function as a whole: tiles, and weights to prepare.

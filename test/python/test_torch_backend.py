@@ -695,3 +695,53 @@ def test_views_of_inputs_have_gradients():
 def test_installations_name_the_backend():
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert '[project.entry-points.torch_dynamo_backends]\nkas = "kas.torch:backend"\n' in text
+
+
+class Normed(nn.Module):
+    """Convolutions with and without what lets batch norms be folded into them."""
+
+    def __init__(self):
+        super().__init__()
+        self.plain = nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU())
+        self.with_bias = nn.Sequential(nn.Conv2d(8, 8, 3, groups=2), nn.BatchNorm2d(8, affine=False))
+        self.twice = nn.Conv2d(8, 8, 1)
+        self.norms = nn.ModuleList([nn.BatchNorm2d(8), nn.BatchNorm2d(8)])
+        self.transposed = nn.Sequential(nn.ConvTranspose2d(8, 4, 2), nn.BatchNorm2d(4))
+
+    def forward(self, x):
+        x = self.with_bias(self.plain(x))
+        y = self.twice(x)
+        return self.transposed(self.norms[0](y) + self.norms[1](self.twice(x + 1)) + y.relu())
+
+
+def test_batch_norms_are_folded_into_weights(monkeypatch):
+    from kas.torch import _backend, _graph_norms
+
+    folded = []
+
+    def fold(graph, static):
+        folded.append(_graph_norms.fold_batch_norms(graph, static))
+        assert _graph_norms.fold_batch_norms(graph, []) is None
+        return folded[-1]
+
+    monkeypatch.setattr(_backend, "fold_batch_norms", fold)
+    torch.manual_seed(0)
+    network = Normed().eval()
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.uniform_(module.running_var, 0.5, 1.5)
+            nn.init.normal_(module.running_mean)
+    x = torch.randn(2, 3, 9, 9)
+    compiled = torch.compile(network, backend=kas.torch.backend)
+    kas.torch.explain()
+    with torch.no_grad():
+        for _ in range(2):
+            expected = network(x)
+            assert (compiled(x) - expected).abs().max() < 1e-5 * expected.abs().max()
+            network.plain[1].running_var.mul_(2)
+            network.with_bias[0].bias.add_(1)
+    (graph,) = kas.torch.explain()
+    assert graph.reason is None and graph.left == ()
+    # One comes after a convolution that others look at, one after a transposed convolution.
+    norm = torch.ops.aten._native_batch_norm_legit_no_training.default
+    assert [len(graph.graph.find_nodes(op="call_function", target=norm)) for graph in folded] == [2]

@@ -16,6 +16,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_BUFFERIZE
@@ -70,30 +72,31 @@ void separateFills(linalg::FillOp fill) {
   }
 }
 
-/// Whether `value` is an argument after the data, or another shape of one.
-bool isWeight(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
-      return false;
-    value = op->getOperand(0);
-  }
-  auto argument = cast<BlockArgument>(value);
-  return argument.getArgNumber() != 0 && argument.getOwner()->isEntryBlock() &&
-         isa<func::FuncOp>(argument.getOwner()->getParentOp());
-}
-
-/// Gives what is made of one weight, such as its transpose, a tensor of its
+/// Gives what is made of weights alone, such as a transpose, a tensor of its
 /// own: in a shared one the next weight would take its place, and neither
-/// could be made ahead.
-void separateWeights(linalg::LinalgOp op) {
-  if (!op.hasPureTensorSemantics() || op.getNumDpsInputs() == 0 ||
-      !llvm::all_of(op.getDpsInputs(), isWeight))
+/// could be made ahead. Weights are the arguments after the data.
+void separateWeights(func::FuncOp function) {
+  if (function.isExternal() || function.getNumArguments() == 0)
     return;
-  OpBuilder builder(op);
-  for (OpOperand &init : op.getDpsInitsMutable()) {
-    auto empty = init.get().getDefiningOp<tensor::EmptyOp>();
-    if (empty && !empty->hasOneUse())
-      init.set(builder.clone(*empty)->getResult(0));
+  DenseSet<Value> weights;
+  weights.insert_range(function.getArguments().drop_front());
+  for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
+    SetVector<Value> values;
+    getUsedValuesDefinedAbove(op.getRegions(), values);
+    values.insert_range(op.getOperands());
+    if (!isMemoryEffectFree(&op) ||
+        !llvm::all_of(values, [&](Value v) { return weights.contains(v); }))
+      continue;
+    weights.insert_range(op.getResults());
+    auto writer = dyn_cast<linalg::LinalgOp>(op);
+    if (!writer || isa<linalg::FillOp>(op))
+      continue;
+    OpBuilder builder(&op);
+    for (OpOperand &init : writer.getDpsInitsMutable()) {
+      auto empty = init.get().getDefiningOp<tensor::EmptyOp>();
+      if (empty && !empty->hasOneUse())
+        init.set(builder.clone(*empty)->getResult(0));
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from torch import fx, nn
 from .._errors import need
 from ._graph_batch import BATCHES, Batch, find_batch, get_batch_key, set_batch
 from ._graph_import import UnsupportedGraphError, trace
+from ._graph_norms import fold_batch_norms
 from ._graph_parts import replace_strided
 from ._graph_program import BatchProgram, Compiled, compile_graph, compile_whole
 
@@ -97,8 +99,9 @@ class _Graph:
         if program is None:
             outputs = list(self.graph(*arguments))
         else:
+            tensors = [a for a in arguments if isinstance(a, torch.Tensor)] if self.has_symbols else arguments
             with torch.no_grad():
-                outputs = list(program(*(a for a in arguments if isinstance(a, torch.Tensor))))
+                outputs = list(program(*tensors))
         arguments.clear()
         return outputs
 
@@ -122,9 +125,10 @@ class _Graph:
         static = self._find_tensors(places, self.static)
         batched = frozenset(self._find_tensors(places, batch.batched))
         programs = {}
+        graph = self._fold(places) or self.graph
         try:
             for size in BATCHES:
-                traced = trace(self.graph, set_batch(arguments, batch, size), with_gradients=False)
+                traced = trace(graph, set_batch(arguments, batch, size), with_gradients=False)
                 programs[size] = compile_whole(traced, static, threads, batched)
         except UnsupportedGraphError:
             return None
@@ -137,11 +141,21 @@ class _Graph:
         devices = {arguments[place].device for place in places} - {torch.device("cpu")}
         if devices:
             return Compiled(None, 0, {}, f"requires tensors on the CPU, got '{min(map(str, devices))}'")
+        static = self._find_tensors(places, self.static)
+        if folded := self._fold(places):
+            with contextlib.suppress(UnsupportedGraphError):
+                return Compiled(compile_whole(trace(folded, arguments, False), static, threads), 1, {})
         try:
             traced = trace(self.graph, arguments, self.kind != "inference")
         except UnsupportedGraphError as error:
             return Compiled(None, 0, {}, str(error))
-        return compile_graph(traced, self._find_tensors(places, self.static), threads)
+        return compile_graph(traced, static, threads)
+
+    def _fold(self, places: Collection[int]) -> fx.GraphModule | None:
+        """The graph without its batch norms, where weights are packed ahead; None where it is the same."""
+        if self.kind != "inference" or sum(place not in self.static for place in places) != 1:
+            return None
+        return fold_batch_norms(self.graph, self.static)
 
     @staticmethod
     def _find_tensors(places: list[int], wanted: Collection[int]) -> set[int]:

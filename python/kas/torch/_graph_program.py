@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from operator import getitem
+from operator import attrgetter, getitem
 from typing import Any, NamedTuple
 
 import torch
@@ -89,6 +89,9 @@ def _reorder(graph: fx.GraphModule, arguments: Sequence[fx.Node], order: Sequenc
             first = arguments[place]
 
 
+_get_version = attrgetter("_version")
+
+
 def _enter(tensor: torch.Tensor) -> torch.Tensor:
     """As compiled functions take it: in rows, flags as numbers."""
     if tensor.dtype not in INTEGERS and tensor.dtype != torch.float32:
@@ -160,7 +163,7 @@ class _Function(nn.Module):
             _cache.store(self.key, str(self.module))
         del self.module
         self.num_packed = self.program.get_num_prepared_elements("forward") if self.is_packed else 0
-        self.versions: list[tuple[int, int]] | None = None
+        self.versions: list[int] | None = None
         self.weights: list[torch.Tensor] = []
         """Those that were packed: as long as they are here, no others have their memory."""
         self.addresses: list[int] = []
@@ -173,10 +176,12 @@ class _Function(nn.Module):
         Packs them, unless the originals that they are rows of are those of the last call, unchanged.
         """
         # What was made in inference mode does not count its changes.
-        counts = not any(original.is_inference() for original in originals)
-        versions = [(original.data_ptr(), original._version) for original in originals] if counts else None
-        if self.packed is not None and counts and versions == self.versions:
-            return self.addresses
+        counts = not any(map(torch.Tensor.is_inference, originals))
+        versions = None
+        if counts:
+            versions = [*map(torch.Tensor.data_ptr, originals), *map(_get_version, originals)]
+            if self.packed is not None and versions == self.versions:
+                return self.addresses
         weights = [_enter(original) for original in originals]
         memory = torch.zeros(self.num_packed + 16)
         start = -(memory.data_ptr() // 4) % 16

@@ -67,7 +67,7 @@ def Bufferize : Pass<"kas-bufferize", "::mlir::ModuleOp"> {
     kernels need: buffers at function borders have the identity layout; public
     functions do not write their arguments and store their results to buffers
     that the caller passes after the arguments; tensors that are filled for
-    several operations are filled for each; what is made of one weight has a
+    several operations are filled for each; what is made of weights alone has a
     buffer of its own, so that it can be made ahead; copies are `linalg.copy`,
     which become loops, and not `memref.copy`, whose strided form calls a
     function that copies element by element.
@@ -85,6 +85,29 @@ def Bufferize : Pass<"kas-bufferize", "::mlir::ModuleOp"> {
     "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
     "::mlir::tensor::TensorDialect"
   ];
+}
+
+def DelayDeallocations
+    : Pass<"kas-delay-deallocations", "::mlir::func::FuncOp"> {
+  let summary = "Keep deallocations out of what becomes one loop nest";
+  let description = [{
+    A bias, the contraction that sums over it and what is computed of each sum
+    become one loop nest where they follow each other. Buffers that are no longer
+    needed in between, such as a bias that was computed or scaled weights, are
+    deallocated after the last of them.
+
+    ```mlir
+    linalg.broadcast ins(%bias : memref<8xf32>) outs(%y : memref<4x8xf32>) dimensions = [0]
+    memref.dealloc %bias : memref<8xf32>
+    linalg.matmul ins(%x, %w : memref<4x2xf32>, memref<2x8xf32>) outs(%y : memref<4x8xf32>)
+    // becomes
+    linalg.broadcast ins(%bias : memref<8xf32>) outs(%y : memref<4x8xf32>) dimensions = [0]
+    linalg.matmul ins(%x, %w : memref<4x2xf32>, memref<2x8xf32>) outs(%y : memref<4x8xf32>)
+    memref.dealloc %bias : memref<8xf32>
+    ```
+
+    Example: `test/Codegen/Common/delay-deallocations.mlir`.
+  }];
 }
 
 def CheckSamples : Pass<"kas-check-samples", "::mlir::ModuleOp"> {

@@ -1,0 +1,68 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Keeps deallocations out of what becomes one loop nest.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Codegen/Common/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace kas::codegen {
+#define GEN_PASS_DEF_DELAYDEALLOCATIONS
+#include "kas/Codegen/Common/Passes.h.inc"
+} // namespace kas::codegen
+
+using namespace mlir;
+
+/// Whether `next` goes on with the output of `op` in the same loops: sums over
+/// a bias, or computes something of each sum.
+static bool continues(linalg::LinalgOp op, linalg::LinalgOp next) {
+  if (op.getNumDpsInits() != 1)
+    return false;
+  Value output = op.getDpsInits().front();
+  if (isa<linalg::BroadcastOp>(op))
+    return next.getNumReductionLoops() != 0 &&
+           llvm::is_contained(next.getDpsInits(), output);
+  return op.getNumReductionLoops() != 0 && next.getNumReductionLoops() == 0 &&
+         llvm::is_contained(next.getDpsInputs(), output);
+}
+
+/// Moves the deallocations right after `op` behind what continues with its
+/// output, if that follows.
+static void delayDeallocations(linalg::LinalgOp op) {
+  SmallVector<memref::DeallocOp> deallocations;
+  for (Operation *at = op->getNextNode(); at; at = at->getNextNode()) {
+    if (auto deallocation = dyn_cast<memref::DeallocOp>(at)) {
+      deallocations.push_back(deallocation);
+      continue;
+    }
+    if (isa<memref::AllocOp>(at) || isMemoryEffectFree(at))
+      continue;
+    auto next = dyn_cast<linalg::LinalgOp>(at);
+    if (next && continues(op, next))
+      for (memref::DeallocOp deallocation : llvm::reverse(deallocations))
+        deallocation->moveAfter(next);
+    return;
+  }
+}
+
+namespace {
+struct DelayDeallocations
+    : kas::codegen::impl::DelayDeallocationsBase<DelayDeallocations> {
+  void runOnOperation() override {
+    SmallVector<linalg::LinalgOp> ops;
+    getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });
+    // In order: what was moved behind a sum moves on behind what follows it.
+    llvm::for_each(ops, delayDeallocations);
+  }
+};
+} // namespace
