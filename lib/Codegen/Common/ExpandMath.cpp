@@ -8,6 +8,7 @@
 
 #include "ExpandMath.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -18,6 +19,8 @@ LogicalResult kas::codegen::expandMath(Operation *root,
   RewritePatternSet patterns(root->getContext());
   populateMathPolynomialApproximationPatterns(patterns,
                                               expansions.approximated);
+  if (expansions.approximated(math::ErfOp::getOperationName()))
+    populateErfPatterns(patterns);
   // No names would be all of them.
   if (!expansions.expanded.empty())
     math::populateExpansionPatterns(patterns, expansions.expanded);

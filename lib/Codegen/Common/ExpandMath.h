@@ -10,6 +10,7 @@
 #define LIB_CODEGEN_COMMON_EXPANDMATH_H
 
 #include "mlir/IR/Operation.h"
+#include "mlir/IR/PatternMatch.h"
 
 namespace kas::codegen {
 
@@ -27,6 +28,11 @@ struct MathExpansions {
 /// Rewrites all operations below `root`.
 mlir::LogicalResult expandMath(mlir::Operation *root,
                                const MathExpansions &expansions);
+
+/// Rewrites `math.erf` on f32 as a quotient of polynomials: at most 5.5 units
+/// in the last place and 3.3e-7 off, odd, at most 1.0000002; what is no number
+/// stays so.
+void populateErfPatterns(mlir::RewritePatternSet &patterns);
 
 } // namespace kas::codegen
 

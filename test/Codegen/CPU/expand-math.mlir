@@ -22,3 +22,17 @@ func.func @functions(%x: f32, %y: f64) -> (f32, f64, f32) {
   %4 = math.sin %x : f32
   return %2, %3, %4 : f32, f64, f32
 }
+
+// The root of two of a GELU: a product takes less time.
+// CHECK-LABEL: func.func @gelu
+// CHECK-DAG:     %[[RECIPROCAL:.*]] = arith.constant dense<0.707106{{.*}}> : vector<16xf32>
+// CHECK:         arith.mulf %{{.*}}, %[[RECIPROCAL]] : vector<16xf32>
+// CHECK:         arith.divf
+// CHECK-NOT:     arith.divf
+// CHECK:         return
+func.func @gelu(%x: vector<16xf32>) -> vector<16xf32> {
+  %root = arith.constant dense<1.41421354> : vector<16xf32>
+  %0 = arith.divf %x, %root : vector<16xf32>
+  %1 = math.erf %0 : vector<16xf32>
+  return %1 : vector<16xf32>
+}
