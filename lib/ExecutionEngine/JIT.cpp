@@ -12,6 +12,7 @@
 #include "kas/ExecutionEngine/BufferPool.h"
 #include "kas/ExecutionEngine/Timing.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/IRBuilder.h"
@@ -21,6 +22,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 
+#include <cmath>
 #include <dlfcn.h>
 
 using namespace kas;
@@ -150,6 +152,19 @@ static Error addOpenMP(llvm::orc::LLJIT &jit) {
       failures);
 }
 
+/// What LLVM calls to round to bf16 on processors without an instruction for
+/// it; not every runtime library has it. The result is the low half of a
+/// register for floats.
+static float roundToBFloat16(float value) {
+  auto bits = llvm::bit_cast<uint32_t>(value);
+  // To nearest, ties to even; what is no number stays so.
+  if (std::isnan(value))
+    bits |= 1u << 22;
+  else
+    bits += 0x7fff + (bits >> 16 & 1);
+  return llvm::bit_cast<float>(bits >> 16);
+}
+
 static void *allocate(size_t size) { return BufferPool::get().allocate(size); }
 static void release(void *data) { BufferPool::get().release(data); }
 
@@ -228,14 +243,15 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options,
     symbols[session.mangleAndIntern(name)] = {
         llvm::orc::ExecutorAddr::fromPtr(address),
         llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
-  auto addAllocation = [&](StringRef name, auto *function) {
+  auto addFunction = [&](StringRef name, auto *function) {
     symbols.try_emplace(session.mangleAndIntern(name),
                         llvm::orc::ExecutorAddr::fromPtr(function),
                         llvm::JITSymbolFlags::Exported |
                             llvm::JITSymbolFlags::Callable);
   };
-  addAllocation("malloc", &allocate);
-  addAllocation("free", &release);
+  addFunction("malloc", &allocate);
+  addFunction("free", &release);
+  addFunction("__truncsfbf2", &roundToBFloat16);
   if (Error error = session.getMainJITDylib().define(
           llvm::orc::absoluteSymbols(std::move(symbols))))
     return error;

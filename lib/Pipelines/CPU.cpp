@@ -173,11 +173,7 @@ static void addLLVM(OpPassManager &manager, const CPUPipelineOptions &options) {
   manager.addPass(createConvertVectorToLLVMPass());
   manager.addPass(createConvertMathToLLVMPass());
   manager.addPass(createConvertMathToLibmPass());
-  // Processors without instructions for bf16 would call a function that not
-  // every library has.
-  arith::ArithExpandOpsPassOptions expand;
-  expand.includeBf16 = true;
-  manager.addPass(arith::createArithExpandOpsPass(expand));
+  manager.addPass(arith::createArithExpandOpsPass());
   manager.addPass(createUBToLLVMConversionPass());
   manager.addPass(createFinalizeMemRefToLLVMConversionPass());
   ConvertFuncToLLVMPassOptions functions;

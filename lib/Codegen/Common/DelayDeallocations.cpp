@@ -32,11 +32,17 @@ static bool continues(linalg::LinalgOp op, linalg::LinalgOp next) {
   if (isa<linalg::BroadcastOp>(op))
     return next.getNumReductionLoops() != 0 &&
            llvm::is_contained(next.getDpsInits(), output);
+  // What overwrites another tensor than the sums keeps some tiles from doing
+  // it, and these would not begin with the bias either.
   return op.getNumReductionLoops() != 0 && next.getNumReductionLoops() == 0 &&
-         llvm::is_contained(next.getDpsInputs(), output);
+         llvm::is_contained(next.getDpsInputs(), output) &&
+         llvm::none_of(next.getDpsInits(), [&](Value init) {
+           return init != output &&
+                  llvm::is_contained(next.getDpsInputs(), init);
+         });
 }
 
-/// Moves the deallocations right after `op` behind what continues with its
+/// Moves the deallocations right after `op` after what continues with its
 /// output, if that follows.
 static void delayDeallocations(linalg::LinalgOp op) {
   SmallVector<memref::DeallocOp> deallocations;
@@ -61,7 +67,7 @@ struct DelayDeallocations
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> ops;
     getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });
-    // In order: what was moved behind a sum moves on behind what follows it.
+    // In order: what was moved after a sum moves on after what follows it.
     llvm::for_each(ops, delayDeallocations);
   }
 };

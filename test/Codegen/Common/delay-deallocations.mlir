@@ -44,3 +44,17 @@ func.func @others(%x: memref<2x2xf32>, %w: memref<2x2xf32>, %y: memref<2x2xf32>,
   linalg.exp ins(%x : memref<2x2xf32>) outs(%z : memref<2x2xf32>)
   return
 }
+
+// What follows overwrites something else that it reads.
+// CHECK-LABEL: func.func @in_place
+// CHECK:         linalg.matmul
+// CHECK-NEXT:    memref.dealloc
+// CHECK-NEXT:    linalg.add
+// CHECK-NEXT:    return
+func.func @in_place(%x: memref<2x2xf32>, %w: memref<2x2xf32>, %y: memref<2x2xf32>, %z: memref<2x2xf32>) {
+  %a = memref.alloc() : memref<2x2xf32>
+  linalg.matmul ins(%x, %w : memref<2x2xf32>, memref<2x2xf32>) outs(%y : memref<2x2xf32>)
+  memref.dealloc %a : memref<2x2xf32>
+  linalg.add ins(%y, %z : memref<2x2xf32>, memref<2x2xf32>) outs(%z : memref<2x2xf32>)
+  return
+}
