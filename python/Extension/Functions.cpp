@@ -49,7 +49,6 @@ void kas::python::addFunctions(nb::module_ &m) {
                                             begin + self.getNumResults());
                    })
       .def_prop_ro("compile_milliseconds", &Function::getCompileMilliseconds)
-      .def("call", &Function::call, "arguments"_a, "results"_a)
       .def("bind", &Function::bind, "arguments"_a, "results"_a,
            nb::keep_alive<0, 1>());
 

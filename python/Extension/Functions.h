@@ -123,11 +123,6 @@ public:
     return kasFunctionGetCompileMilliseconds(function.get());
   }
 
-  /// Returns what the assertion says that failed, if one did.
-  std::optional<std::string> call(std::vector<Array> arguments,
-                                  std::vector<OutputArray> results) {
-    return bind(std::move(arguments), std::move(results))->run();
-  }
   /// Checks the tensors for any number of calls with them.
   std::unique_ptr<BoundCall> bind(std::vector<Array> arguments,
                                   std::vector<OutputArray> results) {
