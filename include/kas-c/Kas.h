@@ -292,11 +292,24 @@ KasFunction *kasModuleCompile(KasModule *module, const char *function,
                               KasCompileOptions options,
                               KasDiagnostics diagnostics);
 
-/// The same with all arguments but the first as weights that are packed ahead:
-/// kasFunctionPrepare comes before the first call.
-KasFunction *kasModuleCompilePrepared(KasModule *module, const char *function,
-                                      KasCompileOptions options,
-                                      KasDiagnostics diagnostics);
+/// How a function is to be called.
+typedef struct KasCallOptions {
+  /// All arguments but the first are weights, which kasFunctionPrepare packs
+  /// before the first call.
+  bool prepareWeights;
+  /// Batches may have any size, for kasFunctionCallBatch: the data and the
+  /// results have samples first, which are computed one by one from the data
+  /// and weights, else it fails. The batch that the function has, 2 to 4 096
+  /// samples, is the largest that it is fast for. Without prepared weights each
+  /// part of a batch packs them anew.
+  bool anyBatch;
+} KasCallOptions;
+
+/// The same for functions that are called in another way.
+KasFunction *kasModuleCompileWith(KasModule *module, const char *function,
+                                  KasCompileOptions options,
+                                  KasCallOptions call,
+                                  KasDiagnostics diagnostics);
 
 /// The same as kasOperatorCheckExactly for a `func.func`, which must compute
 /// with `kas.apply` alone.
@@ -321,9 +334,17 @@ double kasFunctionGetCompileMilliseconds(const KasFunction *function);
 /// as the function; the results are not specified then.
 const char *kasFunctionCall(const KasFunction *function, float *const *tensors);
 
-/// Packs the weights of a function of kasModuleCompilePrepared, which has one
-/// pointer for each argument, for all calls that follow; again when a weight
-/// has changed. No call may run meanwhile. Calls still take all pointers. Does
+/// Whether the function was compiled for batches of any size.
+bool kasFunctionHasAnyBatch(const KasFunction *function);
+
+/// The same as kasFunctionCall with `samples` samples in the data and in all
+/// results, 0 or more. For functions with `anyBatch`.
+const char *kasFunctionCallBatch(const KasFunction *function,
+                                 float *const *tensors, int64_t samples);
+
+/// Packs the weights of a function with `prepareWeights`, which has one pointer
+/// for each argument, for all calls that follow; again when a weight has
+/// changed. No call may run meanwhile. Calls still take all pointers. Does
 /// nothing for other functions. Returns null, or a message as kasFunctionCall.
 const char *kasFunctionPrepare(KasFunction *function, float *const *arguments);
 

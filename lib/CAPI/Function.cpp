@@ -18,18 +18,19 @@ using namespace mlir;
 llvm::Expected<CompiledFunction> kas::compileFunction(ModuleOp module,
                                                       StringRef name,
                                                       KasCompileOptions options,
-                                                      bool prepareWeights) {
+                                                      KasCallOptions call) {
   CPUPipelineOptions pipeline;
   pipeline.threads = options.threads;
-  pipeline.prepareWeights = prepareWeights;
+  pipeline.prepareWeights = call.prepareWeights;
+  pipeline.anyBatch = call.anyBatch;
   JITOptions jit;
   jit.optLevel = options.optLevel;
   return compileForCPU(module, name, pipeline, jit);
 }
 
 KasFunction *kas::compile(ModuleAccess &access, ModuleOp module, StringRef name,
-                          KasCompileOptions options, bool prepareWeights) {
-  auto function = compileFunction(module, name, options, prepareWeights);
+                          KasCompileOptions options, KasCallOptions call) {
+  auto function = compileFunction(module, name, options, call);
   if (!function) {
     access.report(function.takeError());
     return nullptr;
@@ -79,12 +80,12 @@ KasFunction *kasModuleCompile(KasModule *module, const char *function,
   return compile(access, access.getModule(), function, options);
 }
 
-KasFunction *kasModuleCompilePrepared(KasModule *module, const char *function,
-                                      KasCompileOptions options,
-                                      KasDiagnostics diagnostics) {
+KasFunction *kasModuleCompileWith(KasModule *module, const char *function,
+                                  KasCompileOptions options,
+                                  KasCallOptions call,
+                                  KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
-  return compile(access, access.getModule(), function, options,
-                 /*prepareWeights=*/true);
+  return compile(access, access.getModule(), function, options, call);
 }
 
 void kasFunctionDestroy(KasFunction *function) { delete function; }
@@ -121,12 +122,26 @@ double kasFunctionGetCompileMilliseconds(const KasFunction *function) {
   return function->function.getCompileMilliseconds();
 }
 
-const char *kasFunctionCall(const KasFunction *function,
-                            float *const *tensors) {
+/// One pointer for each argument and each result.
+static ArrayRef<float *> getPointers(const KasFunction *function,
+                                     float *const *tensors) {
   const FunctionSignature &signature = function->function.getSignature();
   size_t count = signature.arguments.size() + signature.results.size();
-  return function->function.call(
-      ArrayRef<float *>(const_cast<float **>(tensors), count));
+  return {const_cast<float **>(tensors), count};
+}
+
+const char *kasFunctionCall(const KasFunction *function,
+                            float *const *tensors) {
+  return function->function.call(getPointers(function, tensors));
+}
+
+bool kasFunctionHasAnyBatch(const KasFunction *function) {
+  return function->function.hasAnyBatch();
+}
+
+const char *kasFunctionCallBatch(const KasFunction *function,
+                                 float *const *tensors, int64_t samples) {
+  return function->function.call(getPointers(function, tensors), samples);
 }
 
 const char *kasFunctionPrepare(KasFunction *function, float *const *arguments) {

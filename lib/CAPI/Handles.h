@@ -75,12 +75,12 @@ private:
 /// Compiles the function `name` of the module as a caller's options say.
 llvm::Expected<execution::CompiledFunction>
 compileFunction(mlir::ModuleOp module, llvm::StringRef name,
-                KasCompileOptions options, bool prepareWeights = false);
+                KasCompileOptions options, KasCallOptions call = {});
 
 /// As above, as a handle; null with an error.
 KasFunction *compile(ModuleAccess &access, mlir::ModuleOp module,
                      llvm::StringRef name, KasCompileOptions options,
-                     bool prepareWeights = false);
+                     KasCallOptions call = {});
 
 /// Sends what is written to the caller's function.
 class CallbackStream : public llvm::raw_ostream {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/ExecutionEngine/ObjectFile.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Matchers.h"
@@ -55,11 +56,15 @@ static std::string makeIdentifier(StringRef name, llvm::StringSet<> &taken) {
   return text;
 }
 
-/// `float[1][64]`, for comments.
-static std::string describe(const TensorSignature &tensor) {
+/// `float[1][64]`, for comments; with `samples` in place of the first extent
+/// where that is not empty.
+static std::string describe(const TensorSignature &tensor, StringRef samples) {
   std::string text = "float";
-  for (int64_t extent : tensor.shape)
-    text += "[" + std::to_string(extent) + "]";
+  for (auto [dim, extent] : llvm::enumerate(tensor.shape))
+    text += "[" +
+            (dim == 0 && !samples.empty() ? samples.str()
+                                          : std::to_string(extent)) +
+            "]";
   return text;
 }
 
@@ -67,42 +72,50 @@ static std::string describe(const TensorSignature &tensor) {
 // Prepared weights
 //===----------------------------------------------------------------------===//
 
+/// What the header says of a function.
+struct Declaration {
+  FunctionSignature signature;
+  /// How many floats `NAME_prepare` fills; 0 where there is none.
+  int64_t numPrepared = 0;
+  bool anyBatch = false;
+};
+
 /// The function `name` of a lowered module; an error where it does not take
-/// `numPointers` pointers alone.
+/// `numPointers` pointers alone, and with `anyBatch` a number of samples.
 static Error checkLowered(mlir::ModuleOp lowered, const Twine &name,
-                          size_t numPointers) {
+                          size_t numPointers, bool anyBatch = false) {
   std::string text = name.str();
   auto function = lowered.lookupSymbol<mlir::LLVM::LLVMFuncOp>(text);
   if (!function || !function.isPublic() || function.isExternal())
     return createStringError(
         "expected a lowered module with the function '" + text +
         "', as -kas-cpu-pipeline makes it, got none of that name");
-  auto type = function.getFunctionType();
-  if (type.getNumParams() != numPointers ||
-      !llvm::all_of(type.getParams(),
+  auto parameters = function.getFunctionType().getParams();
+  if (parameters.size() != numPointers + (anyBatch ? 1 : 0) ||
+      !llvm::all_of(parameters.drop_back(anyBatch ? 1 : 0),
                     llvm::IsaPred<mlir::LLVM::LLVMPointerType>))
     return createStringError("expected a lowered function '" + text + "' on " +
                              Twine(numPointers) + " pointers, got one on " +
-                             Twine(type.getNumParams()) +
+                             Twine(parameters.size()) +
                              " arguments: it was made from another module");
   return Error::success();
 }
 
-/// How many floats `NAME_prepare` of `lowered` fills; 0 where there is none.
+/// Compares the lowered function and what prepares its weights.
 static Expected<int64_t> getNumPrepared(const FunctionSignature &signature,
-                                        mlir::ModuleOp lowered) {
-  if (!lowered)
-    return 0;
+                                        mlir::ModuleOp lowered, bool anyBatch) {
   size_t numArguments = signature.arguments.size();
   size_t numBuffers = numArguments + signature.results.size();
   std::string counts = signature.name + "_prepared_elements";
   auto function = lowered.lookupSymbol<mlir::LLVM::LLVMFuncOp>(counts);
   if (!function) {
-    if (Error error = checkLowered(lowered, signature.name, numBuffers))
+    if (Error error =
+            checkLowered(lowered, signature.name, numBuffers, anyBatch))
       return error;
     return 0;
   }
-  if (Error error = checkLowered(lowered, signature.name, numBuffers + 1))
+  if (Error error =
+          checkLowered(lowered, signature.name, numBuffers + 1, anyBatch))
     return error;
   // The packed buffer takes the place of the data, which is not prepared.
   if (Error error =
@@ -118,31 +131,56 @@ static Expected<int64_t> getNumPrepared(const FunctionSignature &signature,
   return count.getSExtValue();
 }
 
+/// `lowered` may be null.
+static Expected<Declaration> getDeclaration(FunctionSignature signature,
+                                            mlir::ModuleOp lowered) {
+  if (!isIdentifier(signature.name))
+    return createStringError("expected functions with names that C allows, "
+                             "got '" +
+                             signature.name + "'");
+  Declaration declaration{std::move(signature)};
+  if (!lowered)
+    return declaration;
+  declaration.anyBatch = takesNumSamples(lowered, declaration.signature.name);
+  Expected<int64_t> numPrepared =
+      getNumPrepared(declaration.signature, lowered, declaration.anyBatch);
+  if (!numPrepared)
+    return numPrepared.takeError();
+  declaration.numPrepared = *numPrepared;
+  return declaration;
+}
+
 //===----------------------------------------------------------------------===//
 // Text
 //===----------------------------------------------------------------------===//
 
-/// Declares the function, and what prepares its weights where there is a buffer
-/// of `numPrepared` floats.
-static void writeDeclaration(const FunctionSignature &signature,
-                             int64_t numPrepared, llvm::raw_ostream &stream) {
+/// Declares the function, and what prepares its weights where there is any.
+static void writeDeclaration(const Declaration &declaration,
+                             llvm::raw_ostream &stream) {
+  const FunctionSignature &signature = declaration.signature;
+  int64_t numPrepared = declaration.numPrepared;
   llvm::StringSet<> taken;
   llvm::SmallVector<std::string> parameters, weights;
+  std::string samples;
+  if (declaration.anyBatch)
+    samples = makeIdentifier("samples", taken);
   stream << "\n/*\n";
-  auto add = [&](const TensorSignature &tensor, StringRef type) {
+  auto add = [&](const TensorSignature &tensor, StringRef type,
+                 bool hasSamples) {
     std::string name = makeIdentifier(tensor.name, taken);
-    stream << " * " << name << ": " << describe(tensor);
+    stream << " * " << name << ": "
+           << describe(tensor, hasSamples ? samples : "");
     if (name != tensor.name && !StringRef(tensor.name).contains("*/"))
       stream << " (" << tensor.name << ")";
     stream << "\n";
     parameters.push_back((type + name).str());
   };
-  for (const TensorSignature &argument : signature.arguments)
-    add(argument, "const float *");
+  for (auto [index, argument] : llvm::enumerate(signature.arguments))
+    add(argument, "const float *", /*hasSamples=*/index == 0);
   if (numPrepared)
     weights.append(parameters.begin() + 1, parameters.end());
   for (const TensorSignature &result : signature.results)
-    add(result, "float *");
+    add(result, "float *", /*hasSamples=*/true);
   const std::string &name = signature.name;
   if (numPrepared) {
     std::string packed = makeIdentifier("packed", taken);
@@ -152,6 +190,11 @@ static void writeDeclaration(const FunctionSignature &signature,
            << "takes nothing else\n";
     parameters.push_back("const void *" + packed);
     weights.push_back("void *" + packed);
+  }
+  if (!samples.empty()) {
+    stream << " * " << samples << ": how many, 0 or more; up to "
+           << signature.arguments.front().shape.front() << " it was made for\n";
+    parameters.push_back("int64_t " + samples);
   }
   stream << " */\n";
   if (numPrepared)
@@ -165,29 +208,25 @@ static void writeDeclaration(const FunctionSignature &signature,
 Error kas::execution::writeCHeader(mlir::ModuleOp module,
                                    llvm::raw_ostream &stream,
                                    mlir::ModuleOp lowered) {
-  std::vector<std::pair<FunctionSignature, int64_t>> functions;
-  bool prepares = false;
+  std::vector<Declaration> functions;
+  bool hasNumbers = false;
   for (auto function : module.getOps<mlir::func::FuncOp>()) {
     if (!function.isPublic() || function.isExternal())
       continue;
     auto signature = FunctionSignature::get(module, function.getSymName());
     if (!signature)
       return signature.takeError();
-    if (!isIdentifier(signature->name))
-      return createStringError("expected functions with names that C allows, "
-                               "got '" +
-                               signature->name + "'");
-    Expected<int64_t> numPrepared = getNumPrepared(*signature, lowered);
-    if (!numPrepared)
-      return numPrepared.takeError();
-    prepares |= *numPrepared != 0;
-    functions.emplace_back(std::move(*signature), *numPrepared);
+    auto declaration = getDeclaration(std::move(*signature), lowered);
+    if (!declaration)
+      return declaration.takeError();
+    hasNumbers |= declaration->numPrepared != 0 || declaration->anyBatch;
+    functions.push_back(std::move(*declaration));
   }
   if (functions.empty())
     return createStringError("expected at least one public function with a "
                              "body on tensors, got none");
   std::string guard =
-      "KAS_" + StringRef(functions.front().first.name).upper() + "_H";
+      "KAS_" + StringRef(functions.front().signature.name).upper() + "_H";
   stream << "/* Made by kas. All buffers are contiguous, row-major, and do not "
             "overlap; results are\n * overwritten, nothing else is. A function "
             "returns "
@@ -195,13 +234,13 @@ Error kas::execution::writeCHeader(mlir::ModuleOp module,
             "\"FILE:LINE:COLUMN: TEXT\", a string that nobody frees; the "
             "results are not specified then.";
   if (!lowered)
-    stream << "\n * Not for objects with prepare-weights=true: their header "
-              "needs --kas-lowered.";
+    stream << "\n * Not for objects with prepare-weights=true or "
+              "any-batch=true: their header\n * needs --kas-lowered.";
   stream << " */\n#ifndef " << guard << "\n#define " << guard << "\n"
-         << (prepares ? "\n#include <stdint.h>\n" : "")
+         << (hasNumbers ? "\n#include <stdint.h>\n" : "")
          << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
-  for (const auto &[signature, numPrepared] : functions)
-    writeDeclaration(signature, numPrepared, stream);
+  for (const Declaration &declaration : functions)
+    writeDeclaration(declaration, stream);
   stream << "\n#ifdef __cplusplus\n}\n#endif\n\n#endif /* " << guard << " */\n";
   return Error::success();
 }

@@ -51,23 +51,38 @@ Error CompiledFunction::operator()(
     pointers.push_back(const_cast<float *>(argument.data()));
   for (Tensor &result : results)
     pointers.push_back(result.data());
-  return (*this)(pointers);
+  if (!anyBatch)
+    return (*this)(pointers);
+  int64_t numSamples = arguments.front().getShape().front();
+  assert(llvm::all_of(results,
+                      [&](const Tensor &result) {
+                        return result.getShape().front() == numSamples;
+                      }) &&
+         "results for another number of samples");
+  return (*this)(pointers, numSamples);
 }
 
-Error CompiledFunction::operator()(llvm::ArrayRef<float *> tensors) const {
-  const char *message = call(tensors);
+Error CompiledFunction::operator()(llvm::ArrayRef<float *> tensors,
+                                   std::optional<int64_t> numSamples) const {
+  const char *message = call(tensors, numSamples);
   return message ? llvm::createStringError(message) : Error::success();
 }
 
-const char *CompiledFunction::call(llvm::ArrayRef<float *> tensors) const {
+const char *CompiledFunction::call(llvm::ArrayRef<float *> tensors,
+                                   std::optional<int64_t> numSamples) const {
   assert(tensors.size() ==
              signature.arguments.size() + signature.results.size() &&
          "wrong signature");
+  assert((anyBatch || !numSamples) && "a function for one size of batches");
   if (prepareFunction && packed.getNumElements() != numPrepared)
     return "requires weights that were prepared before the first call";
   SmallVector<void *> pointers(tensors.begin(), tensors.end());
   if (prepareFunction)
     pointers.push_back(const_cast<float *>(packed.data()));
+  // The last slot holds the number itself.
+  if (anyBatch)
+    pointers.push_back(reinterpret_cast<void *>(
+        numSamples.value_or(signature.arguments.front().shape.front())));
   return function(pointers.data());
 }
 
@@ -83,6 +98,12 @@ int64_t kas::execution::getNumPreparedElements(ModuleOp module,
                    m_ConstantInt(&count));
   assert(isConstant && "kas-prepare-weights returns a constant");
   return isConstant ? count.getSExtValue() : 0;
+}
+
+bool kas::execution::takesNumSamples(ModuleOp module, llvm::StringRef name) {
+  auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
+  return function && function.getNumArguments() > 0 &&
+         function.getArgumentTypes().back().isInteger(64);
 }
 
 Expected<CompiledFunction>
@@ -122,6 +143,7 @@ kas::execution::compileForCPU(ModuleOp module, llvm::StringRef name,
   if (Error error = run(buildCPUKernelPipeline))
     return error;
   compiled.numPrepared = getNumPreparedElements(*clone, name);
+  compiled.anyBatch = takesNumSamples(*clone, name);
   double loading = monotonicSeconds();
   auto compiledModule =
       CompiledModule::compile(*clone, jit, std::move(*objects));

@@ -41,10 +41,11 @@ static std::string getEntryName(StringRef name) {
 // LLVM IR
 //===----------------------------------------------------------------------===//
 
-/// Makes a function that unpacks an array of pointers, calls `function`, which
-/// becomes internal, and returns what that returns, null if nothing. It is not
-/// inlined: LLVM would describe by metadata at each access what the attributes
-/// of the arguments say once.
+/// Makes a function that unpacks an array of pointers, of which the last one
+/// may be a number of samples, calls `function`, which becomes internal, and
+/// returns what that returns, null if nothing. It is not inlined: LLVM would
+/// describe by metadata at each access what the attributes of the arguments say
+/// once.
 static void createEntry(llvm::Function &function) {
   llvm::LLVMContext &context = function.getContext();
   auto *pointerType = llvm::PointerType::get(context, 0);
@@ -59,7 +60,7 @@ static void createEntry(llvm::Function &function) {
   for (llvm::Argument &argument : function.args()) {
     llvm::Value *slot = builder.CreateConstGEP1_64(
         pointerType, entry->getArg(0), argument.getArgNo());
-    arguments.push_back(builder.CreateLoad(pointerType, slot));
+    arguments.push_back(builder.CreateLoad(argument.getType(), slot));
   }
   llvm::Value *message = builder.CreateCall(&function, arguments);
   if (!message->getType()->isPointerTy())

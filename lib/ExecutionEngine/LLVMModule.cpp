@@ -99,14 +99,18 @@ bool kas::execution::isCallable(const llvm::Function &function) {
          (function.getReturnType()->isVoidTy() ||
           function.getReturnType()->isPointerTy()) &&
          !function.isVarArg() &&
-         llvm::all_of(function.args(), [](const llvm::Argument &argument) {
-           return argument.getType()->isPointerTy();
+         llvm::all_of(function.args(), [&](const llvm::Argument &argument) {
+           // The number of samples comes last.
+           return argument.getType()->isPointerTy() ||
+                  (argument.getType()->isIntegerTy(64) &&
+                   argument.getArgNo() + 1 == function.arg_size());
          });
 }
 
 void kas::execution::addNoAlias(llvm::Function &function) {
   for (llvm::Argument &argument : function.args())
-    argument.addAttr(llvm::Attribute::NoAlias);
+    if (argument.getType()->isPointerTy())
+      argument.addAttr(llvm::Attribute::NoAlias);
 }
 
 namespace {

@@ -42,8 +42,13 @@ static std::unique_ptr<Pass> createCanonicalize() {
 static void addOperators(OpPassManager &manager,
                          const CPUPipelineOptions &options) {
   manager.addPass(createKasSpecializePass());
+  if (options.anyBatch) {
+    BatchVersionsOptions versions;
+    versions.threads = options.threads;
+    manager.addPass(createBatchVersions(versions));
+  }
   // Else each part would pack weights anew.
-  if (options.splitBatch && options.prepareWeights) {
+  if (!options.anyBatch && options.splitBatch && options.prepareWeights) {
     SplitBatchOptions batch;
     batch.threads = options.threads;
     manager.addPass(createSplitBatch(batch));
@@ -188,6 +193,9 @@ static void addLLVM(OpPassManager &manager, const CPUPipelineOptions &options) {
   LoopOverBatchOptions batch;
   batch.threads = options.threads;
   manager.addPass(createLoopOverBatch(batch));
+  DispatchBatchOptions versions;
+  versions.threads = options.threads;
+  manager.addPass(createDispatchBatch(versions));
 }
 
 void kas::buildCPUBufferPipeline(OpPassManager &manager,
@@ -277,6 +285,11 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
       llvm::cl::desc("Compute a batch in parts where that takes less time; "
                      "only with prepare-weights"),
       llvm::cl::init(CPUPipelineOptions().splitBatch)};
+  Option<bool> anyBatch{
+      *this, "any-batch",
+      llvm::cl::desc("Let functions take batches of any size, with the number "
+                     "of samples as their last argument"),
+      llvm::cl::init(CPUPipelineOptions().anyBatch)};
   Option<unsigned> minKernels{
       *this, "min-kernels",
       llvm::cl::desc(
@@ -309,6 +322,7 @@ void kas::registerCPUPipeline() {
         options.prepareWeights = text.prepareWeights;
         options.algorithm = text.algorithm;
         options.splitBatch = text.splitBatch;
+        options.anyBatch = text.anyBatch;
         options.minKernels = text.minKernels;
         options.verifyLowering = text.verifyLowering;
         buildCPUPipeline(manager, options);

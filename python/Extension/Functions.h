@@ -16,6 +16,7 @@
 #include "Calls.h"
 #include "kas-c/Measure.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include <algorithm>
 #include <memory>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -52,8 +53,10 @@ float *getMemory(AnyArray &array, const std::string &name,
                            ", got " +
                            shapeToString(actual.data(), actual.size()))
                               .c_str());
+  // Nothing says what the strides of nothing are.
+  bool isEmpty = std::find(shape.begin(), shape.end(), 0) != shape.end();
   int64_t stride = 1;
-  for (size_t dim = shape.size(); dim-- > 0;) {
+  for (size_t dim = isEmpty ? 0 : shape.size(); dim-- > 0;) {
     if (shape[dim] != 1 && array.stride(dim) != stride)
       throw nb::value_error(("'" + name +
                              "' must be contiguous; make it so by "
@@ -69,14 +72,18 @@ float *getMemory(AnyArray &array, const std::string &name,
 class BoundCall {
 public:
   BoundCall(KasFunction *function, std::vector<Array> arguments,
-            std::vector<OutputArray> results, std::vector<float *> pointers)
+            std::vector<OutputArray> results, std::vector<float *> pointers,
+            int64_t samples)
       : function(function), arguments(std::move(arguments)),
-        results(std::move(results)), pointers(std::move(pointers)) {}
+        results(std::move(results)), pointers(std::move(pointers)),
+        samples(samples) {}
 
   /// Returns what the assertion says that failed, if one did.
   std::optional<std::string> run() {
     nb::gil_scoped_release release;
-    return toText(kasFunctionCall(function, pointers.data()));
+    return toText(kasFunctionHasAnyBatch(function)
+                      ? kasFunctionCallBatch(function, pointers.data(), samples)
+                      : kasFunctionCall(function, pointers.data()));
   }
   /// Packs the weights among the arguments.
   std::optional<std::string> prepare() {
@@ -93,6 +100,8 @@ private:
   std::vector<Array> arguments;
   std::vector<OutputArray> results;
   std::vector<float *> pointers;
+  /// Those of the data.
+  int64_t samples;
 };
 
 class Function {
@@ -128,20 +137,30 @@ public:
                                   std::vector<OutputArray> results) {
     checkCount("arguments", getNumArguments(), arguments.size());
     checkCount("results", getNumResults(), results.size());
+    int64_t samples = -1;
+    if (hasAnyBatch() && arguments.front().ndim() > 0)
+      samples = static_cast<int64_t>(arguments.front().shape(0));
     std::vector<float *> pointers;
-    for (Array &array : arguments) {
-      auto &[name, shape] = tensors[pointers.size()];
-      pointers.push_back(getMemory(array, name, shape));
-    }
-    for (OutputArray &array : results) {
-      auto &[name, shape] = tensors[pointers.size()];
-      pointers.push_back(getMemory(array, name, shape));
-    }
+    for (Array &array : arguments)
+      pointers.push_back(getPointer(array, pointers.size(), samples));
+    for (OutputArray &array : results)
+      pointers.push_back(getPointer(array, pointers.size(), samples));
     return std::make_unique<BoundCall>(function.get(), std::move(arguments),
-                                       std::move(results), std::move(pointers));
+                                       std::move(results), std::move(pointers),
+                                       samples);
   }
 
+  bool hasAnyBatch() const { return kasFunctionHasAnyBatch(function.get()); }
+
 private:
+  /// `samples` are those that the data has where there may be any, else -1.
+  template <typename AnyArray>
+  float *getPointer(AnyArray &array, size_t tensor, int64_t samples) const {
+    auto [name, shape] = tensors[tensor];
+    if (samples >= 0 && (tensor == 0 || tensor >= getNumArguments()))
+      shape.front() = samples;
+    return getMemory(array, name, shape);
+  }
   static void checkCount(const char *what, size_t expected, size_t actual) {
     if (expected != actual)
       throw nb::type_error(("expected " + std::to_string(expected) + " " +

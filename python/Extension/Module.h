@@ -196,10 +196,12 @@ public:
     });
   }
   Function *compileFunction(const std::string &name, unsigned threads,
-                            unsigned optLevel, bool prepareWeights) {
-    auto compile = prepareWeights ? kasModuleCompilePrepared : kasModuleCompile;
+                            unsigned optLevel, bool prepareWeights,
+                            bool anyBatch) {
     return compileWith([&](KasDiagnostics sink) {
-      return compile(module.get(), name.c_str(), {threads, optLevel}, sink);
+      return kasModuleCompileWith(module.get(), name.c_str(),
+                                  {threads, optLevel},
+                                  {prepareWeights, anyBatch}, sink);
     });
   }
 

@@ -38,7 +38,7 @@ class BoundCall:
 
 
 class Function:
-    """A compiled function on f32 arrays of fixed shapes.
+    """A compiled function on f32 arrays of fixed shapes, or on batches of any size (`any_batch`).
 
     Takes NumPy arrays, torch tensors on the CPU and whatever else speaks DLPack, without copies, and gives arrays of
     the kind of the first argument. Runs without Python's lock, in any number of threads at once. A copy is the function
@@ -55,6 +55,8 @@ class Function:
         self.check: ExactCheck | None = None
         """What it was compared on with the reference when it was compiled with `check="exact"`."""
         self.results: list[tuple[str, tuple[int, ...]]] = [(name, tuple(shape)) for name, shape in handle.results]
+        self.any_batch: bool = handle.any_batch
+        """Whether the first dimension of the first argument and of the results may have any size (`any_batch`)."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _compile, (*self._source, self.check)
@@ -78,6 +80,13 @@ class Function:
         """
         return self.bind(*arguments, out=out)()
 
+    def _shapes(self, arguments: tuple[Any, ...]) -> list[tuple[int, ...]]:
+        """Those of the results."""
+        shapes = [shape for _, shape in self.results]
+        if self.any_batch and arguments and getattr(arguments[0], "ndim", 0):
+            return [(arguments[0].shape[0], *shape[1:]) for shape in shapes]
+        return shapes
+
     def bind(self, *arguments: Any, out: Any = None) -> BoundCall:
         """A call with these arrays, which are looked at once; `out` as above.
 
@@ -89,7 +98,7 @@ class Function:
         """
         arguments = tuple(_plain(argument) for argument in arguments)
         if out is None:
-            results = [_empty_like(arguments[0] if arguments else None, shape) for _, shape in self.results]
+            results = [_empty_like(arguments[0] if arguments else None, shape) for shape in self._shapes(arguments)]
         else:
             results = list(out) if isinstance(out, (list, tuple)) else [out]
         for position, array in enumerate((*arguments, *results)):

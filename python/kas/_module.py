@@ -202,6 +202,7 @@ class Module:
         threads: int = 0,
         opt_level: int = 2,
         prepare_weights: bool = False,
+        any_batch: bool = False,
         check: str | None = None,
         seed: int = 0,
         draws: int = 0,
@@ -210,12 +211,19 @@ class Module:
 
         With `prepare_weights` all arguments but the first are weights, which `Function.bind(...).prepare()` packs
         before the first call, with all that depends on them alone; calls are faster then.
+        With `any_batch` the first dimension of the first argument and of all results may have any size; that of the
+        module, 2 to 4 096, is the largest that the function is fast for. Raises `kas.Error` where samples are not
+        computed one by one, from the first argument and weights. Without `prepare_weights` parts of a batch pack the
+        weights anew.
         `check`, `seed` and `draws` as in `Operator.compile`, for functions that compute with `kas.apply` alone, whose
         weights are not prepared.
         """
         if check and prepare_weights:
             raise ValueError(f"check='{check}' requires prepare_weights=False, got True")
-        compiled = Function(self._handle, str(self), "compile_function", function, threads, opt_level, prepare_weights)
+        if check and any_batch:
+            raise ValueError(f"check='{check}' requires any_batch=False, got True")
+        how = (threads, opt_level, prepare_weights, any_batch)
+        compiled = Function(self._handle, str(self), "compile_function", function, *how)
         compiled.check = check_function(
             self._handle, function, None, check, threads=threads, opt_level=opt_level, seed=seed, draws=draws
         )

@@ -16,6 +16,7 @@
 #include "kas/ExecutionEngine/JIT.h"
 #include "kas/ExecutionEngine/Signature.h"
 #include "kas/Pipelines/CPU.h"
+#include <optional>
 
 namespace kas::execution {
 
@@ -32,6 +33,9 @@ public:
   /// How many elements the weights take as `prepare` packs them; 0 where none
   /// are packed ahead.
   int64_t getNumPreparedElements() const { return numPrepared; }
+  /// Whether it was compiled with `anyBatch` of the pipeline, so that the first
+  /// dimension of the data and of the results may have any size.
+  bool hasAnyBatch() const { return anyBatch; }
   /// Packs the weights, that is all arguments but the first, for the calls that
   /// follow; these do not look at them again where that is all that they are
   /// needed for. Must run before the first call, and again when a weight has
@@ -42,7 +46,8 @@ public:
   /// null or the message, which lives as long as this object.
   const char *prepare(llvm::ArrayRef<float *> arguments);
 
-  /// Runs the function. The tensors must have the shapes of the signature;
+  /// Runs the function. The tensors must have the shapes of the signature, but
+  /// for the number of samples where there may be any, which the data says;
   /// results are overwritten. Error: what the assertion (`cf.assert`) says that
   /// failed, with its place ("FILE:LINE:COLUMN: TEXT"); the results are not
   /// specified then, everything else is as it was. Also where weights have to
@@ -52,9 +57,13 @@ public:
 
   /// Runs the function on memory of somebody else: dense, row-major f32, one
   /// pointer per argument, then one per result.
-  llvm::Error operator()(llvm::ArrayRef<float *> tensors) const;
+  /// `numSamples` is the size of the batch where it may be any; by default that
+  /// of the signature.
+  llvm::Error operator()(llvm::ArrayRef<float *> tensors,
+                         std::optional<int64_t> numSamples = {}) const;
   /// The same; returns null or the message, which lives as long as this object.
-  const char *call(llvm::ArrayRef<float *> tensors) const;
+  const char *call(llvm::ArrayRef<float *> tensors,
+                   std::optional<int64_t> numSamples = {}) const;
 
 private:
   friend llvm::Expected<CompiledFunction>
@@ -68,12 +77,16 @@ private:
   /// The weights as `prepareFunction` packs them.
   Tensor packed;
   int64_t numPrepared = 0;
+  bool anyBatch = false;
   double compileMilliseconds = 0;
 };
 
 /// How many elements `@NAME_prepare` of a lowered module fills; 0 if there is
 /// no such function.
 int64_t getNumPreparedElements(mlir::ModuleOp module, llvm::StringRef name);
+
+/// Whether the function `name` of a lowered module takes a number of samples.
+bool takesNumSamples(mlir::ModuleOp module, llvm::StringRef name);
 
 /// Compiles the function `name` of `module`, which stays as it is. Diagnostics
 /// of passes that fail are part of the error. With a `record` (Profile.h) the

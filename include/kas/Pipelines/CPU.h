@@ -38,6 +38,11 @@ struct CPUPipelineOptions {
   /// Rearrange weights in a function of its own, which is to be called once
   /// before (`-kas-prepare-weights`); else at each call.
   bool prepareWeights = false;
+  /// Let functions take batches of any size, with the number of samples as
+  /// their last argument; the batch that a function has is the largest that it
+  /// is fast for (`-kas-batch-versions`). An error for functions that do not
+  /// compute samples one by one.
+  bool anyBatch = false;
   /// Compute a batch in parts, all layers of each before the next one, where
   /// that takes less time by the cost model (`-kas-split-batch`). Only with
   /// weights that are prepared.

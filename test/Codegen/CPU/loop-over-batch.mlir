@@ -8,9 +8,9 @@
 // CHECK-LABEL: llvm.func @f(
 // CHECK-SAME:    %[[X:.*]]: !llvm.ptr, %[[W:.*]]: !llvm.ptr, %[[Y:.*]]: !llvm.ptr)
 // CHECK-NOT:     attributes
+// CHECK:         %[[COUNT:.*]] = llvm.mlir.constant(4 : i64)
 // CHECK:         %[[ZERO:.*]] = llvm.mlir.constant(0 : i64)
 // CHECK:         %[[ONE:.*]] = llvm.mlir.constant(1 : i64)
-// CHECK:         %[[COUNT:.*]] = llvm.mlir.constant(4 : i64)
 // SERIAL:        llvm.br ^[[LOOP:.*]](%[[ZERO]] : i64)
 // SERIAL:      ^[[LOOP]](%[[I:.*]]: i64):
 // PARALLEL:      %[[THREADS:.*]] = llvm.mlir.constant(2 : i32)
@@ -44,14 +44,14 @@ llvm.func @f(%x: !llvm.ptr, %w: !llvm.ptr, %y: !llvm.ptr)
 // CHECK:         %[[PLACE:.*]] = llvm.getelementptr %[[MESSAGES]][%{{.*}}] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
 // CHECK:         llvm.store %[[MESSAGE]], %[[PLACE]]
 // CHECK:         %[[NONE:.*]] = llvm.mlir.zero
-// CHECK:         %[[FOUND:.*]] = llvm.alloca
-// CHECK:         llvm.store %[[NONE]], %[[FOUND]]
-// CHECK:         %[[BACKWARD:.*]] = llvm.sub
-// CHECK:         llvm.getelementptr %[[MESSAGES]][%[[BACKWARD]]]
-// CHECK:         llvm.icmp "eq" %{{.*}}, %[[NONE]]
-// CHECK:         llvm.cond_br
-// CHECK:         %[[RESULT:.*]] = llvm.load %[[FOUND]]
-// CHECK:         llvm.return %[[RESULT]]
+// CHECK:         ^[[LOOP:.*]](%[[I:.*]]: i64, %[[LATER:.*]]: !llvm.ptr):
+// CHECK:         %[[BACKWARD:.*]] = llvm.sub %{{.*}}, %[[I]]
+// CHECK:         %[[PLACE:.*]] = llvm.getelementptr %[[MESSAGES]][%[[BACKWARD]]]
+// CHECK:         %[[READ:.*]] = llvm.load %[[PLACE]]
+// CHECK:         %[[ISNONE:.*]] = llvm.icmp "eq" %[[READ]], %[[NONE]]
+// CHECK:         %[[FIRST:.*]] = llvm.select %[[ISNONE]], %[[LATER]], %[[READ]]
+// CHECK:         llvm.cond_br %{{.*}}, ^{{.*}}, ^[[LOOP]](%{{.*}}, %[[FIRST]] : i64, !llvm.ptr)
+// CHECK:         llvm.return %[[FIRST]]
 llvm.func @g(%x: !llvm.ptr) -> !llvm.ptr
     attributes {kas_cpu.batch_parts = #kas_cpu.batch_parts<count = 2, bytes = [4]>} {
   %none = llvm.mlir.zero : !llvm.ptr

@@ -1,7 +1,7 @@
 // RUN: kas-opt %s -split-input-file -verify-diagnostics
 
 // A1: an operation's
-// expected-error@below {{expected no attribute of this dialect but kas_cpu.schedule, kas_cpu.batch_parts and kas_cpu.serial, got kas_cpu.other}}
+// expected-error@below {{expected no attribute of this dialect but kas_cpu.schedule, kas_cpu.batch_parts, kas_cpu.batch_version and kas_cpu.serial, got kas_cpu.other}}
 func.func @a1() attributes {kas_cpu.other} {
   return
 }
@@ -84,5 +84,62 @@ func.func @c6() attributes {kas_cpu.batch_parts = 4} {
 func.func @c7(%x: f32) -> f32 {
   // expected-error@below {{expected kas_cpu.batch_parts on a function, got arith.addf}}
   %y = arith.addf %x, %x {kas_cpu.batch_parts = #kas_cpu.batch_parts<count = 2, bytes = [4]>} : f32
+  return %y : f32
+}
+
+// -----
+
+// C8
+// expected-error@below {{expected at least 1 sample, got 0}}
+func.func @c8() attributes {kas_cpu.batch_version = #kas_cpu.batch_version<of = "f", samples = 0, most = 8, cycles = 1, bytes = [4]>} {
+  return
+}
+
+// -----
+
+// C8
+// expected-error@below {{expected most of at least 8, got 4}}
+func.func @c8() attributes {kas_cpu.batch_version = #kas_cpu.batch_version<of = "f", samples = 8, most = 4, cycles = 1, bytes = [4]>} {
+  return
+}
+
+// -----
+
+// C8
+// expected-error@below {{expected cycles of at least 0, got -1}}
+func.func @c8() attributes {kas_cpu.batch_version = #kas_cpu.batch_version<of = "f", samples = 1, most = 4, cycles = -1, bytes = [4]>} {
+  return
+}
+
+// -----
+
+// C8
+// expected-error@below {{expected bytes of at least 0, got -4}}
+func.func @c8() attributes {kas_cpu.batch_version = #kas_cpu.batch_version<of = "f", samples = 1, most = 4, cycles = 1, bytes = [-4]>} {
+  return
+}
+
+// -----
+
+// C9
+// expected-error@below {{expected a #kas_cpu.batch_version as kas_cpu.batch_version, got unit}}
+func.func @c9() attributes {kas_cpu.batch_version} {
+  return
+}
+
+// -----
+
+// C9
+// expected-error@below {{expected kas_cpu.batch_version without kas_cpu.batch_parts, got both}}
+func.func @c9() attributes {kas_cpu.batch_parts = #kas_cpu.batch_parts<count = 2, bytes = [4]>, kas_cpu.batch_version = #kas_cpu.batch_version<of = "f", samples = 1, most = 4, cycles = 1, bytes = [4]>} {
+  return
+}
+
+// -----
+
+// C9
+func.func @c9(%x: f32) -> f32 {
+  // expected-error@below {{expected kas_cpu.batch_version on a function, got arith.addf}}
+  %y = arith.addf %x, %x {kas_cpu.batch_version = #kas_cpu.batch_version<of = "f", samples = 1, most = 4, cycles = 1, bytes = [4]>} : f32
   return %y : f32
 }

@@ -77,7 +77,7 @@ func.func private @other() attributes {kas_cpu.schedule = #kas_cpu.schedule<stra
 // -----
 
 // A name that the dialect does not know
-// expected-error@below {{expected no attribute of this dialect but kas_cpu.schedule, kas_cpu.batch_parts and kas_cpu.serial, got kas_cpu.plan}}
+// expected-error@below {{expected no attribute of this dialect but kas_cpu.schedule, kas_cpu.batch_parts, kas_cpu.batch_version and kas_cpu.serial, got kas_cpu.plan}}
 func.func private @unknown() attributes {kas_cpu.plan = #kas_cpu.schedule<strategy = direct>}
 
 // -----

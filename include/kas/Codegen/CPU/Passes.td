@@ -532,6 +532,43 @@ def SplitBatch : Pass<"kas-split-batch", "::mlir::ModuleOp"> {
   ];
 }
 
+def BatchVersions : Pass<"kas-batch-versions", "::mlir::ModuleOp"> {
+  let summary = "Make versions of networks for batches of any size";
+  let description = [{
+    Each public function, whose first argument is a batch, whose others are weights,
+    and which computes samples one by one (`-kas-check-samples`, else an error),
+    becomes one to three functions for parts of a batch, with the attribute
+    `kas_cpu.batch_version`, from which `-kas-dispatch-batch` makes one for batches
+    of any size. They are those that `-kas-split-batch` chooses for the batch that
+    the function has, for one of 8 samples, and for one sample, so that these sizes
+    are as fast as functions for them alone. A batch has 2 to 4 096 samples here.
+
+    ```mlir
+    func.func @forward(%x: tensor<64x48x8x8xf32>, %w: tensor<48x3x3xf32>)
+        -> tensor<64x48xf32>
+    // becomes, beside @forward_batch1,
+    func.func @forward_batch4(%x: tensor<4x48x8x8xf32>, %w: tensor<48x3x3xf32>)
+        -> tensor<4x48xf32> attributes {
+      kas_cpu.batch_version = #kas_cpu.batch_version<of = "forward", samples = 4,
+        most = 64, cycles = 12000, bytes = [49152, 0, 768]>,
+      kas_cpu.serial}
+    ```
+
+    Example: `test/Codegen/CPU/batch-versions.mlir`.
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"0",
+           "Threads to share the parts; 0: unknown">
+  ];
+  let statistics = [
+    Statistic<"numFunctions", "functions", "functions with versions">
+  ];
+  let dependentDialects = [
+    "::kas::KasCPUDialect", "::kas::KasDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def SerializeLoops : Pass<"kas-serialize-loops", "::mlir::func::FuncOp"> {
   let summary = "Make parallel loops serial where threads share nothing";
   let description = [{
@@ -561,6 +598,37 @@ def LoopOverBatch : Pass<"kas-loop-over-batch", "::mlir::ModuleOp"> {
     ```
 
     Example: `test/Codegen/CPU/loop-over-batch.mlir`.
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"0",
+           "Threads to share the parts; 1: a serial loop, 0: unknown">
+  ];
+  let dependentDialects = [
+    "::mlir::LLVM::LLVMDialect", "::mlir::omp::OpenMPDialect"
+  ];
+}
+
+def DispatchBatch : Pass<"kas-dispatch-batch", "::mlir::ModuleOp"> {
+  let summary = "Call versions for parts of a batch of any size";
+  let description = [{
+    Input: functions of the LLVM dialect on plain pointers. Those with the attribute
+    `kas_cpu.batch_version` become internal, and the function that they are versions
+    of calls them, with the number of samples as its last argument. Which ones is
+    read from a table: the calls that take the least time together, by the cost
+    model. Threads share the parts of serial versions. Where parts return messages
+    of assertions, the first one is returned, as is one for a negative number of
+    samples. With prepared weights there are functions `@NAME_prepare` and
+    `@NAME_prepared_elements` for all versions together.
+
+    ```mlir
+    llvm.func @f_batch1(%x: !llvm.ptr, %y: !llvm.ptr) attributes {
+      kas_cpu.batch_version = #kas_cpu.batch_version<of = "f", samples = 1, most = 64,
+        cycles = 100, bytes = [64, 8]>}
+    // gets a caller
+    llvm.func @f(%x: !llvm.ptr, %y: !llvm.ptr, %samples: i64) -> !llvm.ptr
+    ```
+
+    Example: `test/Codegen/CPU/dispatch-batch.mlir`.
   }];
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"0",

@@ -10,9 +10,20 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
+#include <optional>
 
 using namespace kas;
 using namespace kas::codegen;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+
+/// What it takes to let threads begin and to wait for the last of them.
+static constexpr double forkCycles = 8000;
+
+/// How many threads there may be.
+static int64_t getKnownThreads(int64_t threads) {
+  return threads ? threads : 8;
+}
 
 namespace {
 
@@ -23,12 +34,14 @@ public:
   PartCost(const BatchWork &work, const Target &target, int64_t threads)
       : work(work), l2Bytes(static_cast<double>(target.l2Bytes)),
         flopsPerCycle(static_cast<double>(target.arithmeticBits) / 8),
-        threads(threads ? threads : 8) {}
+        threads(getKnownThreads(threads)) {}
 
   /// All of the batch, step by step.
   double getWhole() const;
   /// In parts of `size` samples.
   double getParts(int64_t size) const;
+  /// One of these parts.
+  double getPart(int64_t size) const;
 
 private:
   /// Bytes that come from beyond the second-level cache.
@@ -37,9 +50,8 @@ private:
     return static_cast<double>(step.flops * work.batch) / flopsPerCycle;
   }
 
-  /// What a call and its buffers take for each step, and what it takes to let
-  /// threads begin and to wait for the last of them.
-  static constexpr double stepCycles = 200, forkCycles = 8000;
+  /// What a call and its buffers take for each step.
+  static constexpr double stepCycles = 200;
   /// Shorter steps are not shared.
   static constexpr double minSharedCycles = 40000;
   static constexpr double bytesPerCycle = 8;
@@ -79,14 +91,17 @@ double PartCost::getWhole() const {
   return cycles;
 }
 
-double PartCost::getParts(int64_t size) const {
+double PartCost::getPart(int64_t size) const {
   double all = getTraffic(size) / bytesPerCycle;
   for (const BatchWork::Step &step : work.steps)
     all += getStep(step);
+  return all / static_cast<double>(work.batch / size) +
+         stepCycles * static_cast<double>(work.steps.size());
+}
+
+double PartCost::getParts(int64_t size) const {
   int64_t parts = work.batch / size;
-  double one = all / static_cast<double>(parts) +
-               stepCycles * static_cast<double>(work.steps.size());
-  return one * static_cast<double>(llvm::divideCeil(parts, threads)) +
+  return getPart(size) * static_cast<double>(llvm::divideCeil(parts, threads)) +
          (threads == 1 ? 0 : forkCycles);
 }
 
@@ -111,4 +126,64 @@ int64_t kas::codegen::choosePartSize(const BatchWork &work,
     }
   }
   return best;
+}
+
+SmallVector<BatchVersion>
+kas::codegen::chooseBatchVersions(const BatchWork &work, const Target &target,
+                                  int64_t threads) {
+  // Between a large batch and one sample.
+  constexpr int64_t middle = 8;
+  SmallVector<BatchVersion> versions;
+  for (int64_t batch : {work.batch, std::min(work.batch, middle), int64_t(1)}) {
+    BatchWork part = work;
+    part.batch = batch;
+    int64_t size = choosePartSize(part, target, threads);
+    bool isSerial = threads == 1 || size < batch;
+    PartCost cost(part, target, threads);
+    double cycles =
+        isSerial && size < batch ? cost.getPart(size) : cost.getWhole();
+    bool isKnown = llvm::any_of(versions, [&](const BatchVersion &known) {
+      return known.samples == size && known.isSerial == isSerial;
+    });
+    if (!isKnown)
+      versions.push_back({size, isSerial, static_cast<int64_t>(cycles)});
+  }
+  llvm::sort(versions, [](const BatchVersion &a, const BatchVersion &b) {
+    return std::pair(b.samples, a.isSerial) < std::pair(a.samples, b.isSerial);
+  });
+  return versions;
+}
+
+SmallVector<BatchCall> kas::codegen::planBatch(ArrayRef<BatchVersion> versions,
+                                               int64_t most, int64_t threads) {
+  int64_t workers = getKnownThreads(threads);
+  auto getCycles = [&](const BatchVersion &version, int64_t count) {
+    double cycles = static_cast<double>(version.cycles);
+    if (!version.isSerial || workers == 1)
+      return static_cast<double>(count) * cycles;
+    return static_cast<double>(llvm::divideCeil(count, workers)) * cycles +
+           forkCycles;
+  };
+  SmallVector<double> least(most + 1, 0);
+  SmallVector<BatchCall> plan;
+  for (int64_t batch = 1; batch <= most; ++batch) {
+    std::optional<BatchCall> best;
+    for (auto [number, version] : llvm::enumerate(versions)) {
+      int64_t all = batch / version.samples;
+      // One, all, or as many as keep all threads busy.
+      for (int64_t count : {all, all / workers * workers, int64_t(1)}) {
+        if (count < 1 || count > all)
+          continue;
+        double cycles =
+            getCycles(version, count) + least[batch - count * version.samples];
+        if (best && cycles >= least[batch])
+          continue;
+        least[batch] = cycles;
+        best = {static_cast<unsigned>(number), count};
+      }
+    }
+    assert(best && "one version is for one sample");
+    plan.push_back(*best);
+  }
+  return plan;
 }

@@ -41,6 +41,35 @@ inline constexpr int64_t maxBatchParts = 4096;
 int64_t choosePartSize(const BatchWork &work, const Target &target,
                        int64_t threads);
 
+/// A function that computes `samples` samples.
+struct BatchVersion {
+  int64_t samples;
+  /// Whether one thread computes it, while others compute other parts; else
+  /// threads share its steps.
+  bool isSerial;
+  /// What it takes, by an estimate.
+  int64_t cycles;
+};
+
+/// The versions of a function from which batches of any size, up to about
+/// `work.batch`, are computed nearly as fast as by a function for that size: as
+/// `choosePartSize` has it for the largest batch, for a middle one and for one
+/// sample. The largest comes first; the last one is for one sample.
+llvm::SmallVector<BatchVersion> chooseBatchVersions(const BatchWork &work,
+                                                    const Target &target,
+                                                    int64_t threads);
+
+/// What to call next: `count` times the version with the number `version`.
+struct BatchCall {
+  unsigned version;
+  int64_t count;
+};
+
+/// For batches of 1 to `most` samples what to call first, so that all calls
+/// together take the least time. One of the versions is for one sample.
+llvm::SmallVector<BatchCall> planBatch(llvm::ArrayRef<BatchVersion> versions,
+                                       int64_t most, int64_t threads);
+
 } // namespace kas::codegen
 
 #endif // LIB_CODEGEN_CPU_STRATEGY_BATCHPARTS_H

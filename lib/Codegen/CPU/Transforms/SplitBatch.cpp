@@ -10,10 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Strategy/BatchParts.h"
+#include "BatchFunctions.h"
 #include "PackOperations.h"
 #include "kas/Codegen/CPU/Passes.h"
-#include "kas/Codegen/Common/OperationCost.h"
 #include "kas/Codegen/Common/SampleWise.h"
 #include "llvm/Support/DebugLog.h"
 
@@ -27,58 +26,6 @@ namespace kas::codegen {
 using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
-
-static int64_t getBytes(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || !tensor.hasStaticShape() ||
-      !tensor.getElementType().isIntOrFloat())
-    return 0;
-  return tensor.getNumElements() *
-         llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
-}
-
-/// What is fused with other operations is no step.
-static bool isStep(Operation *op) {
-  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-  return linalgOp ? linalgOp.getNumReductionLoops() > 0 : isa<ApplyOp>(op);
-}
-
-static BatchWork collectWork(func::FuncOp function,
-                             const SamplePlaces &samples) {
-  BatchWork work;
-  work.batch = samples.batch;
-  for (BlockArgument argument : function.getArguments())
-    if (!samples.places.contains(argument))
-      work.weightBytes += getBytes(argument.getType());
-  function.walk([&](Operation *op) {
-    auto hasSamples = [&](Value value) {
-      return samples.places.contains(value);
-    };
-    if (!isStep(op) || llvm::none_of(op->getResults(), hasSamples))
-      return;
-    int64_t bytes = 0;
-    for (Value value : op->getOperands())
-      bytes += hasSamples(value) ? getBytes(value.getType()) : 0;
-    for (Value value : op->getResults())
-      bytes += getBytes(value.getType());
-    work.steps.push_back(
-        {countFlops(op).value_or(0) / samples.batch, bytes / samples.batch});
-  });
-  return work;
-}
-
-static bool hasFirstDimension(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.getRank() > 0 && tensor.getDimSize(0) > 1;
-}
-
-/// Whether parts of the tensor begin at whole elements of known size.
-static bool hasPlainElements(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.getElementType().isIntOrFloat() &&
-         llvm::is_contained({1u, 8u, 16u, 32u, 64u},
-                            tensor.getElementTypeBitWidth());
-}
 
 /// Schedules were chosen for all of the batch.
 static bool hasSchedules(func::FuncOp function) {
@@ -103,9 +50,7 @@ struct SplitBatch : kas::codegen::impl::SplitBatchBase<SplitBatch> {
     SmallVector<func::FuncOp> functions(getOperation().getOps<func::FuncOp>());
     for (func::FuncOp function : functions)
       if (function.isPublic() && !function.isExternal() &&
-          !function->hasAttr(KasCPUDialect::batchPartsName) &&
-          function.getNumArguments() > 0 &&
-          hasFirstDimension(function.getArgumentTypes().front()) &&
+          !isPartOfBatch(function) && isOnBatch(function) &&
           SymbolTable::symbolKnownUseEmpty(function, getOperation()))
         split(function);
   }
@@ -124,9 +69,7 @@ private:
 } // namespace
 
 void SplitBatch::split(func::FuncOp function) {
-  if (!hasPlainElements(function.getArgumentTypes().front()) ||
-      !llvm::all_of(function.getResultTypes(), hasPlainElements) ||
-      (size == 0 && hasSchedules(function)))
+  if (!hasPlainElements(function) || (size == 0 && hasSchedules(function)))
     return;
   FailureOr<SamplePlaces> samples = failure();
   {
@@ -141,16 +84,13 @@ void SplitBatch::split(func::FuncOp function) {
     return;
   int64_t part = size;
   if (part == 0)
-    part = choosePartSize(collectWork(function, *samples),
+    part = choosePartSize(collectBatchWork(function, *samples),
                           getContractionTarget(getOperation(), 0), threads);
   if (part >= samples->batch || samples->batch % part != 0 ||
       samples->batch / part > maxBatchParts)
     return;
   setNumSamples(function, *samples, part);
-  SmallVector<int64_t> bytes(function.getNumArguments(), 0);
-  bytes.front() = getBytes(function.getArgumentTypes().front());
-  for (Type result : function.getResultTypes())
-    bytes.push_back(getBytes(result));
+  SmallVector<int64_t> bytes = getPartBytes(function);
   MLIRContext *context = &getContext();
   function->setAttr(KasCPUDialect::batchPartsName,
                     BatchPartsAttr::get(context, samples->batch / part, bytes));

@@ -70,23 +70,55 @@ BatchPartsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult
+BatchVersionAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                         StringRef, int64_t samples, int64_t most,
+                         int64_t cycles, ArrayRef<int64_t> bytes) {
+  if (samples < 1) // C8
+    return emitError() << "expected at least 1 sample, got " << samples;
+  if (most < samples) // C8
+    return emitError() << "expected most of at least " << samples << ", got "
+                       << most;
+  if (cycles < 0) // C8
+    return emitError() << "expected cycles of at least 0, got " << cycles;
+  for (int64_t size : bytes)
+    if (size < 0) // C8
+      return emitError() << "expected bytes of at least 0, got " << size;
+  return success();
+}
+
+static LogicalResult verifyFunctionAttribute(Operation *op,
+                                             NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (name == KasCPUDialect::batchPartsName &&
+      !isa<BatchPartsAttr>(attribute.getValue()))
+    return emitAttributeValueError(op, "a #kas_cpu.batch_parts", // C6
+                                   attribute);
+  if (name == KasCPUDialect::batchVersionName &&
+      !isa<BatchVersionAttr>(attribute.getValue()))
+    return emitAttributeValueError(op, "a #kas_cpu.batch_version", // C9
+                                   attribute);
+  if (name == KasCPUDialect::serialName && !isa<UnitAttr>(attribute.getValue()))
+    return emitAttributeValueError(op, "a unit attribute", attribute); // A2
+  if (!isa<FunctionOpInterface>(op)) // C7, C9, A2
+    return emitAttributePlaceError(op, "a function", attribute);
+  if (name == KasCPUDialect::batchVersionName &&
+      op->hasAttr(KasCPUDialect::batchPartsName)) // C9
+    return op->emitError() << "expected " << name << " without "
+                           << KasCPUDialect::batchPartsName << ", got both";
+  return success();
+}
+
+LogicalResult
 KasCPUDialect::verifyOperationAttribute(Operation *op,
                                         NamedAttribute attribute) {
   StringRef name = attribute.getName();
-  if (name == batchPartsName || name == serialName) {
-    if (name == batchPartsName && !isa<BatchPartsAttr>(attribute.getValue()))
-      return emitAttributeValueError(op, "a #kas_cpu.batch_parts", // C6
-                                     attribute);
-    if (name == serialName && !isa<UnitAttr>(attribute.getValue()))
-      return emitAttributeValueError(op, "a unit attribute", attribute); // A2
-    if (!isa<FunctionOpInterface>(op)) // C7, A2
-      return emitAttributePlaceError(op, "a function", attribute);
-    return success();
-  }
+  if (name == batchPartsName || name == batchVersionName || name == serialName)
+    return verifyFunctionAttribute(op, attribute);
   if (name != scheduleName) // A1
     return op->emitError() << "expected no attribute of this dialect but "
-                           << scheduleName << ", " << batchPartsName << " and "
-                           << serialName << ", got " << name;
+                           << scheduleName << ", " << batchPartsName << ", "
+                           << batchVersionName << " and " << serialName
+                           << ", got " << name;
   if (!isa<CPUScheduleAttr>(attribute.getValue())) // C3
     return emitAttributeValueError(op, "a #kas_cpu.schedule", attribute);
   if (!isa<ApplyOp, linalg::LinalgOp>(op)) // C4

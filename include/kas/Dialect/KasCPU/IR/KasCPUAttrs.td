@@ -25,11 +25,11 @@ def KasCPU_Dialect : Dialect {
   let summary = "How operators are compiled for CPUs";
   let description = [{
     Has no operations. Its attribute `kas_cpu.schedule` is set on `kas.apply` and on
-    linalg operations, `kas_cpu.batch_parts` and `kas_cpu.serial` on functions. `kas_cpu.serial`,
-    a unit attribute, is that of a function in which threads share nothing, as several of
-    them call it at once.
+    linalg operations, `kas_cpu.batch_parts`, `kas_cpu.batch_version` and `kas_cpu.serial` on
+    functions. `kas_cpu.serial`, a unit attribute, is that of a function in which threads share
+    nothing, as several of them call it at once.
 
-    Constraints (those of `kas_cpu.schedule` and `kas_cpu.batch_parts` are C3 to C7, below):
+    Constraints (those of the other attributes are C3 to C9, below):
     - A1: an operation has no attribute of this dialect but these, a function's argument or result
       none.
     - A2: `kas_cpu.serial` is a unit attribute of a function.
@@ -42,6 +42,7 @@ def KasCPU_Dialect : Dialect {
     /// The name of the attribute on operations.
     static constexpr ::llvm::StringLiteral scheduleName = "kas_cpu.schedule",
                                            batchPartsName = "kas_cpu.batch_parts",
+                                           batchVersionName = "kas_cpu.batch_version",
                                            serialName = "kas_cpu.serial";
   }];
 }
@@ -112,6 +113,34 @@ def KasCPU_BatchPartsAttr : AttrDef<KasCPU_Dialect, "BatchParts"> {
   }];
   let parameters = (ins "int64_t":$count, ArrayRefParameter<"int64_t">:$bytes);
   let assemblyFormat = "`<` `count` `=` $count `,` `bytes` `=` `[` $bytes `]` `>`";
+  let genVerifyDecl = 1;
+}
+
+def KasCPU_BatchVersionAttr : AttrDef<KasCPU_Dialect, "BatchVersion"> {
+  let mnemonic = "batch_version";
+  let summary = "a function is one of several for parts of a batch of any size";
+  let description = [{
+    The function computes `samples` samples of a batch for the function `of`, whose
+    batch may have any size. `bytes` has the size of so many samples for each
+    pointer that it takes, 0 for weights; what it takes after these are packed
+    weights. It takes about `cycles`, of one thread where it is serial. At most
+    `most` samples are divided among versions at once. Set by
+    `-kas-batch-versions`, read by `-kas-dispatch-batch`.
+
+    ```mlir
+    #kas_cpu.batch_version<of = "forward", samples = 8, most = 64, cycles = 9000, bytes = [16384, 0, 160]>
+    ```
+
+    Constraints:
+    - C8: there is at least one sample, `most` is at least that, and no other number
+      is negative.
+    - C9: the attribute `kas_cpu.batch_version` of an operation is of this kind, and
+      on a function without `kas_cpu.batch_parts`.
+  }];
+  let parameters = (ins StringRefParameter<>:$of, "int64_t":$samples,
+    "int64_t":$most, "int64_t":$cycles, ArrayRefParameter<"int64_t">:$bytes);
+  let assemblyFormat = [{`<` `of` `=` $of `,` `samples` `=` $samples `,` `most` `=` $most `,`
+    `cycles` `=` $cycles `,` `bytes` `=` `[` $bytes `]` `>`}];
   let genVerifyDecl = 1;
 }
 

@@ -1,0 +1,88 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BatchFunctions.h"
+#include "kas/Codegen/Common/OperationCost.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Dialect/KasCPU/IR/KasCPU.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace kas;
+using namespace kas::codegen;
+using namespace mlir;
+
+static int64_t getBytes(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape() ||
+      !tensor.getElementType().isIntOrFloat())
+    return 0;
+  return tensor.getNumElements() *
+         llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
+}
+
+/// What is fused with other operations is no step.
+static bool isStep(Operation *op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  return linalgOp ? linalgOp.getNumReductionLoops() > 0 : isa<ApplyOp>(op);
+}
+
+BatchWork kas::codegen::collectBatchWork(func::FuncOp function,
+                                         const SamplePlaces &samples) {
+  BatchWork work;
+  work.batch = samples.batch;
+  for (BlockArgument argument : function.getArguments())
+    if (!samples.places.contains(argument))
+      work.weightBytes += getBytes(argument.getType());
+  function.walk([&](Operation *op) {
+    auto hasSamples = [&](Value value) {
+      return samples.places.contains(value);
+    };
+    if (!isStep(op) || llvm::none_of(op->getResults(), hasSamples))
+      return;
+    int64_t bytes = 0;
+    for (Value value : op->getOperands())
+      bytes += hasSamples(value) ? getBytes(value.getType()) : 0;
+    for (Value value : op->getResults())
+      bytes += getBytes(value.getType());
+    work.steps.push_back(
+        {countFlops(op).value_or(0) / samples.batch, bytes / samples.batch});
+  });
+  return work;
+}
+
+bool kas::codegen::isPartOfBatch(func::FuncOp function) {
+  return function->hasAttr(KasCPUDialect::batchPartsName) ||
+         function->hasAttr(KasCPUDialect::batchVersionName);
+}
+
+bool kas::codegen::isOnBatch(func::FuncOp function) {
+  if (function.getNumArguments() == 0)
+    return false;
+  auto data = dyn_cast<RankedTensorType>(function.getArgumentTypes().front());
+  return data && data.getRank() > 0 && data.getDimSize(0) > 1;
+}
+
+bool kas::codegen::hasPlainElements(func::FuncOp function) {
+  auto isPlain = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.getElementType().isIntOrFloat() &&
+           llvm::is_contained({1u, 8u, 16u, 32u, 64u},
+                              tensor.getElementTypeBitWidth());
+  };
+  return isPlain(function.getArgumentTypes().front()) &&
+         llvm::all_of(function.getResultTypes(), isPlain);
+}
+
+SmallVector<int64_t> kas::codegen::getPartBytes(func::FuncOp function) {
+  SmallVector<int64_t> bytes(function.getNumArguments(), 0);
+  bytes.front() = getBytes(function.getArgumentTypes().front());
+  for (Type result : function.getResultTypes())
+    bytes.push_back(getBytes(result));
+  return bytes;
+}

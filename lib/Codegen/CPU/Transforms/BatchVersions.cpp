@@ -1,0 +1,114 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Makes versions of functions for parts of batches of any size.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BatchFunctions.h"
+#include "PackOperations.h"
+#include "kas/Codegen/CPU/Passes.h"
+
+namespace kas::codegen {
+#define GEN_PASS_DEF_BATCHVERSIONS
+#include "kas/Codegen/CPU/Passes.h.inc"
+} // namespace kas::codegen
+
+using namespace kas;
+using namespace kas::codegen;
+using namespace mlir;
+
+/// Says what keeps the function from taking a batch of any size.
+static LogicalResult checkFunction(func::FuncOp function, Operation *module) {
+  if (function.getNumArguments() == 0 || function.getNumResults() == 0 ||
+      !isOnBatch(function))
+    return function.emitError("requires data with at least 2 samples first, to "
+                              "take batches of any size, got ")
+           << function.getFunctionType();
+  if (!hasPlainElements(function))
+    return function.emitError("requires elements of 1, 8, 16, 32 or 64 bits, "
+                              "to take batches of any size, got ")
+           << function.getFunctionType();
+  if (!SymbolTable::symbolKnownUseEmpty(function, module))
+    return function.emitError("requires a function that no other one uses, to "
+                              "take batches of any size");
+  return success();
+}
+
+namespace {
+
+struct BatchVersions : kas::codegen::impl::BatchVersionsBase<BatchVersions> {
+  using BatchVersionsBase::BatchVersionsBase;
+
+  void runOnOperation() override {
+    if (threads < 0) {
+      emitError(getOperation().getLoc())
+          << "option 'threads' requires a number of at least 0, got "
+          << threads.getValue();
+      return signalPassFailure();
+    }
+    SmallVector<func::FuncOp> functions(getOperation().getOps<func::FuncOp>());
+    for (func::FuncOp function : functions)
+      if (function.isPublic() && !function.isExternal() &&
+          !isPartOfBatch(function) && failed(replace(function)))
+        return signalPassFailure();
+  }
+
+private:
+  LogicalResult replace(func::FuncOp function);
+  LogicalResult makeVersion(SymbolTable &symbols, func::FuncOp function,
+                            const BatchVersion &version, int64_t most);
+};
+
+} // namespace
+
+LogicalResult BatchVersions::replace(func::FuncOp function) {
+  if (failed(checkFunction(function, getOperation())))
+    return failure();
+  FailureOr<SamplePlaces> samples = findSamples(function, /*numData=*/1);
+  if (failed(samples))
+    return failure();
+  if (samples->batch > maxBatchParts)
+    return function.emitError("requires at most ")
+           << maxBatchParts << " samples, to take batches of any size, got "
+           << samples->batch;
+  SmallVector<BatchVersion> versions = chooseBatchVersions(
+      collectBatchWork(function, *samples),
+      getContractionTarget(getOperation(), /*vectorBits=*/0), threads);
+  SymbolTable symbols(getOperation());
+  for (const BatchVersion &version : versions)
+    if (failed(makeVersion(symbols, function, version, samples->batch)))
+      return failure();
+  symbols.erase(function);
+  ++numFunctions;
+  return success();
+}
+
+LogicalResult BatchVersions::makeVersion(SymbolTable &symbols,
+                                         func::FuncOp function,
+                                         const BatchVersion &version,
+                                         int64_t most) {
+  func::FuncOp part = function.clone();
+  part.setSymName(
+      (function.getName() + "_batch" + Twine(version.samples)).str());
+  symbols.insert(part, function->getIterator());
+  // Those of `function` are of its own values.
+  FailureOr<SamplePlaces> samples = findSamples(part, /*numData=*/1);
+  if (failed(samples))
+    return failure();
+  if (version.samples != most)
+    setNumSamples(part, *samples, version.samples);
+  MLIRContext *context = &getContext();
+  part->setAttr(KasCPUDialect::batchVersionName,
+                BatchVersionAttr::get(context, function.getName(),
+                                      version.samples, most, version.cycles,
+                                      getPartBytes(part)));
+  if (version.isSerial)
+    part->setAttr(KasCPUDialect::serialName, UnitAttr::get(context));
+  return success();
+}

@@ -1,0 +1,397 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Calls versions of a function for parts of a batch of any size.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Strategy/BatchParts.h"
+#include "BatchCalls.h"
+#include "kas/Codegen/CPU/Passes.h"
+#include "kas/Dialect/KasCPU/IR/KasCPU.h"
+#include "mlir/Dialect/OpenMP/OpenMPDialect.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace kas::codegen {
+#define GEN_PASS_DEF_DISPATCHBATCH
+#include "kas/Codegen/CPU/Passes.h.inc"
+} // namespace kas::codegen
+
+using namespace kas;
+using namespace kas::codegen;
+using namespace mlir;
+
+namespace {
+
+/// A version with what prepares its weights.
+struct Version {
+  LLVM::LLVMFuncOp part;
+  BatchVersionAttr attr;
+  /// Null where no weights are prepared.
+  LLVM::LLVMFuncOp prepare = {}, preparedElements = {};
+  /// How many f32 are prepared, and where they begin among all.
+  int64_t numPrepared = 0, firstPrepared = 0;
+
+  bool isSerial() const { return part->hasAttr(KasCPUDialect::serialName); }
+};
+
+/// The function that a batch of any size is given to.
+class Dispatcher {
+public:
+  Dispatcher(ModuleOp module, StringRef name, ArrayRef<Version> versions,
+             int64_t threads)
+      : symbols(module), name(name), versions(versions), threads(threads),
+        b(Version(versions.front()).part.getLoc(), module.getContext()),
+        pointer(LLVM::LLVMPointerType::get(module.getContext())),
+        most(versions.front().attr.getMost()) {}
+
+  void emit();
+  /// What prepares the weights of all versions.
+  void emitPrepare();
+
+private:
+  Value makeInt(int64_t value) {
+    return LLVM::ConstantOp::create(b, b.getI64IntegerAttr(value));
+  }
+  LLVM::LLVMFuncOp createFunction(const Twine &suffix, Type result,
+                                  ArrayRef<Type> arguments);
+  LLVM::GlobalOp createGlobal(StringRef suffix, Type type, Attribute value);
+  Value emitOffset(Value base, Value bytes) {
+    return LLVM::GEPOp::create(b, pointer, b.getI8Type(), base, bytes);
+  }
+  Value emitPacked(Value all, const Version &version) {
+    return emitOffset(all, makeInt(version.firstPrepared *
+                                   static_cast<int64_t>(sizeof(float))));
+  }
+  void emitRefusal(Value numSamples, Block *next);
+  void emitChoice(LLVM::GlobalOp plan, Value left, ArrayRef<Block *> targets,
+                  Block *finish);
+  void emitVersion(const Version &version, Block *block, Value messages,
+                   Block *loop);
+  LLVM::GlobalOp createPlan(int64_t &mostCalls);
+
+  SymbolTable symbols;
+  StringRef name;
+  ArrayRef<Version> versions;
+  int64_t threads;
+  ImplicitLocOpBuilder b;
+  Type pointer;
+  int64_t most;
+  LLVM::LLVMFuncOp function;
+};
+
+} // namespace
+
+LLVM::LLVMFuncOp Dispatcher::createFunction(const Twine &suffix, Type result,
+                                            ArrayRef<Type> arguments) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointAfter(versions.back().part);
+  auto created = LLVM::LLVMFuncOp::create(
+      b, (name + suffix).str(), LLVM::LLVMFunctionType::get(result, arguments));
+  // It is in place already, and gets another name where it must.
+  created->remove();
+  symbols.insert(created, std::next(versions.back().part->getIterator()));
+  return created;
+}
+
+LLVM::GlobalOp Dispatcher::createGlobal(StringRef suffix, Type type,
+                                        Attribute value) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(versions.front().part);
+  auto global = LLVM::GlobalOp::create(b, type, /*isConstant=*/true,
+                                       LLVM::Linkage::Internal,
+                                       (name + suffix).str(), value);
+  global->remove();
+  symbols.insert(global, versions.front().part->getIterator());
+  return global;
+}
+
+/// For each number of samples the number of the version to call first, and how
+/// often.
+LLVM::GlobalOp Dispatcher::createPlan(int64_t &mostCalls) {
+  SmallVector<BatchVersion> parts;
+  for (Version version : versions)
+    parts.push_back({version.attr.getSamples(), version.isSerial(),
+                     version.attr.getCycles()});
+  SmallVector<int32_t> numbers;
+  mostCalls = 1;
+  for (BatchCall call : planBatch(parts, most, threads)) {
+    numbers.push_back(static_cast<int32_t>(call.version));
+    numbers.push_back(static_cast<int32_t>(call.count));
+    mostCalls = std::max(mostCalls, call.count);
+  }
+  auto type = RankedTensorType::get({most, 2}, b.getI32Type());
+  return createGlobal("_batch_plan",
+                      LLVM::LLVMArrayType::get(
+                          LLVM::LLVMArrayType::get(b.getI32Type(), 2), most),
+                      DenseElementsAttr::get(type, ArrayRef<int32_t>(numbers)));
+}
+
+/// A negative number of samples is the caller's mistake.
+void Dispatcher::emitRefusal(Value numSamples, Block *next) {
+  Block *refuse = b.createBlock(next);
+  b.setInsertionPointToEnd(&function.getBody().front());
+  Value isNegative =
+      LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::slt, numSamples, makeInt(0));
+  LLVM::CondBrOp::create(b, isNegative, refuse, ValueRange(), next,
+                         ValueRange({numSamples, makeInt(0)}));
+  b.setInsertionPointToStart(refuse);
+  std::string text = "requires a batch of at least 0 samples";
+  text.push_back('\0');
+  LLVM::GlobalOp message = createGlobal(
+      "_batch_message", LLVM::LLVMArrayType::get(b.getI8Type(), text.size()),
+      b.getStringAttr(text));
+  Value address = LLVM::AddressOfOp::create(b, message);
+  LLVM::ReturnOp::create(b, address);
+}
+
+/// Branches to the version that is next with how often it is called.
+void Dispatcher::emitChoice(LLVM::GlobalOp plan, Value left,
+                            ArrayRef<Block *> targets, Block *finish) {
+  Block *choose = b.createBlock(targets.front());
+  b.setInsertionPointToEnd(cast<BlockArgument>(left).getOwner());
+  Value isDone =
+      LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::eq, left, makeInt(0));
+  Value none = LLVM::ZeroOp::create(b, pointer);
+  LLVM::CondBrOp::create(b, isDone, finish, none, choose, ValueRange());
+  b.setInsertionPointToStart(choose);
+  Value samples = LLVM::SMinOp::create(b, left, makeInt(most));
+  Value row = LLVM::SubOp::create(b, samples, makeInt(1));
+  Value table = LLVM::AddressOfOp::create(b, plan);
+  auto read = [&](int32_t column) -> Value {
+    Value place = LLVM::GEPOp::create(b, pointer, plan.getType(), table,
+                                      ArrayRef<LLVM::GEPArg>{0, row, column});
+    return LLVM::LoadOp::create(b, b.getI32Type(), place);
+  };
+  Value version = read(0);
+  Value count = LLVM::SExtOp::create(b, b.getI64Type(), read(1));
+  SmallVector<int32_t> numbers;
+  for (unsigned number = 1; number < targets.size(); ++number)
+    numbers.push_back(static_cast<int32_t>(number));
+  SmallVector<ValueRange> operands(numbers.size(), count);
+  LLVM::SwitchOp::create(b, version, targets.front(), count, numbers,
+                         targets.drop_front(), operands);
+}
+
+/// Calls a version as often as the block's argument says, and goes on with the
+/// samples that are left then.
+void Dispatcher::emitVersion(const Version &version, Block *block,
+                             Value messages, Block *loop) {
+  b.setInsertionPointToStart(block);
+  Value count = block->getArgument(0);
+  Value left = loop->getArgument(0), done = loop->getArgument(1);
+  int64_t size = version.attr.getSamples();
+  PartCalls calls{version.part, {}, version.attr.getBytes(),
+                  count,        1,  messages};
+  if (version.isSerial())
+    calls.threads = threads;
+  for (auto [bytes, argument] :
+       llvm::zip(version.attr.getBytes(), function.getArguments()))
+    calls.arguments.push_back(
+        bytes == 0 ? Value(argument)
+                   : emitOffset(argument, LLVM::MulOp::create(
+                                              b, done, makeInt(bytes / size))));
+  if (version.prepare)
+    calls.arguments.push_back(emitPacked(
+        function.getArgument(version.attr.getBytes().size()), version));
+  Value message = calls.emit(b);
+  Value computed = LLVM::MulOp::create(b, count, makeInt(size));
+  SmallVector<Value> next = {LLVM::SubOp::create(b, left, computed),
+                             LLVM::AddOp::create(b, done, computed)};
+  if (!message) {
+    LLVM::BrOp::create(b, next, loop);
+    return;
+  }
+  Block *finish = &function.getBody().back();
+  Value none = LLVM::ZeroOp::create(b, pointer);
+  Value isFine =
+      LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::eq, message, none);
+  LLVM::CondBrOp::create(b, isFine, loop, next, finish, ValueRange(message));
+}
+
+void Dispatcher::emit() {
+  SmallVector<Type> types(versions.front().attr.getBytes().size(), pointer);
+  if (llvm::any_of(versions, [](const Version &v) { return v.prepare; }))
+    types.push_back(pointer);
+  types.push_back(b.getI64Type());
+  function = createFunction("", pointer, types);
+  Value numSamples = function.addEntryBlock(b)->getArguments().back();
+  Region &body = function.getBody();
+  Location loc = b.getLoc();
+  int64_t mostCalls = 1;
+  LLVM::GlobalOp plan = createPlan(mostCalls);
+  b.setInsertionPointToStart(&body.front());
+  Value messages;
+  if (llvm::any_of(versions,
+                   [](const Version &v) { return hasMessages(v.part); }))
+    messages = LLVM::AllocaOp::create(b, pointer, pointer, makeInt(mostCalls));
+  // What is left, and what is done.
+  Block *loop = b.createBlock(&body, body.end(),
+                              {b.getI64Type(), b.getI64Type()}, {loc, loc});
+  SmallVector<Block *> targets;
+  for (size_t number = 0; number < versions.size(); ++number)
+    targets.push_back(
+        b.createBlock(&body, body.end(), {b.getI64Type()}, {loc}));
+  Block *finish = b.createBlock(&body, body.end(), {pointer}, {loc});
+  LLVM::ReturnOp::create(b, finish->getArgument(0));
+  emitRefusal(numSamples, loop);
+  emitChoice(plan, loop->getArgument(0), targets, finish);
+  for (auto [version, target] : llvm::zip_equal(versions, targets))
+    emitVersion(version, target, messages, loop);
+}
+
+void Dispatcher::emitPrepare() {
+  int64_t numPrepared = 0;
+  LLVM::LLVMFuncOp first;
+  for (Version version : versions) {
+    if (version.prepare)
+      numPrepared = version.firstPrepared + version.numPrepared;
+    if (version.prepare && !first)
+      first = version.prepare;
+  }
+  if (!first)
+    return;
+  LLVM::LLVMFuncOp prepare =
+      createFunction("_prepare", pointer, first.getArgumentTypes());
+  b.setInsertionPointToStart(prepare.addEntryBlock(b));
+  SmallVector<Value> weights(prepare.getArguments().drop_back());
+  for (Version version : versions) {
+    if (!version.prepare)
+      continue;
+    SmallVector<Value> arguments = weights;
+    arguments.push_back(emitPacked(prepare.getArguments().back(), version));
+    auto call = LLVM::CallOp::create(b, version.prepare, arguments);
+    if (!hasMessages(version.prepare))
+      continue;
+    Block *stop = b.createBlock(&prepare.getBody(), prepare.getBody().end());
+    LLVM::ReturnOp::create(b, call.getResult());
+    Block *next = b.createBlock(&prepare.getBody(), prepare.getBody().end());
+    b.setInsertionPointAfter(call);
+    Value none = LLVM::ZeroOp::create(b, pointer);
+    Value isFine = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::eq,
+                                        call.getResult(), none);
+    LLVM::CondBrOp::create(b, isFine, next, stop);
+    b.setInsertionPointToStart(next);
+  }
+  Value none = LLVM::ZeroOp::create(b, pointer);
+  LLVM::ReturnOp::create(b, none);
+  LLVM::LLVMFuncOp count =
+      createFunction("_prepared_elements", b.getI64Type(), {});
+  b.setInsertionPointToStart(count.addEntryBlock(b));
+  LLVM::ReturnOp::create(b, makeInt(numPrepared));
+}
+
+namespace {
+
+struct DispatchBatch : kas::codegen::impl::DispatchBatchBase<DispatchBatch> {
+  using DispatchBatchBase::DispatchBatchBase;
+
+  void runOnOperation() override {
+    llvm::MapVector<StringRef, SmallVector<Version>> functions;
+    for (auto part : getOperation().getOps<LLVM::LLVMFuncOp>())
+      if (auto attr = part->getAttrOfType<BatchVersionAttr>(
+              KasCPUDialect::batchVersionName)) {
+        if (!isOnPointers(part)) {
+          part.emitError("expected a function with a body that takes pointers "
+                         "and returns nothing or a pointer, for ")
+              << KasCPUDialect::batchVersionName << " of '@" << part.getName()
+              << "' got " << part.getFunctionType();
+          return signalPassFailure();
+        }
+        functions[attr.getOf()].push_back({part, attr});
+      }
+    for (auto &[name, versions] : functions)
+      if (failed(dispatch(name, versions)))
+        return signalPassFailure();
+  }
+
+private:
+  LogicalResult dispatch(StringRef name, MutableArrayRef<Version> versions);
+  LogicalResult check(StringRef name, ArrayRef<Version> versions);
+  void findPrepare(Version &version, int64_t &numPrepared);
+};
+
+} // namespace
+
+LogicalResult DispatchBatch::check(StringRef name, ArrayRef<Version> versions) {
+  // An operation is a handle, which is not const.
+  LLVM::LLVMFuncOp first = versions.front().part;
+  bool hasOne = false;
+  for (Version version : versions) {
+    hasOne |= version.attr.getSamples() == 1;
+    size_t count = version.attr.getBytes().size();
+    if (version.attr.getMost() != versions.front().attr.getMost() ||
+        count != versions.front().attr.getBytes().size() ||
+        version.part.getNumArguments() < count ||
+        version.part.getNumArguments() > count + 1)
+      return version.part.emitError("expected versions of '@")
+             << name << "' for as many samples, with as many pointers, got '@"
+             << version.part.getName() << "'";
+  }
+  if (!hasOne)
+    return first.emitError("expected a version of '@")
+           << name << "' for 1 sample, got none";
+  if (getOperation().lookupSymbol(name))
+    return first.emitError("expected no other '@")
+           << name << "' than its versions, got one";
+  return success();
+}
+
+/// The functions that `-kas-prepare-weights` has made.
+void DispatchBatch::findPrepare(Version &version, int64_t &numPrepared) {
+  if (version.part.getNumArguments() == version.attr.getBytes().size())
+    return;
+  auto find = [&](StringRef suffix) {
+    return getOperation().lookupSymbol<LLVM::LLVMFuncOp>(
+        (version.part.getName() + suffix).str());
+  };
+  LLVM::LLVMFuncOp prepare = find("_prepare"),
+                   count = find("_prepared_elements");
+  APInt number;
+  if (!prepare || !count || count.isExternal() || !isOnPointers(prepare) ||
+      !matchPattern(count.getBody().front().getTerminator()->getOperand(0),
+                    m_ConstantInt(&number)))
+    return;
+  version.prepare = prepare;
+  version.preparedElements = count;
+  version.numPrepared = number.getSExtValue();
+  version.firstPrepared = numPrepared;
+  // Each begins at a line of the cache.
+  numPrepared += llvm::alignTo(version.numPrepared, 16);
+}
+
+LogicalResult DispatchBatch::dispatch(StringRef name,
+                                      MutableArrayRef<Version> versions) {
+  if (failed(check(name, versions)))
+    return failure();
+  int64_t numPrepared = 0;
+  for (Version &version : versions) {
+    findPrepare(version, numPrepared);
+    size_t count = version.attr.getBytes().size() + (version.prepare ? 1 : 0);
+    if (version.part.getNumArguments() != count)
+      return version.part.emitError("expected a function that fills the last "
+                                    "argument of '@")
+             << version.part.getName() << "', got none";
+  }
+  Dispatcher dispatcher(getOperation(), name, versions, threads);
+  dispatcher.emit();
+  dispatcher.emitPrepare();
+  for (Version &version : versions) {
+    if (version.preparedElements)
+      version.preparedElements.erase();
+    for (LLVM::LLVMFuncOp function : {version.part, version.prepare})
+      if (function) {
+        function.setLinkage(LLVM::Linkage::Internal);
+        function.setPrivate();
+        function->removeAttr(KasCPUDialect::batchVersionName);
+        function->removeAttr(KasCPUDialect::serialName);
+      }
+  }
+  return success();
+}
