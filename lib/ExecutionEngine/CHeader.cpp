@@ -72,7 +72,7 @@ static std::string describe(const TensorSignature &tensor, StringRef samples) {
 // Prepared weights
 //===----------------------------------------------------------------------===//
 
-/// What the header says of a function.
+/// What the header states for a function.
 struct Declaration {
   FunctionSignature signature;
   /// How many floats `NAME_prepare` fills; 0 where there is none.

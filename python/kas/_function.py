@@ -83,9 +83,8 @@ class Function:
     def _shapes(self, arguments: tuple[Any, ...]) -> list[tuple[int, ...]]:
         """Those of the results."""
         shapes = [shape for _, shape in self.results]
-        if self.any_batch and arguments and getattr(arguments[0], "ndim", 0):
-            return [(arguments[0].shape[0], *shape[1:]) for shape in shapes]
-        return shapes
+        data_shape = tuple(getattr(arguments[0], "shape", ())) if arguments else ()
+        return [(data_shape[0], *shape[1:]) for shape in shapes] if self.any_batch and data_shape else shapes
 
     def bind(self, *arguments: Any, out: Any = None) -> BoundCall:
         """A call with these arrays, which are looked at once; `out` as above.

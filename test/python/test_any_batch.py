@@ -131,6 +131,22 @@ def test_attention(threads: int) -> None:
         numpy.testing.assert_allclose(call(function, data.numpy(), *arrays), expected, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_parts_of_few_samples(threads: int) -> None:
+    """Images that fill the cache."""
+    torch.manual_seed(0)
+    layers = [torch.nn.Conv2d(8, 8, 3, padding=1, groups=8), torch.nn.Conv2d(8, 32, 1), torch.nn.Conv2d(32, 8, 1)]
+    model = torch.nn.Sequential(*layers, *layers).eval()
+    exported = to_mlir(model, torch.randn(4, 8, 96, 96))
+    function = exported.module.compile("forward", threads=threads, prepare_weights=True, any_batch=True)
+    arrays = [tensor.detach().numpy() for tensor in exported.tensors.values()]
+    for batch in [1, 3, 9]:
+        data = torch.randn(batch, 8, 96, 96)
+        with torch.no_grad():
+            expected = model(data).numpy()
+        numpy.testing.assert_allclose(call(function, data.numpy(), *arrays), expected, rtol=0, atol=1e-5)
+
+
 def test_new_results_and_pickles() -> None:
     function = mlp().compile("forward", any_batch=True)
     w, v = weights()
@@ -163,9 +179,9 @@ def test_what_does_not_fit() -> None:
 
 
 def test_what_is_no_batch() -> None:
-    with pytest.raises(kas.Error, match="requires data with at least 2 samples first.* got .*tensor<1x128xf32>"):
+    with pytest.raises(kas.Error, match=r"requires data with at least 2 samples first.* got .*tensor<1x128xf32>"):
         mlp(1).compile("forward", any_batch=True)
-    with pytest.raises(kas.Error, match="requires at most 4096 samples.* got 5000"):
+    with pytest.raises(kas.Error, match=r"requires at most 4096 samples.* got 5000"):
         mlp(5000).compile("forward", any_batch=True)
     mixed = """func.func @forward(%x: tensor<4x3xf32>) -> tensor<4x3xf32> {
   %i = tensor.empty() : tensor<4x3xf32>

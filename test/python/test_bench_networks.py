@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""tools/kas-bench/networks.py on small language models, which need no torchvision."""
+"""tools/kas-bench/networks.py and any-batch.py on small networks, which need no torchvision."""
 
 import json
 import os
@@ -11,13 +11,13 @@ from pathlib import Path
 
 import kas
 
-PROGRAM = Path(__file__).resolve().parents[2] / "tools" / "kas-bench" / "networks.py"
+BENCHES = Path(__file__).resolve().parents[2] / "tools" / "kas-bench"
 
 
-def run(*arguments):
+def run(*arguments, program="networks.py"):
     environment = {**os.environ, "PYTHONPATH": str(Path(kas.__file__).parents[1]), "PYTHONWARNINGS": "ignore"}
     return subprocess.run(
-        [sys.executable, PROGRAM, *arguments], env=environment, capture_output=True, text=True, timeout=600
+        [sys.executable, BENCHES / program, *arguments], env=environment, capture_output=True, text=True, timeout=600
     )
 
 
@@ -60,3 +60,21 @@ def test_network_that_does_not_exist():
     done = run("--networks=resnet9000", "--peers=", "--rounds=1")
     assert done.returncode != 0
     assert "resnet9000" in done.stderr or "torchvision" in done.stderr
+
+
+def test_batches_of_any_size():
+    arguments = ("--networks=small-separable", "--sizes=1,3", "--seconds=0.01", "--rounds=2")
+    done = run(*arguments, program="any-batch.py")
+    assert done.returncode == 0, done.stderr
+    record, summary = map(json.loads, done.stdout.splitlines())
+    assert record["made_for"] == 3
+    for size in ("1", "3"):
+        assert record["error"][size] < 1e-5
+        assert record["any_to_fixed"][size] == summary["sizes"][size]["least"] > 0
+
+
+def test_sizes_of_batches():
+    for sizes, message in (("0", "numbers from 1 to 4096, got '0'"), ("1", "one of at least 2, got '1'")):
+        done = run(f"--sizes={sizes}", program="any-batch.py")
+        assert done.returncode == 2
+        assert f"argument --sizes: expected {message}" in done.stderr

@@ -48,6 +48,20 @@ llvm.func @f_batch1(%x: !llvm.ptr, %w: !llvm.ptr, %y: !llvm.ptr) -> !llvm.ptr
 
 // -----
 
+// A single version is called without a choice.
+// CHECK-LABEL: llvm.func @h(
+// CHECK-NOT:     llvm.switch
+// CHECK:         %[[COUNT:.*]] = llvm.sext
+// CHECK-NEXT:    llvm.br ^{{.*}}(%[[COUNT]] : i64)
+// CHECK:         llvm.call @h_batch1(
+llvm.func @h_batch1(%x: !llvm.ptr, %y: !llvm.ptr) -> !llvm.ptr
+    attributes {kas_cpu.batch_version = #kas_cpu.batch_version<of = "h", samples = 1, most = 2, cycles = 1, bytes = [32, 4]>, kas_cpu.serial} {
+  %none = llvm.mlir.zero : !llvm.ptr
+  llvm.return %none : !llvm.ptr
+}
+
+// -----
+
 // The weights of all versions are prepared together, each at a line of the cache.
 // CHECK-LABEL: llvm.func internal @g_batch1_prepare(
 // CHECK-NOT:   g_batch1_prepared_elements

@@ -171,6 +171,11 @@ void Dispatcher::emitChoice(LLVM::GlobalOp plan, Value left,
   };
   Value version = read(0);
   Value count = LLVM::SExtOp::create(b, b.getI64Type(), read(1));
+  // The translation to LLVM IR takes no switch without cases.
+  if (targets.size() == 1) {
+    LLVM::BrOp::create(b, count, targets.front());
+    return;
+  }
   SmallVector<int32_t> numbers;
   for (unsigned number = 1; number < targets.size(); ++number)
     numbers.push_back(static_cast<int32_t>(number));
