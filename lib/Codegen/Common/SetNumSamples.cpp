@@ -48,6 +48,8 @@ private:
   Value cutUniform(Value tensor, int64_t dim, int64_t extent);
   Value cutLinalg(OpBuilder &builder, linalg::LinalgOp op, unsigned result,
                   int64_t dim, int64_t extent);
+  Value cutReshape(OpBuilder &builder, Operation *op, int64_t dim,
+                   int64_t extent);
 
   const SamplePlaces &samples;
   int64_t size;
@@ -104,11 +106,46 @@ Value SampleResizer::cutUniform(Value tensor, int64_t dim, int64_t extent) {
             cutLinalg(builder, linalgOp,
                       cast<OpResult>(tensor).getResultNumber(), dim, extent))
       return cut;
+  if (Value cut = cutReshape(builder, op, dim, extent))
+    return cut;
   SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0)),
       sizes = getAsIndexOpFoldResult(tensor.getContext(), smaller.getShape()),
       strides(type.getRank(), builder.getIndexAttr(1));
   return tensor::ExtractSliceOp::create(builder, loc, smaller, tensor, offsets,
                                         sizes, strides);
+}
+
+/// A reshape, whose source is the same along its own dimension; null where it
+/// is along several, and for other operations.
+Value SampleResizer::cutReshape(OpBuilder &builder, Operation *op, int64_t dim,
+                                int64_t extent) {
+  if (!isa_and_present<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
+    return {};
+  bool expands = isa<tensor::ExpandShapeOp>(op);
+  auto groups =
+      expands ? cast<tensor::ExpandShapeOp>(op).getReassociationIndices()
+              : cast<tensor::CollapseShapeOp>(op).getReassociationIndices();
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  auto smaller = withSize(type, dim, extent);
+  for (auto [number, group] : llvm::enumerate(groups)) {
+    if (!expands) {
+      if (static_cast<int64_t>(number) != dim || group.size() != 1)
+        continue;
+      Value source = cutUniform(op->getOperand(0), group.front(), extent);
+      return tensor::CollapseShapeOp::create(builder, op->getLoc(), smaller,
+                                             source, groups);
+    }
+    if (!llvm::is_contained(group, dim))
+      continue;
+    int64_t size = extent;
+    for (int64_t other : group)
+      size *= other == dim ? 1 : type.getDimSize(other);
+    Value source =
+        cutUniform(op->getOperand(0), static_cast<int64_t>(number), size);
+    return tensor::ExpandShapeOp::create(builder, op->getLoc(), smaller, source,
+                                         groups);
+  }
+  return {};
 }
 
 /// A fill or a broadcast of one result; null for others.

@@ -1,42 +1,58 @@
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-split-batch=threads=2 | FileCheck %s
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-split-batch=threads=1 | FileCheck %s --check-prefix=SERIAL
 
-// Rows of 8 MB for each sample do not remain in any cache; two threads share the samples.
+// 16 MB for each sample do not remain in any cache; two threads share the samples.
 // CHECK-LABEL: func.func @chain
 // CHECK-SAME:    kas_cpu.batch_parts = #kas_cpu.batch_parts<count = 2
 // SERIAL-LABEL: func.func @chain
 // SERIAL-NOT:     kas_cpu.batch_parts
-func.func @chain(%x: tensor<8x4096x64xf32>, %w: tensor<64x64xf32>, %v: tensor<64x64xf32>, %h: tensor<64x64xf32>) -> tensor<8x64xf32> {
+func.func @chain(%x: tensor<8x32768x64xf32>, %w: tensor<64x64xf32>, %v: tensor<64x64xf32>, %h: tensor<64x64xf32>) -> tensor<8x64xf32> {
   %zero = arith.constant 0.0 : f32
-  %f = tensor.collapse_shape %x [[0, 1], [2]] : tensor<8x4096x64xf32> into tensor<32768x64xf32>
-  %e = tensor.empty() : tensor<32768x64xf32>
-  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<32768x64xf32>) -> tensor<32768x64xf32>
-  %y = linalg.matmul ins(%f, %w : tensor<32768x64xf32>, tensor<64x64xf32>) outs(%z : tensor<32768x64xf32>) -> tensor<32768x64xf32>
-  %y2 = linalg.matmul ins(%y, %v : tensor<32768x64xf32>, tensor<64x64xf32>) outs(%z : tensor<32768x64xf32>) -> tensor<32768x64xf32>
-  %t = tensor.expand_shape %y2 [[0, 1], [2]] output_shape [8, 4096, 64] : tensor<32768x64xf32> into tensor<8x4096x64xf32>
+  %f = tensor.collapse_shape %x [[0, 1], [2]] : tensor<8x32768x64xf32> into tensor<262144x64xf32>
+  %e = tensor.empty() : tensor<262144x64xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<262144x64xf32>) -> tensor<262144x64xf32>
+  %y = linalg.matmul ins(%f, %w : tensor<262144x64xf32>, tensor<64x64xf32>) outs(%z : tensor<262144x64xf32>) -> tensor<262144x64xf32>
+  %y2 = linalg.matmul ins(%y, %v : tensor<262144x64xf32>, tensor<64x64xf32>) outs(%z : tensor<262144x64xf32>) -> tensor<262144x64xf32>
+  %t = tensor.expand_shape %y2 [[0, 1], [2]] output_shape [8, 32768, 64] : tensor<262144x64xf32> into tensor<8x32768x64xf32>
   %e3 = tensor.empty() : tensor<8x64xf32>
   %z3 = linalg.fill ins(%zero : f32) outs(%e3 : tensor<8x64xf32>) -> tensor<8x64xf32>
-  %m = linalg.reduce ins(%t : tensor<8x4096x64xf32>) outs(%z3 : tensor<8x64xf32>) dimensions = [1]
+  %m = linalg.reduce ins(%t : tensor<8x32768x64xf32>) outs(%z3 : tensor<8x64xf32>) dimensions = [1]
     (%a: f32, %b: f32) { %s = arith.addf %a, %b : f32
       linalg.yield %s : f32 }
   %o = linalg.matmul ins(%m, %h : tensor<8x64xf32>, tensor<64x64xf32>) outs(%z3 : tensor<8x64xf32>) -> tensor<8x64xf32>
   return %o : tensor<8x64xf32>
 }
 
+// What all samples have together comes from memory, what a part has from the cache that cores share.
+// CHECK-LABEL: func.func @images
+// CHECK-SAME:    kas_cpu.batch_parts = #kas_cpu.batch_parts<count =
+// SERIAL-LABEL: func.func @images
+// SERIAL-SAME:    kas_cpu.batch_parts = #kas_cpu.batch_parts<count = 4,
+func.func @images(%x: tensor<64x4096x16xf32>, %w: tensor<16x16xf32>, %v: tensor<16x16xf32>) -> tensor<64x4096x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %f = tensor.collapse_shape %x [[0, 1], [2]] : tensor<64x4096x16xf32> into tensor<262144x16xf32>
+  %e = tensor.empty() : tensor<262144x16xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<262144x16xf32>) -> tensor<262144x16xf32>
+  %y = linalg.matmul ins(%f, %w : tensor<262144x16xf32>, tensor<16x16xf32>) outs(%z : tensor<262144x16xf32>) -> tensor<262144x16xf32>
+  %y2 = linalg.matmul ins(%y, %v : tensor<262144x16xf32>, tensor<16x16xf32>) outs(%z : tensor<262144x16xf32>) -> tensor<262144x16xf32>
+  %t = tensor.expand_shape %y2 [[0, 1], [2]] output_shape [64, 4096, 16] : tensor<262144x16xf32> into tensor<64x4096x16xf32>
+  return %t : tensor<64x4096x16xf32>
+}
+
 // A schedule was chosen for all of the batch.
 // CHECK-LABEL: func.func @scheduled
 // CHECK-NOT:     kas_cpu.batch_parts
-func.func @scheduled(%x: tensor<8x4096x64xf32>, %w: tensor<64x64xf32>, %v: tensor<64x64xf32>, %h: tensor<64x64xf32>) -> tensor<8x64xf32> {
+func.func @scheduled(%x: tensor<8x32768x64xf32>, %w: tensor<64x64xf32>, %v: tensor<64x64xf32>, %h: tensor<64x64xf32>) -> tensor<8x64xf32> {
   %zero = arith.constant 0.0 : f32
-  %f = tensor.collapse_shape %x [[0, 1], [2]] : tensor<8x4096x64xf32> into tensor<32768x64xf32>
-  %e = tensor.empty() : tensor<32768x64xf32>
-  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<32768x64xf32>) -> tensor<32768x64xf32>
-  %y = linalg.matmul ins(%f, %w : tensor<32768x64xf32>, tensor<64x64xf32>) outs(%z : tensor<32768x64xf32>) -> tensor<32768x64xf32>
-  %y2 = linalg.matmul ins(%y, %v : tensor<32768x64xf32>, tensor<64x64xf32>) outs(%z : tensor<32768x64xf32>) -> tensor<32768x64xf32>
-  %t = tensor.expand_shape %y2 [[0, 1], [2]] output_shape [8, 4096, 64] : tensor<32768x64xf32> into tensor<8x4096x64xf32>
+  %f = tensor.collapse_shape %x [[0, 1], [2]] : tensor<8x32768x64xf32> into tensor<262144x64xf32>
+  %e = tensor.empty() : tensor<262144x64xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<262144x64xf32>) -> tensor<262144x64xf32>
+  %y = linalg.matmul ins(%f, %w : tensor<262144x64xf32>, tensor<64x64xf32>) outs(%z : tensor<262144x64xf32>) -> tensor<262144x64xf32>
+  %y2 = linalg.matmul ins(%y, %v : tensor<262144x64xf32>, tensor<64x64xf32>) outs(%z : tensor<262144x64xf32>) -> tensor<262144x64xf32>
+  %t = tensor.expand_shape %y2 [[0, 1], [2]] output_shape [8, 32768, 64] : tensor<262144x64xf32> into tensor<8x32768x64xf32>
   %e3 = tensor.empty() : tensor<8x64xf32>
   %z3 = linalg.fill ins(%zero : f32) outs(%e3 : tensor<8x64xf32>) -> tensor<8x64xf32>
-  %m = linalg.reduce ins(%t : tensor<8x4096x64xf32>) outs(%z3 : tensor<8x64xf32>) dimensions = [1]
+  %m = linalg.reduce ins(%t : tensor<8x32768x64xf32>) outs(%z3 : tensor<8x64xf32>) dimensions = [1]
     (%a: f32, %b: f32) { %s = arith.addf %a, %b : f32
       linalg.yield %s : f32 }
   %o = linalg.matmul {kas_cpu.schedule = #kas_cpu.schedule<strategy = panels, rows = 8, vectors = 1>} ins(%m, %h : tensor<8x64xf32>, tensor<64x64xf32>) outs(%z3 : tensor<8x64xf32>) -> tensor<8x64xf32>

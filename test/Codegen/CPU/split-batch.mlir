@@ -121,6 +121,23 @@ func.func @uniform(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
   return %r : tensor<8x8xf32>
 }
 
+// Reshapes of what is the same for each sample: the bias of a grouped convolution.
+// CHECK-LABEL: func.func @reshaped
+// CHECK:         %[[B:.*]] = linalg.broadcast ins(%{{.*}} : tensor<6xf32>) outs(%{{.*}} : tensor<2x6x4xf32>) dimensions = [0, 2]
+// CHECK:         %[[G:.*]] = tensor.expand_shape %[[B]] {{\[\[}}0], [1, 2], [3]] output_shape [2, 3, 2, 4] : tensor<2x6x4xf32> into tensor<2x3x2x4xf32>
+// CHECK:         %[[L:.*]] = tensor.collapse_shape %[[G]] {{\[\[}}0], [1], [2, 3]] : tensor<2x3x2x4xf32> into tensor<2x3x8xf32>
+// CHECK:         arith.addf %{{.*}}, %[[L]] : tensor<2x3x8xf32>
+// CHECK-NOT:     tensor.extract_slice
+// CHECK:         return
+func.func @reshaped(%x: tensor<8x3x8xf32>, %b: tensor<6xf32>) -> tensor<8x3x8xf32> {
+  %e = tensor.empty() : tensor<8x6x4xf32>
+  %bias = linalg.broadcast ins(%b : tensor<6xf32>) outs(%e : tensor<8x6x4xf32>) dimensions = [0, 2]
+  %grouped = tensor.expand_shape %bias [[0], [1, 2], [3]] output_shape [8, 3, 2, 4] : tensor<8x6x4xf32> into tensor<8x3x2x4xf32>
+  %lines = tensor.collapse_shape %grouped [[0], [1], [2, 3]] : tensor<8x3x2x4xf32> into tensor<8x3x8xf32>
+  %r = arith.addf %x, %lines : tensor<8x3x8xf32>
+  return %r : tensor<8x3x8xf32>
+}
+
 // Elements whose size in memory is not known here.
 // CHECK-LABEL: func.func @places
 // CHECK-SAME:    -> tensor<8x3xindex>

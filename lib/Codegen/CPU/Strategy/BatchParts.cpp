@@ -28,7 +28,7 @@ static int64_t getKnownThreads(int64_t threads) {
 namespace {
 
 /// Estimates cycles. The constants are measured on Intel Sapphire Rapids and
-/// only have to tell large differences.
+/// Cascade Lake and only have to tell large differences.
 class PartCost {
 public:
   PartCost(const BatchWork &work, const Target &target, int64_t threads)
@@ -44,7 +44,7 @@ public:
   double getPart(int64_t size) const;
 
 private:
-  /// Bytes that come from beyond the second-level cache.
+  /// What bytes take that come from beyond the second-level cache.
   double getTraffic(int64_t size) const;
   double getStep(const BatchWork::Step &step) const {
     return static_cast<double>(step.flops * work.batch) / flopsPerCycle;
@@ -54,7 +54,12 @@ private:
   static constexpr double stepCycles = 200;
   /// Shorter steps are not shared.
   static constexpr double minSharedCycles = 40000;
-  static constexpr double bytesPerCycle = 8;
+  /// Bytes per cycle: from the next cache; from memory, in addition; of weights,
+  /// which are read in order and arrive while others are in use.
+  static constexpr double bytesPerCycle = 8, memoryBytesPerCycle = 5,
+                          weightBytesPerCycle = 16;
+  /// What one core may expect of a cache that cores share.
+  static constexpr double sharedBytes = 8 << 20;
 
   const BatchWork &work;
   double l2Bytes, flopsPerCycle;
@@ -65,22 +70,27 @@ private:
 
 double PartCost::getTraffic(int64_t size) const {
   int64_t largest = 0;
-  double bytes = 0;
+  double cycles = 0;
   for (const BatchWork::Step &step : work.steps) {
     largest = std::max(largest, step.bytes);
     // With other buffers, weights and pages, a fifth of the cache is what is
     // left for one step.
-    if (static_cast<double>(size * step.bytes) > l2Bytes / 5)
-      bytes += static_cast<double>(work.batch * step.bytes);
+    auto atOnce = static_cast<double>(size * step.bytes);
+    auto all = static_cast<double>(work.batch * step.bytes);
+    if (atOnce > l2Bytes / 5)
+      cycles += all / bytesPerCycle;
+    if (atOnce > sharedBytes)
+      cycles += all / memoryBytesPerCycle;
   }
   bool remains =
       static_cast<double>(work.weightBytes + size * largest) <= l2Bytes;
   int64_t times = remains ? 1 : work.batch / size;
-  return bytes + static_cast<double>(times * work.weightBytes);
+  return cycles +
+         static_cast<double>(times * work.weightBytes) / weightBytesPerCycle;
 }
 
 double PartCost::getWhole() const {
-  double cycles = getTraffic(work.batch) / bytesPerCycle;
+  double cycles = getTraffic(work.batch);
   for (const BatchWork::Step &step : work.steps) {
     double time = getStep(step);
     cycles += threads == 1 || time < minSharedCycles
@@ -92,7 +102,7 @@ double PartCost::getWhole() const {
 }
 
 double PartCost::getPart(int64_t size) const {
-  double all = getTraffic(size) / bytesPerCycle;
+  double all = getTraffic(size);
   for (const BatchWork::Step &step : work.steps)
     all += getStep(step);
   return all / static_cast<double>(work.batch / size) +
