@@ -43,7 +43,7 @@ NETWORKS = [
 
 
 def small(separable: bool) -> nn.Module:
-    """A residual network for images of 28x28, as those that searches judge."""
+    """A residual network for images of 28x28, as those that searches train."""
 
     def convolution(inputs: int, outputs: int) -> nn.Module:
         if not separable:
