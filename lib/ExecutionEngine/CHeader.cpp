@@ -72,6 +72,7 @@ static std::string describe(const TensorSignature &tensor, StringRef samples) {
 // Prepared weights
 //===----------------------------------------------------------------------===//
 
+namespace {
 /// What the header states for a function.
 struct Declaration {
   FunctionSignature signature;
@@ -79,6 +80,7 @@ struct Declaration {
   int64_t numPrepared = 0;
   bool anyBatch = false;
 };
+} // namespace
 
 /// The function `name` of a lowered module; an error where it does not take
 /// `numPointers` pointers alone, and with `anyBatch` a number of samples.

@@ -54,8 +54,8 @@ private:
   static constexpr double stepCycles = 200;
   /// Shorter steps are not shared.
   static constexpr double minSharedCycles = 40000;
-  /// Bytes per cycle: from the next cache; from memory, in addition; of weights,
-  /// which are read in order and arrive while others are in use.
+  /// Bytes per cycle: from the next cache; from memory, in addition; of
+  /// weights, which are read in order and arrive while others are in use.
   static constexpr double bytesPerCycle = 8, memoryBytesPerCycle = 5,
                           weightBytesPerCycle = 16;
   /// What one core may expect of a cache that cores share.
@@ -105,7 +105,8 @@ double PartCost::getPart(int64_t size) const {
   double all = getTraffic(size);
   for (const BatchWork::Step &step : work.steps)
     all += getStep(step);
-  return all / static_cast<double>(work.batch / size) +
+  int64_t parts = work.batch / size;
+  return all / static_cast<double>(parts) +
          stepCycles * static_cast<double>(work.steps.size());
 }
 
