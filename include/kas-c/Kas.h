@@ -338,7 +338,8 @@ const char *kasFunctionCall(const KasFunction *function, float *const *tensors);
 bool kasFunctionHasAnyBatch(const KasFunction *function);
 
 /// The same as kasFunctionCall with `samples` samples in the data and in all
-/// results, 0 or more. For functions with `anyBatch`.
+/// results, 0 or more. Returns a message, and computes nothing, where there are
+/// fewer and for functions without `anyBatch`.
 const char *kasFunctionCallBatch(const KasFunction *function,
                                  float *const *tensors, int64_t samples);
 

@@ -73,7 +73,8 @@ const char *CompiledFunction::call(llvm::ArrayRef<float *> tensors,
   assert(tensors.size() ==
              signature.arguments.size() + signature.results.size() &&
          "wrong signature");
-  assert((anyBatch || !numSamples) && "a function for one size of batches");
+  if (numSamples && !anyBatch)
+    return "requires a function for batches of any size";
   if (prepareFunction && packed.getNumElements() != numPrepared)
     return "requires weights that were prepared before the first call";
   SmallVector<void *> pointers(tensors.begin(), tensors.end());

@@ -16,6 +16,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torch_mlir")
 
 import random_networks  # noqa: E402
+from sample_wise import ASSERTION, Tokens  # noqa: E402
 
 import kas.torch  # noqa: E402
 
@@ -67,21 +68,6 @@ def test_random_networks(start: int) -> None:
     assert num_split >= 2
 
 
-class Tokens(torch.nn.Module):
-    """Attention over the pixels of an image, and norms of layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm = torch.nn.LayerNorm(8)
-        self.qkv, self.out = torch.nn.Linear(8, 24), torch.nn.Linear(8, 8)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = x.flatten(2).transpose(1, 2)
-        q, k, v = self.qkv(self.norm(x)).chunk(3, dim=-1)
-        scores = torch.softmax(q @ k.transpose(1, 2), dim=-1)
-        return x + self.out(scores @ v)
-
-
 @pytest.mark.parametrize(("batch", "size"), [(6, 1), (6, 2), (6, 3), (5, 1)])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_tokens(batch: int, size: int, threads: int) -> None:
@@ -90,23 +76,6 @@ def test_tokens(batch: int, size: int, threads: int) -> None:
     exported = kas.torch.to_mlir(Tokens().eval(), data)
     arrays = [tensor.detach().numpy() for tensor in (data, *exported.tensors.values())]
     assert compare(exported.module, arrays, size, threads)
-
-
-ASSERTION = """
-#row = affine_map<(n, c) -> (n, c)>
-func.func @forward(%x: tensor<4x2xf32>) -> tensor<4x2xf32> {
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<4x2xf32>
-  %y = linalg.generic {indexing_maps = [#row, #row], iterator_types = ["parallel", "parallel"]}
-      ins(%x : tensor<4x2xf32>) outs(%e : tensor<4x2xf32>) {
-  ^bb0(%a: f32, %b: f32):
-    %large = arith.cmpf oge, %a, %zero : f32
-    cf.assert %large, "requires numbers of at least 0"
-    linalg.yield %a : f32
-  } -> tensor<4x2xf32>
-  return %y : tensor<4x2xf32>
-}
-"""
 
 
 @pytest.mark.parametrize("threads", [1, 2])

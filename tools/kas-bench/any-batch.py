@@ -7,11 +7,12 @@
     any-batch.py > any-batch.jsonl                        eight networks, one thread
     any-batch.py --networks=resnet18 --sizes=1,5,8,64 --threads=2
 
-A program for the Python of the build (`tools/python.sh`), with torchvision beside it for all networks but the small ones
-(`small-dense`, `small-separable`). Each network is compiled once for batches of any size, made
-for the largest of the sizes, and once for each size; both are called in turn. One line of JSON for each network: seconds
-to compile, the largest difference of results over the largest value, the least milliseconds of each, and `any_to_fixed`, the least time of the function for one size over that of the function for any (below 1 any
-size costs something). At the end the least and the geometric mean of all ratios for each size.
+A program for the Python of the build (`tools/python.sh`), with torchvision beside it for all networks but the small
+ones (`small-dense`, `small-separable`). Each network is compiled once for batches of any size, made for the largest of
+the sizes, and once for each size; both are called in turn. One line of JSON for each network: seconds to compile, the
+largest difference of results over the largest value, the least milliseconds of each, and `any_to_fixed`, the least time
+of the function for one size over that of the function for any (below 1 any size costs something). At the end the least
+and the geometric mean of all ratios for each size.
 """
 
 from __future__ import annotations

@@ -57,8 +57,8 @@ public:
 
   /// Runs the function on memory of somebody else: dense, row-major f32, one
   /// pointer per argument, then one per result.
-  /// `numSamples` is the size of the batch where it may be any; by default that
-  /// of the signature.
+  /// `numSamples` is the size of the batch where it may be any, else an error;
+  /// by default that of the signature.
   llvm::Error operator()(llvm::ArrayRef<float *> tensors,
                          std::optional<int64_t> numSamples = {}) const;
   /// The same; returns null or the message, which lives as long as this object.

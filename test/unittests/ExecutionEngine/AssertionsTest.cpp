@@ -97,12 +97,27 @@ protected:
     return arguments[0].data()[row * 64 + column];
   }
 
+  /// For another number of samples than the function has.
+  std::string callBatch(int64_t samples) {
+    llvm::SmallVector<float *> tensors;
+    for (Tensor &tensor : arguments)
+      tensors.push_back(tensor.data());
+    for (Tensor &tensor : results)
+      tensors.push_back(tensor.data());
+    return llvm::toString((*function)(tensors, samples));
+  }
+
   mlir::MLIRContext context;
   std::optional<CompiledFunction> function;
   llvm::SmallVector<Tensor> arguments, results;
 };
 
 } // namespace
+
+TEST_P(AssertionsTest, NumberOfSamplesOfAFunctionForOneSize) {
+  EXPECT_EQ(callBatch(8), "requires a function for batches of any size");
+  EXPECT_EQ(numAllocations, 0);
+}
 
 TEST_P(AssertionsTest, HoldAndChangeNothing) {
   EXPECT_EQ(call(), "");
