@@ -26,10 +26,10 @@ from typing import Any
 import networks
 import numpy
 import torch
-from kas.evaluate.protocol._latency import describe_machine
 from torch import nn
 
 import kas.torch
+from kas.evaluate.protocol._latency import describe_machine
 
 NETWORKS = [
     "small-dense",
@@ -50,14 +50,19 @@ def small(separable: bool) -> nn.Module:
         if not separable:
             return nn.Conv2d(inputs, outputs, 3, padding=1, bias=False)
         return nn.Sequential(
-            nn.Conv2d(inputs, inputs, 3, padding=1, groups=inputs, bias=False), nn.Conv2d(inputs, outputs, 1, bias=False)
+            nn.Conv2d(inputs, inputs, 3, padding=1, groups=inputs, bias=False),
+            nn.Conv2d(inputs, outputs, 1, bias=False),
         )
 
     class Residual(nn.Module):
         def __init__(self, width: int):
             super().__init__()
             self.body = nn.Sequential(
-                convolution(width, width), nn.BatchNorm2d(width), nn.ReLU(), convolution(width, width), nn.BatchNorm2d(width)
+                convolution(width, width),
+                nn.BatchNorm2d(width),
+                nn.ReLU(),
+                convolution(width, width),
+                nn.BatchNorm2d(width),
             )
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
