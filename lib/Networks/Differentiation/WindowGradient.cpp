@@ -54,18 +54,28 @@ int WindowGradient::find(unsigned loop, unsigned Window::*member) const {
   return -1;
 }
 
+int WindowGradient::findIndex(AffineExpr expr) const {
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  for (auto [number, window] : llvm::enumerate(windows))
+    if (simplifyAffineExpr(expr - map.getResult(window.dim), map.getNumDims(),
+                           0) == 0)
+      return number;
+  return -1;
+}
+
 bool WindowGradient::matchWindows() {
   AffineMap map = op.getMatchingIndexingMap(&operand);
   AffineMap result = op.getIndexingMapsArray().back();
   if (!result.isProjectedPermutation())
     return false;
-  llvm::SmallDenseSet<unsigned> used;
-  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
-    if (auto bare = dyn_cast<AffineDimExpr>(expr)) {
-      if (!used.insert(bare.getPosition()).second)
+  llvm::SmallDenseSet<unsigned> used, bare;
+  for (AffineExpr expr : map.getResults())
+    if (auto loop = dyn_cast<AffineDimExpr>(expr))
+      if (!bare.insert(loop.getPosition()).second)
         return false;
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+    if (isa<AffineDimExpr>(expr))
       continue;
-    }
     auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
     if (!sum || sum.getKind() != AffineExprKind::Add)
       return false;
@@ -76,8 +86,12 @@ bool WindowGradient::matchWindows() {
     if (!result.isFunctionOfDim(place->loop))
       std::swap(place, offset);
     if (!result.isFunctionOfDim(place->loop) ||
-        result.isFunctionOfDim(offset->loop) ||
+        result.isFunctionOfDim(offset->loop) || bare.contains(place->loop) ||
         !used.insert(place->loop).second || !used.insert(offset->loop).second)
+      return false;
+    // All offsets reach an element with its own dimension for them.
+    bool isKept = bare.contains(offset->loop);
+    if (isKept && (place->factor != 1 || offset->factor != 1))
       return false;
     windows.push_back({unsigned(dim), place->loop, offset->loop, place->factor,
                        offset->factor, /*padding=*/0});
@@ -85,20 +99,19 @@ bool WindowGradient::matchWindows() {
   return !windows.empty();
 }
 
-/// Other inputs may have offsets, each as a dimension of its own, and no
-/// places.
+/// Other inputs may have offsets and places, each as a dimension of its own,
+/// and the index of a window itself.
 bool WindowGradient::matchInputs() {
   for (OpOperand *input : op.getDpsInputOperands()) {
     if (input == &operand)
       continue;
-    AffineMap map = op.getMatchingIndexingMap(input);
-    for (const Window &window : windows) {
-      if (map.isFunctionOfDim(window.place))
+    for (AffineExpr expr : op.getMatchingIndexingMap(input).getResults())
+      if (!isa<AffineDimExpr>(expr) && findIndex(expr) < 0 &&
+          llvm::any_of(windows, [&](const Window &window) {
+            return expr.isFunctionOfDim(window.offset) ||
+                   expr.isFunctionOfDim(window.place);
+          }))
         return false;
-      for (AffineExpr expr : map.getResults())
-        if (expr.isFunctionOfDim(window.offset) && !isa<AffineDimExpr>(expr))
-          return false;
-    }
   }
   return true;
 }
@@ -186,6 +199,25 @@ SmallVector<int64_t> WindowGradient::getOrder(AffineMap map) const {
   return order;
 }
 
+/// A tensor of `shape` whose elements are those of `tensor` at `indices`.
+Value WindowGradient::copy(OpBuilder &builder, Value tensor,
+                           ArrayRef<int64_t> shape,
+                           ArrayRef<AffineExpr> indices) const {
+  RankedTensorType type = getType(tensor);
+  SmallVector<utils::IteratorType> parallel(type.getRank(),
+                                            utils::IteratorType::parallel);
+  Value empty = tensor::EmptyOp::create(builder, op.getLoc(), shape,
+                                        type.getElementType());
+  auto generic = linalg::GenericOp::create(
+      builder, op.getLoc(), type.clone(shape), tensor, empty,
+      ArrayRef{AffineMap::get(type.getRank(), 0, indices, builder.getContext()),
+               builder.getMultiDimIdentityMap(type.getRank())},
+      parallel, [](OpBuilder &builder, Location loc, ValueRange v) {
+        linalg::YieldOp::create(builder, loc, v[0]);
+      });
+  return generic.getResult(0);
+}
+
 /// Another input at the offsets of the phases, the last one first, so that what
 /// is multiplied with them is read in increasing order. `map` becomes that of
 /// the result.
@@ -220,58 +252,72 @@ Value WindowGradient::cutOffsets(OpBuilder &builder, Value input,
   map = AffineMap::get(map.getNumDims(), 0,
                        applyPermutation(map.getResults(), order),
                        builder.getContext());
-  SmallVector<utils::IteratorType> parallel(type.getRank(),
-                                            utils::IteratorType::parallel);
-  Value empty = tensor::EmptyOp::create(builder, op.getLoc(), shape,
-                                        type.getElementType());
-  auto copy = linalg::GenericOp::create(
-      builder, op.getLoc(), type.clone(shape), input, empty,
-      ArrayRef{AffineMap::get(type.getRank(), 0, indices, builder.getContext()),
-               builder.getMultiDimIdentityMap(type.getRank())},
-      parallel, [](OpBuilder &builder, Location loc, ValueRange v) {
-        linalg::YieldOp::create(builder, loc, v[0]);
-      });
-  return copy.getResult(0);
+  return copy(builder, input, shape, indices);
 }
 
-/// The gradient at the places of the phases, zeros where there are none.
-Value WindowGradient::cutPlaces(OpBuilder &builder, Value gradient,
+/// What `map` indexes, at the places of the phases and at the elements that
+/// windows read: zeros where there are none.
+Value WindowGradient::cutPlaces(OpBuilder &builder, Value tensor, AffineMap map,
                                 ArrayRef<Phase> phases) const {
   Location loc = op.getLoc();
-  AffineMap result = op.getIndexingMapsArray().back();
-  RankedTensorType type = getType(gradient);
+  RankedTensorType type = getType(tensor);
   SmallVector<OpFoldResult> starts, sizes, steps, low, high;
   SmallVector<int64_t> inside, padded;
-  for (auto [dim, expr] : llvm::enumerate(result.getResults())) {
-    int number = find(cast<AffineDimExpr>(expr).getPosition(), &Window::place);
-    int64_t size = type.getDimSize(dim), start = 0, end = size;
-    if (number >= 0) {
-      const Phase &phase = phases[number];
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+    auto loop = dyn_cast<AffineDimExpr>(expr);
+    int place = loop ? find(loop.getPosition(), &Window::place) : -1;
+    int index = loop ? -1 : findIndex(expr);
+    int64_t size = type.getDimSize(dim), start = 0, count = size, step = 1;
+    if (place >= 0) {
+      const Phase &phase = phases[place];
       start = phase.start;
-      end = start + phase.count + phase.step * (phase.numOffsets - 1);
+      count = phase.count + phase.step * (phase.numOffsets - 1);
+    } else if (index >= 0) {
+      start = phases[index].first + windows[index].padding;
+      count = phases[index].count;
+      step = windows[index].stride;
     }
-    int64_t first = std::clamp<int64_t>(start, 0, size);
-    int64_t last = std::clamp<int64_t>(end, first, size);
-    starts.push_back(builder.getIndexAttr(first));
-    steps.push_back(builder.getIndexAttr(1));
-    inside.push_back(last - first);
-    padded.push_back(end - start);
+    // The first and last of those that are there.
+    int64_t before = std::clamp<int64_t>(-start, 0, count);
+    int64_t last = llvm::divideCeilSigned(size - start, step);
+    last = std::clamp<int64_t>(last, before, count);
+    starts.push_back(builder.getIndexAttr(before < last ? start + step * before
+                                                        : int64_t(0)));
+    steps.push_back(builder.getIndexAttr(step));
+    inside.push_back(last - before);
+    padded.push_back(count);
     sizes.push_back(builder.getIndexAttr(inside.back()));
-    int64_t before = std::min(first - start, end - start);
     low.push_back(builder.getIndexAttr(before));
-    high.push_back(
-        builder.getIndexAttr(padded.back() - inside.back() - before));
+    high.push_back(builder.getIndexAttr(count - last));
   }
-  Value cut = gradient;
+  Value cut = tensor;
   if (ArrayRef(inside) != type.getShape())
     cut = tensor::ExtractSliceOp::create(builder, loc, type.clone(inside),
-                                         gradient, starts, sizes, steps);
+                                         tensor, starts, sizes, steps);
   if (inside == padded)
     return cut;
   Value zero = arith::ConstantOp::create(
       builder, loc, builder.getZeroAttr(type.getElementType()));
   return tensor::PadOp::create(builder, loc, type.clone(padded), cut, low, high,
                                zero);
+}
+
+/// The tensor with its last offset first where the offsets are dimensions of
+/// the operand.
+Value WindowGradient::turnKept(OpBuilder &builder, Value tensor) const {
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  RankedTensorType type = getType(tensor);
+  SmallVector<AffineExpr> indices;
+  bool isChanged = false;
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+    indices.push_back(builder.getAffineDimExpr(dim));
+    auto loop = dyn_cast<AffineDimExpr>(expr);
+    if (!loop || find(loop.getPosition(), &Window::offset) < 0)
+      continue;
+    indices.back() = type.getDimSize(dim) - 1 - indices.back();
+    isChanged = true;
+  }
+  return isChanged ? copy(builder, tensor, type.getShape(), indices) : tensor;
 }
 
 Value WindowGradient::emitPhases(OpBuilder &builder, Value gradient,
@@ -311,14 +357,22 @@ Value WindowGradient::emitPhases(OpBuilder &builder, Value gradient,
       continue;
     }
     AffineMap map = op.getMatchingIndexingMap(input);
-    inputs.push_back(cutOffsets(builder, input->get(), map, phases));
-    maps.push_back(map);
+    Value cut = cutOffsets(builder, input->get(), map, phases);
+    inputs.push_back(cutPlaces(builder, cut, map, phases));
+    SmallVector<AffineExpr> indices;
+    for (AffineExpr expr : map.getResults()) {
+      int index = isa<AffineDimExpr>(expr) ? -1 : findIndex(expr);
+      indices.push_back(index < 0
+                            ? expr.replaceDims(places)
+                            : builder.getAffineDimExpr(windows[index].place));
+    }
+    maps.push_back(AffineMap::get(numLoops, 0, indices, builder.getContext()));
   }
-  inputs.push_back(cutPlaces(builder, gradient, phases));
-  maps.push_back(op.getIndexingMapsArray().back().replaceDimsAndSymbols(
-      places, {}, numLoops, 0));
+  AffineMap result = op.getIndexingMapsArray().back();
+  inputs.push_back(cutPlaces(builder, gradient, result, phases));
+  maps.push_back(result.replaceDimsAndSymbols(places, {}, numLoops, 0));
   maps.push_back(output);
-  return makeSum(inputs, maps, targetType.clone(shape));
+  return turnKept(builder, makeSum(inputs, maps, targetType.clone(shape)));
 }
 
 Value WindowGradient::emit(OpBuilder &builder, Value gradient,

@@ -24,11 +24,13 @@ namespace kas::networks {
 ///
 ///     index = stride * place + dilation * offset
 ///
-/// where loop `place` is a dimension of the result and loop `offset` one of
-/// other inputs. Element y of the input, less the padding before it, then gets
-/// something from the places (y + padding - dilation * offset) / stride: for y
-/// of one remainder by the stride, from every t-th offset, which is a sum over
-/// windows of the gradient again. Each combination of remainders is one
+/// where loop `place` is a dimension of the result, and maybe of other inputs,
+/// and loop `offset` one of other inputs, and without stride and dilation maybe
+/// of this one. Others may have the same index. Element y of the input, less
+/// the padding before it, then gets something from the places (y + padding -
+/// dilation * offset) / stride: for y of one remainder by the stride, from
+/// every t-th offset, which is a sum over windows of the gradient (and of those
+/// inputs that have places) again. Each combination of remainders is one
 /// operation, whose results are put together.
 class WindowGradient {
 public:
@@ -79,8 +81,15 @@ private:
   mlir::Value cutOffsets(mlir::OpBuilder &builder, mlir::Value input,
                          mlir::AffineMap &map,
                          llvm::ArrayRef<Phase> phases) const;
-  mlir::Value cutPlaces(mlir::OpBuilder &builder, mlir::Value gradient,
+  mlir::Value cutPlaces(mlir::OpBuilder &builder, mlir::Value tensor,
+                        mlir::AffineMap map,
                         llvm::ArrayRef<Phase> phases) const;
+  mlir::Value copy(mlir::OpBuilder &builder, mlir::Value tensor,
+                   llvm::ArrayRef<int64_t> shape,
+                   llvm::ArrayRef<mlir::AffineExpr> indices) const;
+  mlir::Value turnKept(mlir::OpBuilder &builder, mlir::Value tensor) const;
+  /// The number of the window whose index is `expr`, or -1.
+  int findIndex(mlir::AffineExpr expr) const;
   /// The number of the window with `loop` as its `member`, or -1.
   int find(unsigned loop, unsigned Window::*member) const;
 

@@ -364,6 +364,66 @@ TEST_F(DifferentiateTest, RandomConvolutions) {
   EXPECT_EQ(slopes.cornered, 0u);
 }
 
+/// `@f` with a sum over windows whose weight, and maybe whose data, has
+/// dimensions for the place, the offset and the index of the window, too.
+static std::string makeRandomWindows(const RandomStream &random) {
+  uint64_t index = 0;
+  auto draw = [&](int64_t least, int64_t most) {
+    return least + int64_t(random.uniform(index++) * (most - least + 1));
+  };
+  bool isKept = draw(0, 1);
+  int64_t places = draw(2, 5), kernel = draw(1, 3);
+  int64_t stride = isKept ? 1 : draw(1, 3), dilation = isKept ? 1 : draw(1, 3);
+  int64_t size = (places - 1) * stride + (kernel - 1) * dilation + 1;
+  std::string window = llvm::formatv("a * {0} + k * {1}", stride, dilation);
+  std::vector<std::pair<std::string, int64_t>> choices = {
+      {"k", kernel}, {"a", places}, {window, size + draw(0, 2)}, {"o", 4}};
+  std::string indices, shape;
+  for (auto &[expr, extent] : choices) {
+    if (draw(0, 2) == 0)
+      continue;
+    indices += (indices.empty() ? "" : ", ") + expr;
+    shape += std::to_string(extent) + "x";
+  }
+  if (indices.empty())
+    indices = "o", shape = "4x";
+  std::string w = "tensor<" + shape + "f32>";
+  std::string x = llvm::formatv("tensor<2x{0}{1}xf32>",
+                                isKept ? std::to_string(kernel) + "x" : "",
+                                size + draw(0, 2));
+  std::string r = llvm::formatv("tensor<2x4x{0}xf32>", places);
+  std::string y = llvm::formatv("tensor<{0}xf32>", kernel);
+  return makeFunction(x, w, r,
+                      llvm::formatv(R"(
+    %y = arith.constant dense<1.0> : {6}
+    %r = linalg.generic {{indexing_maps = [
+        affine_map<(n, o, a, k) -> (n, {0}{1})>,
+        affine_map<(n, o, a, k) -> ({2})>,
+        affine_map<(n, o, a, k) -> (k)>,
+        affine_map<(n, o, a, k) -> (n, o, a)>],
+        iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+        ins(%x, %w, %y : {3}, {4}, {6}) outs(%init : {5}) {{
+    ^bb0(%u: f32, %v: f32, %q: f32, %s: f32):
+      %p = arith.mulf %u, %v : f32
+      %m = arith.mulf %p, %q : f32
+      %t = arith.addf %s, %m : f32
+      linalg.yield %t : f32
+    } -> {5})",
+                                    isKept ? "k, " : "", window, indices, x, w,
+                                    r, y)
+                          .str());
+}
+
+TEST_F(DifferentiateTest, RandomWindows) {
+  unsigned count = std::getenv("KAS_SLOW_TESTS") ? 400 : 40;
+  for (uint64_t seed = 0; seed < count; ++seed) {
+    std::string text = makeRandomWindows(RandomStream(seed, "windows"));
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    checkText(text);
+  }
+  EXPECT_EQ(slopes.cornered, 0u);
+}
+
 TEST_F(DifferentiateTest, BatchNorm) {
   auto module = parseSourceString<ModuleOp>(
       makeFunction("tensor<4x3x2x5xf32>", "tensor<3xf32>",

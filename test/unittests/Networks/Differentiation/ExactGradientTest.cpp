@@ -25,6 +25,7 @@
 #include "kas/Pipelines/CPU.h"
 #include "kas/Reference/ExactProblem.h"
 #include "kas/Support/Random.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/MathExtras.h"
 #include "gtest/gtest.h"
@@ -209,4 +210,56 @@ TEST_F(ExactGradientTest, RandomOperators) {
   }
   RecordProperty("compared", int(numCompared));
   EXPECT_GE(numCompared, 2 * count);
+}
+
+/// Stages whose weights have the places of windows, or the windows themselves:
+/// their gradients are sums over windows, too.
+static constexpr llvm::StringLiteral windowsText = R"mlir(
+  kas.operator @places<G, H | k>(%o: G, %o_0: H) from [G, H] {
+    %r = kas.reduce sum : k
+    %d, %w = kas.share %r : k
+    %r_1 = kas.reduce sum : k
+    %d_2, %w_3 = kas.share %r_1 : k
+    %r_4 = kas.reduce sum : k
+    %d_5, %w_6 = kas.share %r_4 : k
+    %d_7, %w_8 = kas.share %o : G
+    %u = kas.unfold %d_7, %d : G, k
+    %u_9 = kas.unfold %u, %d_2 : G, k
+    %u_10 = kas.unfold %o_0, %d_5 : H, k
+    kas.yield data(%u_9, %u_10) weight(%w, %w_3, %w_6, %w_8)
+  }
+  kas.operator @indices<G, H | k>(%o: G, %o_0: H) from [G, H] {
+    %r = kas.reduce sum : k
+    %d, %w = kas.share %r : k
+    %r_1 = kas.reduce sum : k
+    %d_2, %w_3 = kas.share %r_1 : k
+    %d_4, %w_5 = kas.share %o : G
+    %u = kas.unfold %d_4, %d : G, k
+    %d_6, %w_7 = kas.share %u : G
+    %u_8 = kas.unfold %o_0, %d_2 : H, k
+    kas.yield data(%d_6, %u_8) weight(%w, %w_3, %w_5) weight(%w_7)
+  }
+  kas.operator @both<G, H | k>(%o: G, %o_0: H) from [G, H] {
+    %r = kas.reduce sum : k
+    %d, %w = kas.share %r : k
+    %r_1 = kas.reduce sum : k
+    %d_2, %w_3 = kas.share %r_1 : k
+    %u = kas.unfold %o, %d : G, k
+    %d_4, %w_5 = kas.share %u : G
+    %u_6 = kas.unfold %o_0, %d_2 : H, k
+    kas.yield data(%d_4, %u_6) weight(%w, %w_3, %w_5)
+  }
+)mlir";
+
+TEST_F(ExactGradientTest, Windows) {
+  auto module = parseSourceString<ModuleOp>(windowsText, &context);
+  ASSERT_TRUE(module);
+  uint64_t seed = getFirstSeed();
+  for (auto op : llvm::to_vector(module->getOps<OperatorOp>()))
+    for (Binding binding : {Binding{4, 6, 3}, Binding{3, 5, 2}})
+      for (Form form : {Form::Operator, Form::Stages, Form::Linalg}) {
+        check(makeConcrete(op, binding), form, seed++);
+        ASSERT_FALSE(HasFailure()) << op.getSymName().str();
+      }
+  EXPECT_GE(numCompared, 18u);
 }
