@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import shutil
 import subprocess
@@ -247,12 +248,17 @@ def test_from_c(tmp_path: Path) -> None:
     (tmp_path / "forward.mlir").write_text(MLP.format(batch=16))
     (tmp_path / "main.c").write_text(MAIN)
 
-    def run(*command: str) -> str:
+    # Of the build tree, which need not be in PATH.
+    tools = Path(os.environ["KAS_BUILD"]).resolve() / "bin"
+
+    def run(*command: str | Path) -> str:
         return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
 
-    run("kas-opt", "forward.mlir", "-kas-cpu-pipeline=threads=1 prepare-weights=true any-batch=true", "-o", "l.mlir")
-    run("kas-translate", "-kas-to-object", "l.mlir", "-o", "forward.o")
-    header = run("kas-translate", "-kas-to-c-header", "forward.mlir", "--kas-lowered=l.mlir", "-o", "-")
+    options = "threads=1 prepare-weights=true any-batch=true"
+    run(tools / "kas-opt", "forward.mlir", f"-kas-cpu-pipeline={options}", "-o", "l.mlir")
+    run(tools / "kas-translate", "-kas-to-object", "l.mlir", "-o", "forward.o")
+    lowered = "--kas-lowered=l.mlir"
+    header = run(tools / "kas-translate", "-kas-to-c-header", "forward.mlir", lowered, "-o", "-")
     assert " * x: float[samples][128]\n * w: float[128][256]" in header
     assert "y: float[samples][64]" in header
     assert "float *y, const void *packed, int64_t samples);" in header
