@@ -24,6 +24,7 @@
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "kas/Networks/Differentiation/Passes.h"
 #include "kas/Networks/Passes.h"
+#include "kas/Networks/Quantization/Passes.h"
 #include "kas/Networks/Training/Passes.h"
 #include "kas/Pipelines/CPU.h"
 #include "kas/Pipelines/GPU.h"
@@ -49,6 +50,7 @@ inline void registerAllPasses() {
   registerKasAnalysisPasses();
   networks::registerKasNetworksPasses();
   networks::registerKasDifferentiationPasses();
+  networks::registerKasQuantizationPasses();
   networks::registerKasTrainingPasses();
   registerKasTransformsPasses();
   registerCPUPipeline();

@@ -92,6 +92,8 @@ static void addOperators(OpPassManager &manager,
   loops.verifyLowering = options.verifyLowering;
   manager.addPass(createKasToAffinePass(loops));
   manager.addPass(createKasEraseOperatorsPass());
+  if (options.registerTiles)
+    manager.addNestedPass<func::FuncOp>(createPackBytes());
   LowerPoolingOptions pooling;
   pooling.threads = options.threads;
   if (options.sharesShortLoops)
@@ -157,6 +159,7 @@ static void addLoops(OpPassManager &manager,
   if (options.threads != 1)
     manager.addNestedPass<func::FuncOp>(createSerializeLoops());
   manager.addNestedPass<func::FuncOp>(createExpandMath());
+  manager.addNestedPass<func::FuncOp>(createLowerDots());
   // Addresses are arithmetic now and repeat one another. What is left is for
   // LLVM to simplify, which it does faster.
   manager.addPass(createCSEPass());

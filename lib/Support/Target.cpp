@@ -188,6 +188,18 @@ static bool hasWideArithmetic(StringRef cpu,
          (llvm::is_contained(wide, cpu) || info.checkFeatures("+amx-tile"));
 }
 
+/// The vectors that one instruction multiplies bytes of.
+static int64_t getByteDotBits(const Triple &triple,
+                              const llvm::MCSubtargetInfo &info) {
+  if (triple.isAArch64())
+    return info.checkFeatures("+i8mm") ? 128 : 0;
+  if (!triple.isX86())
+    return 0;
+  if (info.checkFeatures("+avx512vnni,+avx512vl"))
+    return 512;
+  return info.checkFeatures("+avxvnni") ? 256 : 0;
+}
+
 /// Asks the system for the caches of this machine.
 static void measureCaches(Target &target) {
 #ifdef _SC_LEVEL2_CACHE_SIZE
@@ -278,6 +290,7 @@ static Expected<Target> lookUpTarget(const TargetNames &names) {
                   info->checkFeatures("+avx512f");
   if (hasWideArithmetic(target.cpu, *info))
     target.arithmeticBits = 512;
+  target.byteDotBits = getByteDotBits(*triple, *info);
   target.l2Bytes = getLevel2KiB(target.cpu) << 10;
   if (isHost)
     measureCaches(target);

@@ -49,6 +49,9 @@ struct Target {
   int64_t vectorRegisters = 16;
   /// Multiplies and adds vectors in one instruction.
   bool hasFMA = false;
+  /// Bits of the widest sums that one instruction adds products of unsigned and
+  /// signed bytes to, four to each 32 bits; 0: there is none.
+  int64_t byteDotBits = 0;
   /// Sizes of the caches of one core.
   int64_t l1Bytes = 32 << 10, l2Bytes = 512 << 10;
 };

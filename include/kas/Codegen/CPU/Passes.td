@@ -120,6 +120,31 @@ def AttachCPUTarget : Pass<"kas-attach-cpu-target", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::DLTIDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
+def PackBytes : Pass<"kas-pack-bytes", "::mlir::func::FuncOp"> {
+  let summary = "Lay out products of bytes in words of four";
+  let description = [{
+    A sum of products of i8, widened to i32, gets an innermost reduction over four elements that lie together in
+    both inputs (upstream's data tiling of one loop), unsigned ones in one input and signed ones in the other, as
+    instructions for bytes want it. Where both are signed, 128 is added to one of them, and 128 times the sums of
+    the other is subtracted from the output; they are made once where they are weights. Of the reductions that are
+    a dimension of both inputs the one that needs the fewest zeros at its end is taken. Where there is none, or
+    both inputs are unsigned, nothing changes.
+
+    ```mlir
+    %c = linalg.matmul ins(%a, %b : tensor<8x64xi8>, tensor<64x32xi8>) outs(%init : tensor<8x32xi32>)
+    // becomes
+    %c = linalg.generic {iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
+      ins(%x, %y : tensor<8x16x4xi8>, tensor<16x32x4xi8>) outs(%less : tensor<8x32xi32>)
+    ```
+
+    Example: `test/Codegen/CPU/pack-bytes.mlir`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def PackContractions : Pass<"kas-pack-contractions", "::mlir::func::FuncOp"> {
   let summary = "Lower contractions on buffers to packed panels and register "
                 "tiles";
@@ -356,6 +381,21 @@ def ExpandMath : Pass<"kas-expand-math", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+def LowerDots : Pass<"kas-lower-dots", "::mlir::func::FuncOp"> {
+  let summary = "Replace products of bytes by instructions of the target";
+  let description = [{
+    `kas_cpu.dot` becomes one instruction where the target has one for vectors of its size: `vpdpbusd` of AVX-512
+    or AVX VNNI, `usdot` of Arm's int8 matrix extension. Elsewhere bytes are taken out of words and multiplied one
+    after the other; the values are the same.
+
+    Example: `test/Codegen/CPU/lower-dots.mlir`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::vector::VectorDialect"
   ];
 }

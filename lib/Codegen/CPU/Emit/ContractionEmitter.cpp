@@ -8,6 +8,7 @@
 
 #include "ContractionEmitter.h"
 #include "ContractionTail.h"
+#include "kas/Dialect/KasCPU/IR/KasCPUOps.h"
 
 using namespace kas;
 using namespace kas::codegen;
@@ -69,5 +70,13 @@ void ContractionEmitter::storeSum(Value sum, Value place, Piece piece) {
 }
 
 Value ContractionEmitter::multiplyAdd(Value row, Value column, Value sum) {
-  return LoopEmitter::multiplyAdd(row, column, sum, target.hasFMA);
+  if (!contraction.isOfBytes())
+    return LoopEmitter::multiplyAdd(row, column, sum, target.hasFMA);
+  int64_t lanes = cast<VectorType>(sum.getType()).getDimSize(0);
+  auto type = VectorType::get({4 * lanes}, builder.getI8Type());
+  row = vector::BitCastOp::create(builder, loc, type, row);
+  column = vector::BitCastOp::create(builder, loc, type, column);
+  if (contraction.elements == ElementKind::UnsignedVectorBytes)
+    std::swap(row, column);
+  return DotOp::create(builder, loc, sum.getType(), row, column, sum);
 }

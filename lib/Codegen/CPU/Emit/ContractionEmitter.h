@@ -32,8 +32,9 @@ protected:
                      const StridedContraction &contraction,
                      const ContractionTarget &target,
                      const ContractionOptions &options)
-      : LoopEmitter(builder, loc), contraction(contraction), target(target),
-        options(options), indices(contraction.loops.size()) {}
+      : LoopEmitter(builder, loc, contraction.getElementType()),
+        contraction(contraction), target(target), options(options),
+        indices(contraction.loops.size()) {}
 
   /// Calls `body` in a loop from 0 below `extent`; without one for extent 1.
   void loop(int64_t extent, int64_t step, Body body) {
@@ -101,7 +102,7 @@ protected:
   void storeSum(mlir::Value sum, mlir::Value place, Piece piece);
   /// The lanes that exist of what begins at `place` of a flat buffer.
   mlir::Value loadPiece(mlir::Value buffer, mlir::Value place, Piece piece);
-  /// `row * column + sum`.
+  /// `row * column + sum`, of the scalar inputs and of the vector inputs.
   mlir::Value multiplyAdd(mlir::Value row, mlir::Value column, mlir::Value sum);
 
   const StridedContraction &contraction;

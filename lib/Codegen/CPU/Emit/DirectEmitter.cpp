@@ -241,7 +241,7 @@ void DirectEmitter::emitProducts(StepLoads &loads, MutableArrayRef<Value> sums,
     if (Value factor = loads.loadScalar(piece.lanes))
       sum = multiplyAdd(factor, column, sum);
     else
-      sum = arith::AddFOp::create(builder, loc, sum, column);
+      sum = add(sum, column);
   }
 }
 

@@ -25,7 +25,16 @@ Attribute kas::codegen::getFinishedLoop(MLIRContext *context) {
 }
 
 Value LoopEmitter::flatten(Value buffer, int64_t size) {
-  auto type = MemRefType::get({size}, builder.getF32Type());
+  if (cast<MemRefType>(buffer.getType()).getElementType().isInteger(8)) {
+    auto bytes = MemRefType::get({4 * size}, builder.getI8Type());
+    Value flat = memref::ReinterpretCastOp::create(
+        builder, loc, bytes, buffer, /*offset=*/0, ArrayRef<int64_t>{4 * size},
+        ArrayRef<int64_t>{1});
+    return memref::ViewOp::create(builder, loc,
+                                  MemRefType::get({size}, elementType), flat,
+                                  constant(0), ValueRange());
+  }
+  auto type = MemRefType::get({size}, elementType);
   return memref::ReinterpretCastOp::create(
       builder, loc, type, buffer, /*offset=*/0, ArrayRef<int64_t>{size},
       ArrayRef<int64_t>{1});
@@ -99,6 +108,12 @@ Value LoopEmitter::testLanes(Value start, ArrayRef<int64_t> steps,
   // A negative number is a large one without its sign.
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, values,
                                extents);
+}
+
+Value LoopEmitter::add(Value left, Value right) {
+  if (isa<FloatType>(elementType))
+    return arith::AddFOp::create(builder, loc, left, right);
+  return arith::AddIOp::create(builder, loc, left, right);
 }
 
 Value LoopEmitter::multiplyAdd(Value row, Value column, Value sum,

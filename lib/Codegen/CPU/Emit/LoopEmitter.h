@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What emitters of loops over vectors of f32 have in common.
+// What emitters of loops over vectors of f32, or of words of bytes, have in
+// common.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +27,10 @@ mlir::Attribute getFinishedLoop(mlir::MLIRContext *context);
 class LoopEmitter {
 protected:
   LoopEmitter(mlir::OpBuilder &builder, mlir::Location loc)
-      : builder(builder), loc(loc) {}
+      : LoopEmitter(builder, loc, builder.getF32Type()) {}
+  LoopEmitter(mlir::OpBuilder &builder, mlir::Location loc,
+              mlir::Type elementType)
+      : builder(builder), loc(loc), elementType(elementType) {}
 
   using Body = llvm::function_ref<void(mlir::Value)>;
 
@@ -34,19 +38,25 @@ protected:
     return mlir::arith::ConstantIndexOp::create(builder, loc, value);
   }
   mlir::VectorType getVectorType(int64_t lanes) {
-    return mlir::VectorType::get({lanes}, builder.getF32Type());
+    return mlir::VectorType::get({lanes}, elementType);
   }
   mlir::Value zeros(mlir::VectorType type) {
     return mlir::arith::ConstantOp::create(builder, loc,
                                            builder.getZeroAttr(type));
   }
+  /// Zero as an element.
+  mlir::Value zero() {
+    return mlir::arith::ConstantOp::create(builder, loc,
+                                           builder.getZeroAttr(elementType));
+  }
+  mlir::Value add(mlir::Value left, mlir::Value right);
   /// `expr` of `operands`, folded where it can be.
   mlir::Value apply(mlir::AffineExpr expr,
                     llvm::ArrayRef<mlir::Value> operands);
   mlir::AffineExpr dim(unsigned position) {
     return builder.getAffineDimExpr(position);
   }
-  /// All elements of a buffer as one dimension.
+  /// All elements of a buffer as one dimension; bytes as words of four.
   mlir::Value flatten(mlir::Value buffer, int64_t size);
   /// Calls `body` in a loop from 0 below `extent`.
   mlir::scf::ForOp serialLoop(int64_t extent, int64_t step, Body body);
@@ -61,6 +71,8 @@ protected:
 
   mlir::OpBuilder &builder;
   mlir::Location loc;
+  /// F32, or i32.
+  mlir::Type elementType;
 };
 
 } // namespace kas::codegen

@@ -82,7 +82,6 @@ private:
   void storeColumn(mlir::Value panelAddress, mlir::Value column,
                    mlir::Value value);
   mlir::Value loadProduct();
-  mlir::Value zeroValue();
   mlir::Value isInRange(mlir::Value value, int64_t extent);
   void emitRows(mlir::Value panelBase, mlir::Value rowBase);
   mlir::Value getNextPanel(mlir::Value panelBase, mlir::Value row);

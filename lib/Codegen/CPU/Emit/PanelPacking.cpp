@@ -105,15 +105,11 @@ void PanelEmitter::emitPackedRow(Value panelAddress) {
     auto op = scf::ForOp::create(builder, loc, from, to, constant(1));
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(op.getBody());
-    storeColumn(panelAddress, op.getInductionVar(), zeroValue());
+    storeColumn(panelAddress, op.getInductionVar(), LoopEmitter::zero());
   };
   clear(zero, lower);
   emitPackedColumns(panelAddress, lower, upper);
   clear(upper, end);
-}
-
-Value PanelEmitter::zeroValue() {
-  return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0));
 }
 
 void PanelEmitter::storeColumn(Value panelAddress, Value column, Value value) {
@@ -327,12 +323,12 @@ void PanelEmitter::emitGuardedColumns(Value panelAddress, int64_t extent) {
     exists =
         exists ? arith::AndIOp::create(builder, loc, exists, holds) : holds;
   }
-  auto value = scf::IfOp::create(builder, loc, builder.getF32Type(), exists,
+  auto value = scf::IfOp::create(builder, loc, elementType, exists,
                                  /*withElseRegion=*/true);
   builder.setInsertionPointToStart(value.thenBlock());
   scf::YieldOp::create(builder, loc, loadProduct());
   builder.setInsertionPointToStart(value.elseBlock());
-  scf::YieldOp::create(builder, loc, zeroValue());
+  scf::YieldOp::create(builder, loc, LoopEmitter::zero());
   builder.setInsertionPointAfter(value);
   storeColumn(panelAddress, column, value.getResult(0));
   indices[innermost] = start;

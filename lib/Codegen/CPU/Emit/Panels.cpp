@@ -15,9 +15,7 @@ using namespace mlir;
 void PanelEmitter::emit() {
   flattenBuffers();
   if (!contraction.accumulates && !isWhole()) {
-    Value zero =
-        arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0));
-    linalg::FillOp::create(builder, loc, zero, contraction.output.buffer);
+    linalg::FillOp::create(builder, loc, zero(), contraction.output.buffer);
   }
   numItems = contraction.getExtent(contraction.batches) *
              contraction.getExtent(contraction.columns) / plan.tileColumns *
@@ -80,8 +78,7 @@ void PanelEmitter::emitPrepared() {
 /// With room for the last vector of a row of the last panel, which may reach
 /// beyond it.
 void PanelEmitter::allocatePanels(int64_t numPanels) {
-  auto type =
-      MemRefType::get({numPanels * getPanelSize()}, builder.getF32Type());
+  auto type = MemRefType::get({numPanels * getPanelSize()}, elementType);
   panel = memref::AllocOp::create(builder, loc, type,
                                   builder.getI64IntegerAttr(64));
 }

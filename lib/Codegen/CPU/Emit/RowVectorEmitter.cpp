@@ -33,9 +33,8 @@ void RowVectorEmitter::emitPacking() {
   int64_t batches = contraction.getExtent(contraction.batches);
   int64_t paddedRows = numBlocks * blockRows;
   // What is prefetched last lies past the weights.
-  auto type =
-      MemRefType::get({batches * paddedRows * depth + plan.prefetchDistance},
-                      builder.getF32Type());
+  auto type = MemRefType::get(
+      {batches * paddedRows * depth + plan.prefetchDistance}, elementType);
   auto buffer = memref::AllocOp::create(builder, loc, type,
                                         builder.getI64IntegerAttr(64));
   packed = buffer;
@@ -69,10 +68,8 @@ void RowVectorEmitter::emitPacking() {
             value = arith::MulFOp::create(builder, loc, value, factor);
           }
           if (exists)
-            value = arith::SelectOp::create(
-                builder, loc, exists, value,
-                arith::ConstantOp::create(builder, loc,
-                                          builder.getF32FloatAttr(0)));
+            value =
+                arith::SelectOp::create(builder, loc, exists, value, zero());
           memref::StoreOp::create(builder, loc, value, packed, place);
           return;
         }
@@ -101,12 +98,10 @@ void RowVectorEmitter::emitBorders() {
     data = flatten(access.buffer, access.size);
     return;
   }
-  auto type = MemRefType::get(plan.borderedShape, builder.getF32Type());
+  auto type = MemRefType::get(plan.borderedShape, elementType);
   auto buffer = memref::AllocOp::create(builder, loc, type,
                                         builder.getI64IntegerAttr(64));
-  Value zero =
-      arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0));
-  linalg::FillOp::create(builder, loc, zero, buffer.getResult());
+  linalg::FillOp::create(builder, loc, zero(), buffer.getResult());
   auto fold = [&](ArrayRef<int64_t> values) {
     return getAsIndexOpFoldResult(builder.getContext(), values);
   };
@@ -114,7 +109,7 @@ void RowVectorEmitter::emitBorders() {
   Value inner =
       memref::SubViewOp::create(builder, loc, buffer, fold(plan.bordersBefore),
                                 fold(plan.dataShape), fold(ones));
-  auto wholeType = MemRefType::get(plan.dataShape, builder.getF32Type());
+  auto wholeType = MemRefType::get(plan.dataShape, elementType);
   Value whole = memref::ReinterpretCastOp::create(
       builder, loc, wholeType, access.buffer, /*offset=*/0, plan.dataShape,
       wholeType.getStridesAndOffset().first);

@@ -414,8 +414,7 @@ Value RowVectorEmitter::loadChannel(Value buffer, ArrayRef<int64_t> strides,
 void RowVectorEmitter::storeRow(Value values, int64_t rowInBlock, Value place,
                                 int64_t columns) {
   if (contraction.accumulates && !bias)
-    values = arith::AddFOp::create(builder, loc, values,
-                                   loadRow(output, place, columns));
+    values = add(values, loadRow(output, place, columns));
   if (options.tail && options.tail->elementwise) {
     SmallVector<Value> inputs;
     for (auto [buffer, input] :

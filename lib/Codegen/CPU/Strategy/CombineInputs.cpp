@@ -20,6 +20,9 @@ using namespace mlir;
 std::optional<CombinedInputs>
 CombinedInputs::get(const StridedContraction &contraction) {
   constexpr int64_t maxElements = 1 << 24;
+  // Sums of words would be none of bytes.
+  if (contraction.isOfBytes())
+    return std::nullopt;
   CombinedInputs combined;
   combined.inputs = contraction.scalarInputs;
   StridedContraction &remainder = combined.remainder;

@@ -8,6 +8,7 @@
 
 #include "StridedContraction.h"
 #include "../Transforms/PackOperations.h"
+#include "ByteProducts.h"
 
 using namespace kas;
 using namespace kas::codegen;
@@ -40,9 +41,12 @@ static bool addLinear(AffineExpr expr, int64_t factor,
 }
 
 static FailureOr<StridedAccess> getAccess(Value buffer, unsigned numLoops,
-                                          ArrayRef<AffineExpr> indices) {
+                                          ArrayRef<AffineExpr> indices,
+                                          unsigned integerBits = 0) {
   auto type = dyn_cast<MemRefType>(buffer.getType());
-  if (!type || !type.hasStaticShape() || !type.getElementType().isF32())
+  if (!type || !type.hasStaticShape() ||
+      !(integerBits ? type.getElementType().isInteger(integerBits)
+                    : type.getElementType().isF32()))
     return failure();
   SmallVector<int64_t> strides;
   StridedAccess access;
@@ -209,22 +213,39 @@ finish(StridedContraction contraction, Contraction::EmitReasonFn emitReason) {
 
 /// Where the output of `source` lies in `output`, and what does not depend on
 /// how its inputs are read.
-static FailureOr<StridedContraction>
-begin(const Contraction &source, Value output, bool accumulates,
-      Contraction::EmitReasonFn emitReason) {
+static FailureOr<StridedContraction> begin(const Contraction &source,
+                                           Value output, bool accumulates,
+                                           Contraction::EmitReasonFn emitReason,
+                                           unsigned integerBits = 0) {
   StridedContraction contraction;
   contraction.loops = source.loops;
   contraction.guards = source.guards;
   contraction.factor = source.factor;
   contraction.accumulates = accumulates;
   FailureOr<StridedAccess> access =
-      getAccess(output, source.loops.size(), source.output);
+      getAccess(output, source.loops.size(), source.output, integerBits);
   if (failed(access)) {
     emitReason("its output is not strided");
     return failure();
   }
   contraction.output = *access;
   return contraction;
+}
+
+Type StridedContraction::getElementType() const {
+  MLIRContext *context = output.buffer.getContext();
+  return isOfBytes() ? Type(IntegerType::get(context, 32))
+                     : Float32Type::get(context);
+}
+
+/// The bytes of `input` as words, without `wordLoop`, which steps through them.
+static StridedAccess getWords(StridedAccess input, unsigned wordLoop) {
+  input.strides[wordLoop] = 0;
+  for (int64_t &stride : input.strides)
+    stride /= 4;
+  input.base /= 4;
+  input.size /= 4;
+  return input;
 }
 
 FailureOr<StridedContraction>
@@ -237,19 +258,30 @@ StridedContraction::match(linalg::LinalgOp op,
   FailureOr<Contraction> source = Contraction::match(op, emitReason);
   if (failed(source))
     return failure();
+  std::optional<unsigned> unsignedInput = findUnsignedBytes(op);
+  std::optional<unsigned> wordLoop;
+  if (unsignedInput) {
+    wordLoop = findWordLoop(op);
+    if (!wordLoop)
+      return fail("its bytes are not in words");
+    source->loops[*wordLoop].extent = 1;
+  }
   FailureOr<StridedContraction> begun =
       begin(*source, op.getDpsInitOperand(0)->get(), /*accumulates=*/true,
-            emitReason);
+            emitReason, /*integerBits=*/wordLoop ? 32 : 0);
   if (failed(begun))
     return failure();
   StridedContraction contraction = std::move(*begun);
   SmallVector<StridedAccess> inputs;
   for (const Contraction::Input &input : source->inputs) {
     FailureOr<StridedAccess> access =
-        getAccess(input.value, source->loops.size(), input.indices);
-    if (failed(access))
+        getAccess(input.value, source->loops.size(), input.indices,
+                  /*integerBits=*/wordLoop ? 8 : 0);
+    if (failed(access) ||
+        (wordLoop &&
+         !cast<MemRefType>(input.value.getType()).getLayout().isIdentity()))
       return fail("an input is not strided");
-    inputs.push_back(*access);
+    inputs.push_back(wordLoop ? getWords(*access, *wordLoop) : *access);
   }
   dropUnitLoops(contraction, inputs);
 
@@ -257,6 +289,13 @@ StridedContraction::match(linalg::LinalgOp op,
   if (innermost == contraction.output.strides.end())
     return fail("no loop steps along the output's last dimension");
   unsigned vectorLoop = innermost - contraction.output.strides.begin();
+  if (unsignedInput) {
+    bool isVector = inputs[*unsignedInput].strides[vectorLoop] != 0;
+    if (isVector == (inputs[1 - *unsignedInput].strides[vectorLoop] != 0))
+      return fail("both or no inputs step with the output's last dimension");
+    contraction.elements = isVector ? ElementKind::UnsignedVectorBytes
+                                    : ElementKind::UnsignedScalarBytes;
+  }
   SmallVector<StridedAccess> vectorInputs;
   for (StridedAccess &input : inputs)
     (input.strides[vectorLoop] ? vectorInputs : contraction.scalarInputs)

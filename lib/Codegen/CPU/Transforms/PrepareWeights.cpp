@@ -103,6 +103,12 @@ private:
   }
 };
 
+/// Whether each element of a buffer is some whole bytes.
+bool hasWholeBytes(MemRefType type) {
+  return type.getElementType().isIntOrFloat() &&
+         type.getElementTypeBitWidth() % 8 == 0;
+}
+
 /// What one function computes from its weights.
 class Preparation {
 public:
@@ -173,7 +179,7 @@ void Preparation::collect() {
   for (Operation &op : body) {
     if (auto buffer = dyn_cast<memref::AllocOp>(op)) {
       MemRefType type = buffer.getType();
-      if (type.hasStaticShape() && type.getElementType().isF32())
+      if (type.hasStaticShape() && hasWholeBytes(type))
         buffers.insert(&op);
     } else if (!isa<memref::DeallocOp>(op) && !isMemoryEffectFree(&op)) {
       operations.emplace_back(&op, Accesses(&op));
@@ -232,8 +238,9 @@ void Preparation::move() {
   SmallVector<int64_t> offsets;
   for (Operation *buffer : buffers) {
     offsets.push_back(size);
-    size += llvm::alignTo(
-        cast<memref::AllocOp>(buffer).getType().getNumElements(), 16);
+    MemRefType type = cast<memref::AllocOp>(buffer).getType();
+    int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
+    size += llvm::alignTo(llvm::divideCeil(bytes, sizeof(float)), 16);
   }
   MLIRContext *context = function.getContext();
   auto packedType = MemRefType::get({size * int64_t(sizeof(float))},

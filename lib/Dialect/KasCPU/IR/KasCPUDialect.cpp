@@ -30,6 +30,7 @@ void KasCPUDialect::initialize() {
 #define GET_ATTRDEF_LIST
 #include "kas/Dialect/KasCPU/IR/KasCPUAttrs.cpp.inc"
       >();
+  addKasCPUOps();
 }
 
 LogicalResult

@@ -17,6 +17,8 @@ using namespace kas;
 using namespace mlir;
 
 static constexpr StringRef deviceName = "CPU";
+/// Where a target has no such instructions, this is left out.
+static constexpr StringRef byteDotKey = "byte_dot_width";
 
 /// The numbers of a target by their keys; the first and the caches are those
 /// that upstream uses.
@@ -49,6 +51,8 @@ void kas::setModuleTarget(ModuleOp module, const Target &target) {
     add(key, builder.getI64IntegerAttr(value));
   });
   add("fused_multiply_add", builder.getBoolAttr(target.hasFMA));
+  if (target.byteDotBits > 0)
+    add(byteDotKey, builder.getI64IntegerAttr(target.byteDotBits));
   DataLayoutEntryInterface device = DataLayoutEntryAttr::get(
       builder.getStringAttr(deviceName),
       TargetDeviceSpecAttr::get(module.getContext(), entries));
@@ -80,5 +84,7 @@ std::optional<Target> kas::getModuleTarget(Operation *op) {
   });
   if (auto fma = dyn_cast_or_null<BoolAttr>(query("fused_multiply_add")))
     target.hasFMA = fma.getValue();
+  if (auto bits = dyn_cast_or_null<IntegerAttr>(query(byteDotKey)))
+    target.byteDotBits = bits.getInt();
   return target;
 }

@@ -1,0 +1,74 @@
+// Products of bytes are laid out in words of four, unsigned by signed.
+
+// RUN: kas-opt %s -split-input-file -kas-pack-bytes | FileCheck %s
+
+// One input is unsigned: nothing but the layout changes.
+
+// CHECK-LABEL: @unsigned_by_signed(
+// CHECK-SAME:    %[[X:.*]]: tensor<8x64xi8>, %[[W:.*]]: tensor<32x64xi8>
+// CHECK:       tensor.expand_shape %[[X]] {{.*}} : tensor<8x64xi8> into tensor<8x16x4xi8>
+// CHECK:       tensor.expand_shape %[[W]] {{.*}} : tensor<32x64xi8> into tensor<32x16x4xi8>
+// CHECK:       linalg.generic
+// CHECK-SAME:    iterator_types = ["parallel", "parallel", "reduction", "reduction"]
+// CHECK-SAME:    ins(%{{.*}}, %{{.*}} : tensor<8x16x4xi8>, tensor<32x16x4xi8>)
+// CHECK:         arith.extui
+// CHECK:         arith.extsi
+func.func @unsigned_by_signed(%x: tensor<8x64xi8>, %w: tensor<32x64xi8>, %init: tensor<8x32xi32>) -> tensor<8x32xi32> {
+  %y = linalg.generic {
+      indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<8x64xi8>, tensor<32x64xi8>) outs(%init : tensor<8x32xi32>) {
+  ^bb0(%a: i8, %b: i8, %sum: i32):
+    %c = arith.extui %a : i8 to i32
+    %d = arith.extsi %b : i8 to i32
+    %p = arith.muli %c, %d : i32
+    %s = arith.addi %sum, %p : i32
+    linalg.yield %s : i32
+  } -> tensor<8x32xi32>
+  return %y : tensor<8x32xi32>
+}
+
+// -----
+
+// Both are signed: 128 is added to the data, and 128 times the sums of the weights, over channels and windows, is
+// subtracted; three channels are filled up with a zero.
+
+// CHECK-LABEL: @convolution(
+// CHECK-SAME:    %[[X:.*]]: tensor<1x3x9x9xi8>, %[[W:.*]]: tensor<8x3x3x3xi8>
+// CHECK:       linalg.generic {{.*}} ins(%[[X]] :
+// CHECK:         arith.constant -128 : i8
+// CHECK:         arith.xori
+// CHECK:       %[[SUMS:.*]] = linalg.generic {{.*}} ins(%[[W]] : {{.*}} outs(%{{.*}} : tensor<8xi32>)
+// CHECK:       linalg.generic {{.*}} ins(%[[SUMS]] : tensor<8xi32>)
+// CHECK:         arith.constant -128 : i32
+// CHECK:         arith.muli
+// CHECK:       tensor.pad
+// CHECK:       linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<1x1x9x9x4xi8>, tensor<8x1x3x3x4xi8>)
+func.func @convolution(%x: tensor<1x3x9x9xi8>, %w: tensor<8x3x3x3xi8>, %init: tensor<1x8x7x7xi32>) -> tensor<1x8x7x7xi32> {
+  %y = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x3x9x9xi8>, tensor<8x3x3x3xi8>)
+    outs(%init : tensor<1x8x7x7xi32>) -> tensor<1x8x7x7xi32>
+  return %y : tensor<1x8x7x7xi32>
+}
+
+// -----
+
+// A window per channel has no reduction that is a dimension of the data.
+
+// CHECK-LABEL: @depthwise(
+// CHECK-NEXT:  linalg.depthwise_conv_2d_nchw_chw
+func.func @depthwise(%x: tensor<1x8x9x9xi8>, %w: tensor<8x3x3xi8>, %init: tensor<1x8x7x7xi32>) -> tensor<1x8x7x7xi32> {
+  %y = linalg.depthwise_conv_2d_nchw_chw ins(%x, %w : tensor<1x8x9x9xi8>, tensor<8x3x3xi8>)
+    outs(%init : tensor<1x8x7x7xi32>) -> tensor<1x8x7x7xi32>
+  return %y : tensor<1x8x7x7xi32>
+}
+
+// -----
+
+// Other types stay as they are.
+
+// CHECK-LABEL: @halves(
+// CHECK-NEXT:  linalg.matmul
+func.func @halves(%x: tensor<8x64xi16>, %w: tensor<64x32xi16>, %init: tensor<8x32xi32>) -> tensor<8x32xi32> {
+  %y = linalg.matmul ins(%x, %w : tensor<8x64xi16>, tensor<64x32xi16>) outs(%init : tensor<8x32xi32>) -> tensor<8x32xi32>
+  return %y : tensor<8x32xi32>
+}
