@@ -253,7 +253,12 @@ public:
   Value run() {
     Value data = quantizeData();
     quantizeWeights();
-    return scaleSums(multiply(data));
+    // What weights alone decide comes first, so that nothing is between the
+    // products and what becomes of them.
+    Value start = op.getDpsInitOperand(0)->get();
+    Value bias = findBias(start);
+    scaleChannels(bias);
+    return scaleSums(multiply(data), bias ? Value() : start);
   }
 
 private:
@@ -261,7 +266,9 @@ private:
   Value quantizeData();
   void quantizeWeights();
   Value multiply(Value data);
-  Value scaleSums(Value products);
+  Value findBias(Value start);
+  void scaleChannels(Value bias);
+  Value scaleSums(Value products, Value start);
   /// Adds up what `body` makes of each weight, for each channel.
   Value reduceWeights(Value tensor, Value start, Emitter::Body body);
 
@@ -277,7 +284,9 @@ private:
   SmallVector<AffineExpr> ofWeights, ofOutput;
   SmallVector<int64_t> channelShape;
   SmallVector<utils::IteratorType> weightKinds;
-  Value weights, scales, sums;
+  /// Per channel: the step of a weight, the sum of quantized weights, the step
+  /// of a product, and what is added at last.
+  Value weights, scales, sums, steps, offsets;
 };
 
 } // namespace
@@ -397,29 +406,79 @@ Value LayerQuantizer::multiply(Value data) {
       });
 }
 
-/// What the layer adds to is added to at last.
-Value LayerQuantizer::scaleSums(Value products) {
-  Value start = op.getDpsInitOperand(0)->get();
-  auto type = cast<RankedTensorType>(start.getType());
+/// The value per channel that `start`, which the layer adds to, is a broadcast
+/// of; null if it is none.
+Value LayerQuantizer::findBias(Value start) {
+  auto broadcast = start.getDefiningOp<linalg::BroadcastOp>();
+  if (!broadcast || ofOutput.size() != 1)
+    return Value();
+  int64_t rank = cast<RankedTensorType>(start.getType()).getRank();
+  unsigned channel = cast<AffineDimExpr>(ofOutput.front()).getPosition();
+  ArrayRef<int64_t> added = broadcast.getDimensions();
+  bool isBias = int64_t(added.size()) == rank - 1 &&
+                !llvm::is_contained(added, int64_t(channel));
+  return isBias ? broadcast.getInput() : Value();
+}
+
+/// For each channel the step of a sum, and what zero points and the bias, if
+/// there is one, add to the result: of weights alone, so they are made once.
+void LayerQuantizer::scaleChannels(Value bias) {
+  unsigned rank = channelShape.size();
+  AffineMap identity = builder.getMultiDimIdentityMap(rank);
+  auto kinds = Emitter::getParallel(rank);
+  Value dataScale = emitter.floating(scale);
+  steps = emitter.elementwise(
+      scales, builder.getF32Type(),
+      [&](OpBuilder &inner, Location loc, ValueRange values) -> Value {
+        return arith::MulFOp::create(inner, loc, values[0], dataScale);
+      });
+  SmallVector<Value> inputs{sums, steps};
+  if (bias)
+    inputs.push_back(bias);
+  SmallVector<AffineMap> maps(inputs.size() + 1, identity);
+  Value zero = emitter.floating(-zeroPoint);
+  Value empty =
+      tensor::EmptyOp::create(builder, loc, channelShape, builder.getF32Type());
+  offsets = emitter.generic(
+      inputs, empty, maps, kinds,
+      [&](OpBuilder &inner, Location loc, ValueRange values) -> Value {
+        Value sum =
+            arith::SIToFPOp::create(inner, loc, inner.getF32Type(), values[0]);
+        Value moved = arith::MulFOp::create(inner, loc, sum, zero);
+        moved = arith::MulFOp::create(inner, loc, moved, values[1]);
+        if (!bias)
+          return moved;
+        return arith::AddFOp::create(inner, loc, moved, values[2]);
+      });
+}
+
+/// The products in f32, added to `start` if there is one.
+Value LayerQuantizer::scaleSums(Value products, Value start) {
+  auto fill = start ? start.getDefiningOp<linalg::FillOp>() : linalg::FillOp();
+  bool adds =
+      start && !(fill && matchPattern(fill.getInputs()[0], m_AnyZeroFloat()));
+  auto type = cast<RankedTensorType>(products.getType());
   AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
   AffineMap channels =
       AffineMap::get(type.getRank(), 0, ofOutput, builder.getContext());
   Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
-                                        type.getElementType());
-  Value dataScale = emitter.floating(scale);
-  Value offset = arith::ConstantOp::create(
-      builder, loc, builder.getI32IntegerAttr(-zeroPoint));
+                                        builder.getF32Type());
+  SmallVector<Value> inputs{products, steps, offsets};
+  SmallVector<AffineMap> maps{identity, channels, channels};
+  if (adds) {
+    inputs.push_back(start);
+    maps.push_back(identity);
+  }
+  maps.push_back(identity);
   return emitter.generic(
-      {products, sums, scales, start}, empty,
-      {identity, channels, channels, identity, identity},
-      Emitter::getParallel(type.getRank()),
+      inputs, empty, maps, Emitter::getParallel(type.getRank()),
       [&](OpBuilder &inner, Location loc, ValueRange values) -> Value {
-        Value moved = arith::MulIOp::create(inner, loc, values[1], offset);
-        Value sum = arith::AddIOp::create(inner, loc, values[0], moved);
-        Value steps =
-            arith::SIToFPOp::create(inner, loc, inner.getF32Type(), sum);
-        Value step = arith::MulFOp::create(inner, loc, values[2], dataScale);
-        Value result = arith::MulFOp::create(inner, loc, steps, step);
+        Value sum =
+            arith::SIToFPOp::create(inner, loc, inner.getF32Type(), values[0]);
+        Value result = arith::MulFOp::create(inner, loc, sum, values[1]);
+        result = arith::AddFOp::create(inner, loc, result, values[2]);
+        if (!adds)
+          return result;
         return arith::AddFOp::create(inner, loc, values[3], result);
       });
 }

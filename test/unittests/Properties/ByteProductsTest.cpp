@@ -99,8 +99,8 @@ public:
       return isUnsigned[tensor] ? "arith.extui" : "arith.extsi";
     };
     return "func.func @f(%x: " + type(0) + ", %w: " + type(1) + ") -> " +
-           type(2) + " {\n  %zero = arith.constant 7 : i32\n" +
-           "  %e = tensor.empty() : " + type(2) + "\n" +
+           type(2) + " {\n  %zero = arith.constant " + std::to_string(start) +
+           " : i32\n" + "  %e = tensor.empty() : " + type(2) + "\n" +
            "  %i = linalg.fill ins(%zero : i32) outs(%e : " + type(2) +
            ") -> " + type(2) + "\n  %r = linalg.generic {indexing_maps = [" +
            map(0) + ", " + map(1) + ", " + map(2) +
@@ -128,10 +128,10 @@ public:
     return count;
   }
 
-  /// What the products of `x` and `w` add to an output of 7.
+  /// What the products of `x` and `w` add to the output.
   std::vector<int32_t> evaluate(ArrayRef<uint8_t> x,
                                 ArrayRef<uint8_t> w) const {
-    std::vector<uint32_t> sums(getNumElements(2), 7);
+    std::vector<uint32_t> sums(getNumElements(2), start);
     std::vector<int64_t> point(names.size());
     auto get = [&](ArrayRef<uint8_t> bytes, unsigned tensor) {
       uint8_t byte = bytes[getPlace(tensor, point)];
@@ -187,6 +187,8 @@ private:
 
   Random random;
   bool isUnsigned[2];
+  /// What the sums are added to: sums of zero may replace the output.
+  uint32_t start = 7 * random.below(2);
   std::vector<std::string> names, kinds, indices[3];
   std::vector<int64_t> extents;
 };

@@ -18,9 +18,9 @@ void ContractionEmitter::flattenBuffers() {
   output = flatten(contraction.output.buffer, contraction.output.size);
   result = output;
   for (const PackedAccess &input : contraction.vectorInputs)
-    vectorInputs.push_back(flatten(input.buffer, input.size));
+    vectorInputs.push_back(flattenInput(input.buffer, input.size));
   for (const StridedAccess &input : contraction.scalarInputs)
-    scalarInputs.push_back(flatten(input.buffer, input.size));
+    scalarInputs.push_back(flattenInput(input.buffer, input.size));
 }
 
 void ContractionEmitter::flattenTail() {
@@ -53,7 +53,7 @@ Value ContractionEmitter::loadSum(Value place, Piece piece, bool accumulates) {
 }
 
 Value ContractionEmitter::loadPiece(Value buffer, Value place, Piece piece) {
-  VectorType type = getVectorType(piece.lanes);
+  VectorType type = getVectorType(buffer, piece.lanes);
   if (piece.active == piece.lanes)
     return vector::LoadOp::create(builder, loc, type, buffer, place);
   return vector::MaskedLoadOp::create(builder, loc, type, buffer, place,

@@ -100,6 +100,13 @@ protected:
   /// in the end, in the result.
   mlir::Value loadSum(mlir::Value place, Piece piece, bool accumulates);
   void storeSum(mlir::Value sum, mlir::Value place, Piece piece);
+  /// So many elements of a buffer.
+  mlir::VectorType getVectorType(mlir::Value buffer, int64_t lanes) {
+    return mlir::VectorType::get(
+        {lanes},
+        mlir::cast<mlir::MemRefType>(buffer.getType()).getElementType());
+  }
+  using LoopEmitter::getVectorType;
   /// The lanes that exist of what begins at `place` of a flat buffer.
   mlir::Value loadPiece(mlir::Value buffer, mlir::Value place, Piece piece);
   /// `row * column + sum`, of the scalar inputs and of the vector inputs.

@@ -9,6 +9,7 @@
 #include "ContractionTail.h"
 #include "../Strategy/StridedContraction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -38,11 +39,13 @@ static Value getWhole(Value value) {
   return value;
 }
 
-/// A buffer without holes.
+/// A buffer without holes, whose elements fit into the lanes of f32.
 static bool isPlain(Value buffer) {
   auto type = dyn_cast<MemRefType>(buffer.getType());
   return type && type.hasStaticShape() && type.getLayout().isIdentity() &&
-         type.getElementType().isF32();
+         (type.getElementType().isF32() ||
+          type.getElementType().isInteger(32) ||
+          type.getElementType().isInteger(8));
 }
 
 /// How the loops step through a bias of one dimension, that of the output at
@@ -133,7 +136,7 @@ static bool isElementwiseBody(Block &body) {
   return body.getArguments().back().use_empty() &&
          llvm::all_of(body.without_terminator(), [](Operation &op) {
            return op.getNumResults() == 1 && op.getNumRegions() == 0 &&
-                  (isa<arith::ConstantOp>(op) ||
+                  (isa<arith::ConstantOp, math::RoundEvenOp>(op) ||
                    (isa<arith::ArithDialect>(op.getDialect()) &&
                     OpTrait::hasElementwiseMappableTraits(&op)));
          });
@@ -160,6 +163,14 @@ static bool isDeadAfter(Operation *op, Value buffer) {
   return broadcast && broadcast.getInput() != buffer;
 }
 
+/// The one dimension that `map` has as result, or nothing.
+static std::optional<unsigned> getOnlyDim(AffineMap map) {
+  if (map.getNumResults() != 1)
+    return std::nullopt;
+  auto expr = dyn_cast<AffineDimExpr>(map.getResult(0));
+  return expr ? std::optional(expr.getPosition()) : std::nullopt;
+}
+
 static linalg::GenericOp findElementwise(linalg::LinalgOp op) {
   Value output = op.getDpsInits().front();
   auto next = dyn_cast_or_null<linalg::GenericOp>(findNeighbour(
@@ -167,12 +178,15 @@ static linalg::GenericOp findElementwise(linalg::LinalgOp op) {
   if (!next || next.getNumReductionLoops() != 0 || next.getNumDpsInits() != 1 ||
       !isElementwiseBody(*next.getBlock()))
     return nullptr;
-  for (AffineMap map : next.getIndexingMapsArray())
-    if (!map.isIdentity())
+  ArrayRef<int64_t> shape = cast<MemRefType>(output.getType()).getShape();
+  for (OpOperand &operand : next->getOpOperands()) {
+    AffineMap map = next.getMatchingIndexingMap(&operand);
+    auto type = dyn_cast<MemRefType>(operand.get().getType());
+    if (!isPlain(operand.get()) ||
+        (map.isIdentity() ? type.getShape() != shape
+                          : !next.isDpsInput(&operand) || !getOnlyDim(map)))
       return nullptr;
-  for (Value buffer : next->getOperands())
-    if (!isPlain(buffer) || buffer.getType() != output.getType())
-      return nullptr;
+  }
   unsigned count = 0;
   for (Value input : next.getDpsInputs()) {
     if (input == output)
@@ -203,22 +217,16 @@ ContractionTail ContractionTail::find(linalg::LinalgOp op,
   if (before &&
       tail.takeBias(before.getInput(), getBiasPosition(before), contraction))
     tail.broadcast = before;
-  tail.elementwise = findElementwise(op);
-  if (linalg::GenericOp next = tail.elementwise) {
+  if (linalg::GenericOp next = findElementwise(op)) {
     Value output = op.getDpsInits().front();
-    for (Value input : next.getDpsInputs())
-      tail.inputs.push_back({input == output ? Value() : input, {}});
-    tail.result = next.getDpsInits().front();
+    SmallVector<Value> buffers(next.getDpsInputs());
+    for (Value &buffer : buffers)
+      if (buffer == output)
+        buffer = Value();
+    if (tail.takeReader(next, buffers, contraction))
+      tail.result = next.getDpsInits().front();
   }
   return tail;
-}
-
-/// The one dimension that `map` has as result, or nothing.
-static std::optional<unsigned> getOnlyDim(AffineMap map) {
-  if (map.getNumResults() != 1)
-    return std::nullopt;
-  auto expr = dyn_cast<AffineDimExpr>(map.getResult(0));
-  return expr ? std::optional(expr.getPosition()) : std::nullopt;
 }
 
 linalg::GenericOp ContractionTail::findReader(Value tensor) {

@@ -143,7 +143,8 @@ Value DirectEmitter::loadChannel(Value buffer, ArrayRef<int64_t> strides,
                    (plan.columnLoop ? column * strides[*plan.columnLoop] : 0);
   Value value =
       memref::LoadOp::create(builder, loc, buffer, address(access, offset));
-  return vector::BroadcastOp::create(builder, loc, getVectorType(lanes), value);
+  return vector::BroadcastOp::create(builder, loc, getVectorType(buffer, lanes),
+                                     value);
 }
 
 /// What the elementwise operation makes of the sums at `place`.

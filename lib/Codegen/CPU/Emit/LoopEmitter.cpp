@@ -25,19 +25,18 @@ Attribute kas::codegen::getFinishedLoop(MLIRContext *context) {
 }
 
 Value LoopEmitter::flatten(Value buffer, int64_t size) {
-  if (cast<MemRefType>(buffer.getType()).getElementType().isInteger(8)) {
-    auto bytes = MemRefType::get({4 * size}, builder.getI8Type());
-    Value flat = memref::ReinterpretCastOp::create(
-        builder, loc, bytes, buffer, /*offset=*/0, ArrayRef<int64_t>{4 * size},
-        ArrayRef<int64_t>{1});
-    return memref::ViewOp::create(builder, loc,
-                                  MemRefType::get({size}, elementType), flat,
-                                  constant(0), ValueRange());
-  }
-  auto type = MemRefType::get({size}, elementType);
+  Type type = cast<MemRefType>(buffer.getType()).getElementType();
   return memref::ReinterpretCastOp::create(
-      builder, loc, type, buffer, /*offset=*/0, ArrayRef<int64_t>{size},
-      ArrayRef<int64_t>{1});
+      builder, loc, MemRefType::get({size}, type), buffer, /*offset=*/0,
+      ArrayRef<int64_t>{size}, ArrayRef<int64_t>{1});
+}
+
+Value LoopEmitter::flattenInput(Value buffer, int64_t size) {
+  if (cast<MemRefType>(buffer.getType()).getElementType() == elementType)
+    return flatten(buffer, size);
+  return memref::ViewOp::create(
+      builder, loc, MemRefType::get({size}, elementType),
+      flatten(buffer, 4 * size), constant(0), ValueRange());
 }
 
 scf::ForOp LoopEmitter::serialLoop(int64_t extent, int64_t step, Body body) {

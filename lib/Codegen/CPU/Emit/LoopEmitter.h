@@ -56,8 +56,10 @@ protected:
   mlir::AffineExpr dim(unsigned position) {
     return builder.getAffineDimExpr(position);
   }
-  /// All elements of a buffer as one dimension; bytes as words of four.
+  /// All elements of a buffer as one dimension.
   mlir::Value flatten(mlir::Value buffer, int64_t size);
+  /// The same of what is multiplied: bytes as words of four.
+  mlir::Value flattenInput(mlir::Value buffer, int64_t size);
   /// Calls `body` in a loop from 0 below `extent`.
   mlir::scf::ForOp serialLoop(int64_t extent, int64_t step, Body body);
   /// The same with one iteration per item, shared by the threads.

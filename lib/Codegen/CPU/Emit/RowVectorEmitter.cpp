@@ -38,7 +38,7 @@ void RowVectorEmitter::emitPacking() {
   auto buffer = memref::AllocOp::create(builder, loc, type,
                                         builder.getI64IntegerAttr(64));
   packed = buffer;
-  Value flat = flatten(weight.buffer, weight.size);
+  Value flat = flattenInput(weight.buffer, weight.size);
   auto outermost = scf::ForOp::create(builder, loc, constant(0),
                                       constant(paddedRows), constant(1));
   OpBuilder::InsertionGuard guard(builder);
@@ -95,7 +95,7 @@ void RowVectorEmitter::emitPacking() {
 void RowVectorEmitter::emitBorders() {
   const PackedAccess &access = contraction.vectorInputs.front();
   if (plan.borderedShape.empty()) {
-    data = flatten(access.buffer, access.size);
+    data = flattenInput(access.buffer, access.size);
     return;
   }
   auto type = MemRefType::get(plan.borderedShape, elementType);

@@ -393,12 +393,7 @@ void RowVectorEmitter::storeTile(ArrayRef<Value> sums, int64_t columns) {
 
 /// `columns` elements of a buffer that lies like the output.
 Value RowVectorEmitter::loadRow(Value buffer, Value place, int64_t columns) {
-  if (columns == plan.lanes)
-    return vector::LoadOp::create(builder, loc, vectorType, buffer, place);
-  Value zero =
-      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(vectorType));
-  return vector::MaskedLoadOp::create(builder, loc, vectorType, buffer, place,
-                                      tailMask(columns, plan.lanes), zero);
+  return loadPiece(buffer, place, {/*offset=*/0, plan.lanes, columns});
 }
 
 /// The value of one row of the block in all lanes.
@@ -408,7 +403,8 @@ Value RowVectorEmitter::loadChannel(Value buffer, ArrayRef<int64_t> strides,
   access.strides.assign(strides.begin(), strides.end());
   Value value = memref::LoadOp::create(
       builder, loc, buffer, address(access, rowInBlock * strides[row]));
-  return vector::BroadcastOp::create(builder, loc, vectorType, value);
+  return vector::BroadcastOp::create(builder, loc,
+                                     getVectorType(buffer, plan.lanes), value);
 }
 
 void RowVectorEmitter::storeRow(Value values, int64_t rowInBlock, Value place,

@@ -13,6 +13,7 @@
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/KasCPU/IR/ModuleTarget.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/DebugLog.h"
 
@@ -108,6 +109,23 @@ static bool isFromWeights(Value buffer) {
   return true;
 }
 
+/// What fills the output of `op` with zeros right before, so that the sums can
+/// replace it; null if there is none.
+static linalg::FillOp findZeros(linalg::LinalgOp op) {
+  Value output = op.getDpsInits().front();
+  for (Operation *at = op->getPrevNode(); at; at = at->getPrevNode()) {
+    if (auto fill = dyn_cast<linalg::FillOp>(at);
+        fill && fill.getOutputs().front() == output)
+      return matchPattern(fill.getInputs()[0], m_AnyZeroFloat()) ||
+                     matchPattern(fill.getInputs()[0], m_Zero())
+                 ? fill
+                 : linalg::FillOp();
+    if (!isa<memref::AllocOp>(at) && !isMemoryEffectFree(at))
+      return nullptr;
+  }
+  return nullptr;
+}
+
 namespace {
 
 struct PackContractions
@@ -149,6 +167,8 @@ struct PackContractions
       access.isPrepared = isFromWeights(access.buffer);
     for (PackedAccess &access : contraction->vectorInputs)
       access.isPrepared = options.prepared && isFromWeights(access.buffer);
+    linalg::FillOp zeros = findZeros(op);
+    contraction->accumulates = !zeros;
     ContractionTail tail = ContractionTail::find(op, *contraction);
     options.tail = tail ? &tail : nullptr;
     tail.prepare(op);
@@ -164,6 +184,8 @@ struct PackContractions
       tail.erase();
     }
     op->erase();
+    if (zeros)
+      zeros->erase();
     return success();
   }
 };
