@@ -31,6 +31,7 @@ from ._module import (
     parse,
 )
 from ._profile import CompiledPass, Profile, ProfiledOperation
+from ._quantize import quantize
 from ._request import Request
 from ._search import ALGORITHMS, Candidate, Membership, Searcher, SearchResult, SearchSpace
 from ._sequence import OperatorSequence
@@ -69,6 +70,7 @@ __all__ = [
     "named_operators",
     "operator",
     "parse",
+    "quantize",
 ]
 
 
