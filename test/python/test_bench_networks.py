@@ -44,6 +44,17 @@ def test_backend_of_torch_compile():
     assert summary["backend_least"] == summary["backend_geometric_mean"] == record["backend_to_kas"] > 0
 
 
+def test_bytes():
+    done = run("--networks=tiny-vision", "--peers=onnxruntime,openvino", "--bytes", "--rounds=1", "--calls=2")
+    assert done.returncode == 0, done.stderr
+    record, summary = map(json.loads, done.stdout.splitlines())
+    assert "failures" not in record
+    assert 0 < record["bytes_error"] < 0.05
+    assert {"kas", "kas_bytes", "onnxruntime", "onnxruntime_bytes", "openvino_bytes"} <= set(record["least_ms"])
+    assert summary["bytes_least"] == record["bytes_to_best_peer"] > 0
+    assert summary["bytes_to_f32_least"] == record["bytes_to_f32"] > 0
+
+
 def test_no_networks():
     done = run("--networks=")
     assert done.returncode == 2

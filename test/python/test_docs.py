@@ -35,6 +35,10 @@ def test_own_tasks():
     assert names["angles"].is_complete and names["segments"].is_complete and names["outcome"].is_complete
 
 
+def test_quantization_page():
+    run_page("guide/quantization.md", least=1)
+
+
 def test_zoo_page():
     run_page("guide/zoo.md", least=1)
 

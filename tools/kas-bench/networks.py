@@ -8,13 +8,17 @@
     networks.py --networks=swin_t,vit_b_32 --rounds=4   some of them
     networks.py --threads=2 --batch=16
     networks.py --backend --peers=                      torch.compile(backend="kas") beside kas alone
+    networks.py --bytes --networks=resnet50             layers that multiply bytes, too
 
 A program for the Python of the build (`tools/python.sh`), with torchvision beside it for all networks but the language
 models. One line of JSON for each network: seconds to import and to compile it without a cache; the largest error of
 kas beside PyTorch's output, over its largest value; the least and the median milliseconds of each implementation; and
 `to_best_peer`, the least time of the fastest other one over ours (above 1 kas is faster). At the end the geometric
 mean. With `--backend` also `backend_to_kas`, the least time of kas over that of PyTorch with kas as its backend (below
-1 PyTorch adds something), the number of graphs and what PyTorch runs in them. Parameters are random, batch norms have
+1 PyTorch adds something), the number of graphs and what PyTorch runs in them. With `--bytes` also networks whose
+layers multiply bytes, calibrated on the same random images: of kas by `kas.quantize`, of the peers by ONNX Runtime's
+static quantizer (QDQ, per channel), their errors, `bytes_to_f32`, the least time of f32 by kas over that of bytes by
+kas, and `bytes_to_best_peer`. Parameters are random, batch norms have
 statistics of their own. Peers are given ONNX files by PyTorch's own exporter, PyTorch freezes its weights, and kas
 packs them ahead.
 """
@@ -37,7 +41,7 @@ import torch
 from torch import nn
 
 import kas.torch
-from kas.evaluate.protocol._latency import CompiledNetwork, Peers, _load_peer, _PyTorch, describe_machine
+from kas.evaluate.protocol._latency import CompiledNetwork, Peers, _load_peer, _Peer, _PyTorch, describe_machine
 
 NETWORKS = [
     "mobilenet_v3_large",
@@ -123,6 +127,9 @@ def make_language_model(name: str, batch: int) -> tuple[nn.Module, torch.Tensor]
 def make_network(name: str, batch: int) -> tuple[nn.Module, torch.Tensor]:
     """The network with random parameters, and its input."""
     torch.manual_seed(0)
+    if name == "tiny-vision":
+        layers = [nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 16, 3, groups=16), nn.Conv2d(16, 8, 1)]
+        return nn.Sequential(*layers).eval(), torch.randn(batch, 3, 16, 16)
     if name.endswith(("gpt2", "bert")):
         return make_language_model(name, batch)
     extra = {"init_weights": False, "aux_logits": False} if name in ("googlenet", "inception_v3") else {}
@@ -162,6 +169,40 @@ class Kas:
         return min(
             1e3 * compiled.program.call("forward", compiled.tensors, 1, compiled.wall_clock) for _ in range(calls)
         )
+
+
+class KasBytes(Kas):
+    """The same with layers that multiply bytes."""
+
+    def __init__(self, network: nn.Module, batches: list[torch.Tensor], expected: torch.Tensor, threads: int):
+        exported = kas.torch.to_mlir(network, batches[0])
+        weights = list(exported.tensors.values())
+        module = kas.quantize(exported.module, batches, weights)
+        arrays = [tensor.detach().numpy() for tensor in (batches[0], *weights)]
+        self.compiled = CompiledNetwork(module, arrays, tuple(expected.shape), threads)
+        error = float(numpy.abs(self.compiled.tensors[len(arrays)] - expected.numpy()).max() / expected.abs().max())
+        self.facts = {"bytes_error": float(f"{error:.2g}")}
+
+
+def quantize_onnx(path: str, batches: list[torch.Tensor]) -> str:
+    """The path of the model at `path` with layers that multiply bytes, as ONNX Runtime quantizes it."""
+    import onnx
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+
+    name = onnx.load(path, load_external_data=False).graph.input[0].name
+
+    class Batches(CalibrationDataReader):
+        def __init__(self) -> None:
+            self.rest = iter(batches)
+
+        def get_next(self) -> dict[str, Any] | None:
+            batch = next(self.rest, None)
+            return None if batch is None else {name: batch.numpy()}
+
+    result = path.replace(".onnx", "-bytes.onnx")
+    types = {"activation_type": QuantType.QUInt8, "weight_type": QuantType.QInt8}
+    quantize_static(path, result, Batches(), quant_format=QuantFormat.QDQ, per_channel=True, **types)
+    return result
 
 
 class PyTorch(_PyTorch):
@@ -225,10 +266,21 @@ def load(name: str, options: argparse.Namespace, record: dict[str, Any], peers: 
         attempt("backend", lambda: Backend(network, example, expected))
     if "backend" in timers:
         record.update(timers["backend"].facts)
+    batches = [example, *(torch.randn_like(example) for _ in range(3))] if options.bytes else []
+    if batches:
+        attempt("kas_bytes", lambda: KasBytes(network, batches, expected, options.threads))
+    if "kas_bytes" in timers:
+        record.update(timers["kas_bytes"].facts)
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "network.onnx")
-        for peer in sorted(options.peers & set(peers.versions)):
+        found = sorted(options.peers & set(peers.versions))
+        for peer in found:
             attempt(peer, lambda peer=peer: _load_peer(peers, peer, network, example, path)[0])
+        if batches and found:
+            attempt("bytes", lambda: quantize_onnx(path, batches))
+        if quantized := timers.pop("bytes", None):
+            for peer in found:
+                attempt(f"{peer}_bytes", lambda peer=peer: _Peer(peers, peer, quantized))
     if "pytorch" in options.peers:
         attempt("pytorch", lambda: PyTorch(network, example))
     return timers
@@ -249,9 +301,14 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     record["median_ms"] = {key: round(statistics.median(values), 3) for key, values in samples.items()}
     if "backend" in timers and "kas" in timers:
         record["backend_to_kas"] = round(record["least_ms"]["kas"] / record["least_ms"]["backend"], 3)
-    others = [value for key, value in record["least_ms"].items() if key not in ("kas", "backend")]
-    if others and "kas" in timers:
-        record["to_best_peer"] = round(min(others) / record["least_ms"]["kas"], 3)
+    for ours, ratio in (("kas", "to_best_peer"), ("kas_bytes", "bytes_to_best_peer")):
+        ending = ours.removeprefix("kas")
+        rivals = {peer + ending for peer in options.peers}
+        others = [least for key, least in record["least_ms"].items() if key in rivals]
+        if others and ours in timers:
+            record[ratio] = round(min(others) / record["least_ms"][ours], 3)
+    if "kas_bytes" in timers and "kas" in timers:
+        record["bytes_to_f32"] = round(record["least_ms"]["kas"] / record["least_ms"]["kas_bytes"], 3)
     return record
 
 
@@ -260,10 +317,11 @@ def parse() -> argparse.Namespace:
         description="Measures whole networks by several compilers",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    names = "torchvision's, gpt2, bert, tiny-gpt2 or tiny-bert, separated by commas"
+    names = "torchvision's, gpt2, bert, tiny-gpt2, tiny-bert or tiny-vision, separated by commas"
     parser.add_argument("--networks", default=",".join(NETWORKS), help=names)
     parser.add_argument("--peers", default="onnxruntime,openvino,pytorch", help="with which to compare")
     parser.add_argument("--backend", action="store_true", help="time torch.compile with kas as its backend as well")
+    parser.add_argument("--bytes", action="store_true", help="time layers that multiply bytes as well")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5, help="of all implementations of a network in turn")
@@ -291,7 +349,13 @@ def main() -> None:
         records.append(measure(name, options))
         print(json.dumps(records[-1]), flush=True)
     summary = {"machine": describe_machine(), "torch": torch.__version__, "networks": len(records)}
-    for ratio, prefix in (("to_best_peer", ""), ("backend_to_kas", "backend_")):
+    ratios_by_prefix = {
+        "": "to_best_peer",
+        "backend_": "backend_to_kas",
+        "bytes_": "bytes_to_best_peer",
+        "bytes_to_f32_": "bytes_to_f32",
+    }
+    for prefix, ratio in ratios_by_prefix.items():
         if ratios := [record[ratio] for record in records if ratio in record]:
             summary[f"{prefix}geometric_mean"] = round(statistics.geometric_mean(ratios), 3)
             summary[f"{prefix}least"] = min(ratios)
