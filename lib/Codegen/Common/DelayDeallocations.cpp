@@ -32,10 +32,13 @@ static bool continues(linalg::LinalgOp op, linalg::LinalgOp next) {
   if (isa<linalg::BroadcastOp>(op))
     return next.getNumReductionLoops() != 0 &&
            llvm::is_contained(next.getDpsInits(), output);
+  if (op.getNumReductionLoops() == 0 || next.getNumReductionLoops() != 0 ||
+      !llvm::is_contained(next.getDpsInputs(), output))
+    return false;
   // What overwrites another tensor than the sums keeps some tiles from doing
-  // it, and these would not begin with the bias either.
-  return op.getNumReductionLoops() != 0 && next.getNumReductionLoops() == 0 &&
-         llvm::is_contained(next.getDpsInputs(), output) &&
+  // it, and these would not begin with the bias either. Sums of integers, which
+  // no result replaces, have none.
+  return getElementTypeOrSelf(output).isInteger() ||
          llvm::none_of(next.getDpsInits(), [&](Value init) {
            return init != output &&
                   llvm::is_contained(next.getDpsInputs(), init);

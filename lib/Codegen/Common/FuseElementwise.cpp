@@ -10,7 +10,9 @@
 #include "kas/Codegen/Common/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_FUSEELEMENTWISE
@@ -39,6 +41,40 @@ bool isCopy(linalg::GenericOp op) {
   return isa<BlockArgument>(op.getBody()->getTerminator()->getOperand(0));
 }
 
+/// Whether `value` does not depend on the first argument of its function:
+/// weights, and what is made of them, once ahead of all calls where they are
+/// prepared. Asked anew each time: rewriting makes and erases values.
+bool isOfWeights(Value value) {
+  SetVector<Value> seen;
+  seen.insert(value);
+  for (size_t i = 0; i < seen.size(); ++i) {
+    if (auto argument = dyn_cast<BlockArgument>(seen[i])) {
+      if (!isa<func::FuncOp>(argument.getOwner()->getParentOp()) ||
+          argument.getArgNumber() == 0)
+        return false;
+      continue;
+    }
+    Operation *made = seen[i].getDefiningOp();
+    if (!isMemoryEffectFree(made))
+      return false;
+    seen.insert_range(made->getOperands());
+    SetVector<Value> above;
+    getUsedValuesDefinedAbove(made->getRegions(), above);
+    seen.insert_range(above);
+  }
+  return true;
+}
+
+/// What weights alone decide for each channel, and what is read at each point.
+bool isOfChannels(linalg::GenericOp op) {
+  constexpr int64_t mostElements = 1 << 14;
+  if (op->getNumResults() != 1)
+    return false;
+  auto type = cast<RankedTensorType>(op.getResult(0).getType());
+  return type.hasStaticShape() && type.getNumElements() <= mostElements &&
+         !isCopy(op);
+}
+
 /// Fusing must not repeat work: the value has one reader, and that reader
 /// computes each of its points once. Of what is summed, only copies and
 /// products are fused, which make a contraction: other functions would leave
@@ -53,6 +89,8 @@ bool shouldFuse(OpOperand *operand) {
   bool isRepeated = !consumer.getMatchingIndexingMap(operand).isPermutation();
   OpOperand *init = producer.getDpsInitOperand(0);
   if (isRepeated && producer.payloadUsesValueFromOperand(init))
+    return false;
+  if (isRepeated && isOfChannels(producer) && isOfWeights(operand->get()))
     return false;
   if (consumer.getNumReductionLoops() == 0)
     return true;
@@ -80,6 +118,29 @@ void generalizeAdditions(func::FuncOp function) {
   }
 }
 
+/// Moves what weights alone decide for channels to where its operands are, so
+/// that it does not stand between a sum and what reads that.
+void hoistChannels(func::FuncOp function) {
+  SmallVector<linalg::GenericOp> ops;
+  for (auto op : function.getOps<linalg::GenericOp>())
+    if (isOfChannels(op) && isOfWeights(op.getResult(0)))
+      ops.push_back(op);
+  for (linalg::GenericOp op : ops) {
+    Operation *last = nullptr;
+    auto add = [&](Value value) {
+      Operation *made = value.getDefiningOp();
+      if (made && (!last || last->isBeforeInBlock(made)))
+        last = made;
+    };
+    llvm::for_each(op->getOperands(), add);
+    SetVector<Value> above;
+    getUsedValuesDefinedAbove(op->getRegions(), above);
+    llvm::for_each(above, add);
+    if (last)
+      op->moveAfter(last);
+  }
+}
+
 struct FuseElementwise
     : kas::codegen::impl::FuseElementwiseBase<FuseElementwise> {
   void runOnOperation() override {
@@ -96,6 +157,7 @@ struct FuseElementwise
       if (failed(applyPatternsGreedily(getOperation(), frozen, config)))
         return signalPassFailure();
     } while (repeatElementwise(getOperation()));
+    hoistChannels(getOperation());
   }
 };
 

@@ -264,6 +264,7 @@ public:
 private:
   void findChannels();
   Value quantizeData();
+  void readBytes(Value data, Value bytes);
   void quantizeWeights();
   Value multiply(Value data);
   Value findBias(Value start);
@@ -307,6 +308,42 @@ void LayerQuantizer::findChannels() {
   }
 }
 
+/// Lets what adds `data` element by element later on, as a residual, read
+/// `bytes` instead: f32 would be written for it alone.
+void LayerQuantizer::readBytes(Value data, Value bytes) {
+  if (isa<BlockArgument>(data))
+    return;
+  auto readsElements = [&](OpOperand &use) {
+    auto reader = dyn_cast<linalg::LinalgOp>(use.getOwner());
+    return reader && reader.isDpsInput(&use) &&
+           reader.getNumReductionLoops() == 0 && reader->getNumResults() == 1 &&
+           getElementTypeOrSelf(reader->getResult(0)).isF32() &&
+           reader.getMatchingIndexingMap(&use).isIdentity() &&
+           op->getBlock() == reader->getBlock() && op->isBeforeInBlock(reader);
+  };
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : data.getUses())
+    if (readsElements(use))
+      uses.push_back(&use);
+  if (uses.empty())
+    return;
+  Value offset = arith::ConstantOp::create(
+      builder, loc, builder.getI32IntegerAttr(-zeroPoint));
+  Value step = emitter.floating(scale);
+  Value read = emitter.elementwise(
+      bytes, builder.getF32Type(),
+      [&](OpBuilder &inner, Location loc, ValueRange values) -> Value {
+        Value wide =
+            arith::ExtUIOp::create(inner, loc, inner.getI32Type(), values[0]);
+        wide = arith::AddIOp::create(inner, loc, wide, offset);
+        Value steps =
+            arith::SIToFPOp::create(inner, loc, inner.getF32Type(), wide);
+        return arith::MulFOp::create(inner, loc, steps, step);
+      });
+  for (OpOperand *use : uses)
+    use->set(read);
+}
+
 /// A padding with zeros becomes one with zero points.
 Value LayerQuantizer::quantizeData() {
   Value data = layer.data->get();
@@ -324,6 +361,7 @@ Value LayerQuantizer::quantizeData() {
         steps = arith::AddFOp::create(inner, loc, steps, offset);
         return roundToByte(inner, loc, steps, 0, 255);
       });
+  readBytes(data, bytes);
   if (!pad)
     return bytes;
   auto type = RankedTensorType::get(pad.getResultType().getShape(),

@@ -46,7 +46,8 @@ def KasQuantizePass : Pass<"kas-quantize", "::mlir::ModuleOp"> {
     on others only, over a dimension of both; depthwise convolutions are none. Their data is quantized to unsigned
     bytes, of which zero is one, by the `ranges` of its values: the least and the largest for each layer, in order.
     Their weights are quantized to signed bytes, each output channel by its largest. The products are summed exactly
-    in i32, and scaled to f32. Arguments and results stay what they are: the weights are quantized in the function,
+    in i32, and scaled to f32. An elementwise operation that reads the data of a layer later on, as the addition of a
+    residual does, reads the bytes. Arguments and results stay what they are: the weights are quantized in the function,
     or once ahead of it (`-kas-prepare-weights`).
 
     ```mlir

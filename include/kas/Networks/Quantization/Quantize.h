@@ -47,7 +47,8 @@ makeRangesFunction(mlir::func::FuncOp function, llvm::StringRef name);
 /// Lets the layers of `function`, which have these `ranges`, multiply bytes.
 /// Data is quantized per tensor, to 255 steps from `lower` to `upper` with a
 /// zero point, weights symmetrically per output channel to -127 to 127; sums
-/// are exact. All else stays f32, and the arguments what they are. After Jacob
+/// are exact. What adds a layer's data elsewhere later on, as a residual, reads
+/// the bytes. All else stays f32, and the arguments what they are. After Jacob
 /// et al.: "Quantization and Training of Neural Networks for Efficient
 /// Integer-Arithmetic-Only Inference", CVPR 2018, section 2. Fails, with a
 /// diagnostic, unless there is a finite range for each layer.
