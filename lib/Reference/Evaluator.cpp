@@ -161,12 +161,8 @@ private:
   }
 
   static int64_t getLow(UnfoldOp unfold) {
-    Attribute low = unfold.getLowAttr();
-    if (!low)
-      return getConcreteSize(unfold.getWindow()) / 2;
-    if (auto size = dyn_cast<SizeAttr>(low))
-      return *size.getConstantValue();
-    return cast<IntegerAttr>(low).getInt();
+    return unfold.getLowValue(
+        [](SizeAttr size) { return *size.getConstantValue(); });
   }
 
   /// factor * first, as (factor - 1) * first + first.

@@ -97,6 +97,8 @@ private:
     Attribute low = unfold.getLowAttr();
     if (!low)
       text += "-floor(" + print(getSize(unfold.getWindow())) + "/2)";
+    else if (unfold.isCausal())
+      text += "+1-" + printFactor(getSize(unfold.getWindow()));
     else if (auto number = dyn_cast<IntegerAttr>(low); !number)
       text += "-" + printFactor(cast<SizeAttr>(low));
     else if (number.getInt() != 0)

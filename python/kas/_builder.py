@@ -106,11 +106,19 @@ class OperatorBuilder:
         i = self._operand(coordinate)
         self._lines.append(f"kas.expand {i.name} : {i.size}")
 
-    def unfold(self, coordinate: Coordinate, window: Coordinate, low: Size | None = None) -> Coordinate:
-        """`coordinate + window - low`, where that is in range; `low` is half the window by default."""
+    def unfold(
+        self, coordinate: Coordinate, window: Coordinate, low: Size | None = None, causal: bool = False
+    ) -> Coordinate:
+        """`coordinate + window - low`, where that is in range.
+
+        `low` is half the window by default; with `causal` it is the window's size less 1, so the window looks back
+        only. Raises `ValueError` when both are given.
+        """
+        if causal and low is not None:
+            raise ValueError(f"requires 'low' or 'causal' for an unfold, got both ({low!r})")
         i, j = self._operand(coordinate), self._operand(window)
         result = self._new(i.size)
-        where = "" if low is None else f" low {low}"
+        where = " causal" if causal else "" if low is None else f" low {low}"
         self._lines.append(f"{result.name} = kas.unfold {i.name}, {j.name}{where} : {i.size}, {j.size}")
         return result
 

@@ -269,8 +269,10 @@ private:
     return true;
   }
 
-  /// The default, an integer or a size.
+  /// The default, an integer, a size or `causal`.
   Attribute drawLow(int64_t window) {
+    if (options.causalPercent && chance(options.causalPercent))
+      return builder.getUnitAttr();
     if (chance(50))
       return nullptr;
     if (window > 1 && chance(40)) {

@@ -31,6 +31,9 @@ struct RandomOperatorOptions {
   /// How many of 100 steps make several primitives that a rule of
   /// kas-canonicalize may simplify, where single ones rarely come to it.
   unsigned redexPercent = 0;
+  /// How many of 100 windows look back (`causal`); the others have any lower
+  /// padding.
+  unsigned causalPercent = 0;
 };
 
 /// An operator and a binding of its symbols at which it is legal.

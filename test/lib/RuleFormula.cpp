@@ -264,6 +264,8 @@ private:
   /// floor(K/2), unless written.
   Polynomial getLow(UnfoldOp unfold) {
     Attribute low = unfold.getLowAttr();
+    if (unfold.isCausal())
+      return getPolynomial(getSize(unfold.getWindow())) - Polynomial(1);
     if (auto integer = dyn_cast_or_null<IntegerAttr>(low))
       return integer.getInt();
     if (auto size = dyn_cast_or_null<SizeAttr>(low))

@@ -82,3 +82,12 @@ kas.space @layers<N, Cin, Cout, H, W | k>
     bindings [<N = 1, Cin = 64, Cout = 64, H = 56, W = 56, k = 3> x 4]
     limits {depth = 8, reduce = 3}
     budget {flops_ratio = 5.0e-01, baseline_flops = 231211008}
+
+// A window that looks back only.
+// CHECK-LABEL: kas.operator @causal
+kas.operator @causal<T | k>(%t: T) from [T] {
+  %i = kas.reduce sum : k
+  // CHECK: kas.unfold %{{.*}}, %{{.*}} causal : T, k
+  %u = kas.unfold %t, %i causal : T, k
+  kas.yield data(%u)
+}

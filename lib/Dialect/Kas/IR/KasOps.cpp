@@ -44,11 +44,15 @@ static void printAmount(OpAsmPrinter &printer, Operation *,
 }
 
 /// `low` is an integer (zero is no size, but a legal padding) or a size; a
-/// constant size is kept as an integer.
+/// constant size is kept as an integer. `causal` stands for the largest one.
 static ParseResult parseLow(OpAsmParser &parser, Attribute &low) {
+  Builder &builder = parser.getBuilder();
+  if (succeeded(parser.parseOptionalKeyword("causal"))) {
+    low = builder.getUnitAttr();
+    return success();
+  }
   if (failed(parser.parseOptionalKeyword("low")))
     return success();
-  Builder &builder = parser.getBuilder();
   int64_t value = 0;
   OptionalParseResult integer = parser.parseOptionalInteger(value);
   if (integer.has_value() && (failed(*integer) || value < 1)) {
@@ -70,6 +74,10 @@ static ParseResult parseLow(OpAsmParser &parser, Attribute &low) {
 static void printLow(OpAsmPrinter &printer, Operation *, Attribute low) {
   if (!low)
     return;
+  if (isa<UnitAttr>(low)) {
+    printer << " causal";
+    return;
+  }
   printer << " low ";
   if (auto integer = dyn_cast<IntegerAttr>(low))
     printer << integer.getInt();

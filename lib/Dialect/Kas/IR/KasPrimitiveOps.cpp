@@ -157,6 +157,8 @@ int64_t UnfoldOp::getLowValue(llvm::function_ref<int64_t(SizeAttr)> valueOf) {
   Attribute low = getLowAttr();
   if (!low)
     return valueOf(getSize(getWindow())) / 2;
+  if (isCausal())
+    return valueOf(getSize(getWindow())) - 1;
   if (auto integer = dyn_cast<IntegerAttr>(low))
     return integer.getInt();
   return valueOf(cast<SizeAttr>(low));

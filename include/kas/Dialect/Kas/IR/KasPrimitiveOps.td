@@ -112,26 +112,31 @@ def Kas_UnfoldOp
   let summary = "a sliding window over a coordinate";
   let description = [{
     `%t = %i + %j - low`, clipped to [0, N), with %i in [0, N) and the window
-    coordinate %j in [0, K). `low` is floor(K/2) unless written. A point of the
-    iteration space at which any unfold leaves its range does not exist: zero
-    padding at this coordinate, whatever is above it.
+    coordinate %j in [0, K). `low` is floor(K/2) unless written. With `causal` it
+    is K - 1, at every binding: the window looks back only, and the last of its
+    points is %i. A point of the iteration space at which any unfold leaves its
+    range does not exist: zero padding at this coordinate, whatever is above it.
 
     Constraints:
-    * C5: K is a legal size and 0 <= low < K. `low` is an integer or a size.
+    * C5: K is a legal size and 0 <= low < K. `low` is an integer or a size, or
+      the unit attribute for `causal`.
 
     ```mlir
     %t = kas.unfold %i, %j : N, K
     %t = kas.unfold %i, %j low 2 : N, K
+    %t = kas.unfold %i, %j causal : N, K
     ```
   }];
   let arguments = (ins Kas_CoordType:$coord, Kas_CoordType:$window,
-                       OptionalAttr<AnyAttrOf<[I64Attr, Kas_SizeAttr]>>:$low);
+                       OptionalAttr<AnyAttrOf<[I64Attr, Kas_SizeAttr, UnitAttr]>>:$low);
   let results = (outs Kas_CoordType:$result);
   let assemblyFormat = [{
     $coord `,` $window `` custom<Low>($low) `` custom<PrimitiveAttributes>(attr-dict)
     `:` custom<CoordSize>(type($coord)) `,` custom<CoordSize>(type($window))
   }];
   let extraClassDeclaration = [{
+    /// The window looks back only.
+    bool isCausal() { return ::llvm::isa_and_nonnull<::mlir::UnitAttr>(getLowAttr()); }
     /// The lower padding, given the value of every size at one binding.
     int64_t getLowValue(::llvm::function_ref<int64_t(::kas::SizeAttr)> valueOf);
   }];
