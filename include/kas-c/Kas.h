@@ -158,6 +158,15 @@ bool kasOperatorGetFanIn(KasModule *module, const char *name,
                          const char *binding, double *fanIn,
                          KasDiagnostics diagnostics);
 
+/// Writes `[o, i]` when an element of the output at position o of its dimension
+/// `output` reads the data at position i > stride * o of its dimension `input`,
+/// else `null`: then the operator is causal along them (see
+/// kas/Dialect/Kas/Analysis/Causality.h).
+bool kasOperatorFindLookahead(KasModule *module, const char *name,
+                              const char *binding, int64_t output,
+                              int64_t input, int64_t stride, KasStream json,
+                              KasDiagnostics diagnostics);
+
 typedef enum KasOperatorText {
   /// The operator alone, as it is; the binding may be null.
   KasOperatorTextMLIR,

@@ -8,6 +8,7 @@
 
 #include "Handles.h"
 #include "kas/Dialect/Kas/Analysis/Batch.h"
+#include "kas/Dialect/Kas/Analysis/Causality.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "kas/Dialect/Kas/Analysis/FanIn.h"
 #include "kas/Dialect/Kas/Analysis/WeightOutputs.h"
@@ -174,6 +175,37 @@ bool kasOperatorGetFanIn(KasModule *module, const char *name,
     return false;
   auto &[op, values] = *bound;
   *fanIn = getFanIn(op, values);
+  return true;
+}
+
+bool kasOperatorFindLookahead(KasModule *module, const char *name,
+                              const char *binding, int64_t output,
+                              int64_t input, int64_t stride, KasStream json,
+                              KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  OwningOpRef<ModuleOp> alone = access.specializeAlone(name, binding);
+  if (!alone)
+    return false;
+  OperatorOp op = *alone->getOps<OperatorOp>().begin();
+  auto isDimension = [&](int64_t dim, size_t rank, StringRef tensor) {
+    if (dim >= 0 && dim < static_cast<int64_t>(rank))
+      return true;
+    access.report("requires a dimension of the " + tensor + ", of rank " +
+                  Twine(rank) + ", got " + Twine(dim));
+    return false;
+  };
+  if (!isDimension(output, op.getOutputSizes().size(), "output") ||
+      !isDimension(input, op.getDataSizes().size(), "data"))
+    return false;
+  if (stride < 1) {
+    access.report("requires a stride of at least 1, got " + Twine(stride));
+    return false;
+  }
+  CallbackStream stream(json);
+  if (std::optional<Lookahead> found = findLookahead(op, output, input, stride))
+    stream << '[' << found->output << ", " << found->input << ']';
+  else
+    stream << "null";
   return true;
 }
 

@@ -92,6 +92,14 @@ public:
           module.get(), name.c_str(), binding.c_str(), limit, stream, sink);
     });
   }
+  std::string findLookahead(const std::string &name, const std::string &binding,
+                            int64_t output, int64_t input, int64_t stride) {
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasOperatorFindLookahead(module.get(), name.c_str(),
+                                      binding.c_str(), output, input, stride,
+                                      stream, sink);
+    });
+  }
   std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t>
   getCost(const std::string &name, const std::string &binding) {
     KasCost cost = {};

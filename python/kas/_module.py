@@ -302,6 +302,27 @@ class Operator:
         positions = {dim for dim in range(1, rank) if not unordered[dim]} if any(unordered) else set(range(2, rank))
         return any(positions.intersection(outputs) for outputs in self.weight_outputs)
 
+    def find_lookahead(
+        self, binding: Binding = None, output: int = -1, data: int = -1, stride: int = 1
+    ) -> tuple[int, int] | None:
+        """A position of the output and a later one of the data that it depends on, along a sequence.
+
+        `output` and `data` are the dimensions of the sequence in both, the last ones unless given. Later is what is
+        after `stride` times the position of the output. The operator is causal along them at this binding when there
+        is nothing: `None`. Decided exactly, for all elements and all weights. Raises `kas.Error` for a dimension that
+        there is not and for a stride below 1.
+
+        >>> kas.operator("conv1d_depthwise").find_lookahead("N=1,C=4,L=8,k=3")
+        (6, 7)
+        >>> kas.operator("conv1d_depthwise_causal").find_lookahead("N=1,C=4,L=8,k=3") is None
+        True
+        """
+        ranks = len(self._description["output"]), len(self._description["data"])
+        output, data = (dim + rank if dim < 0 else dim for dim, rank in zip((output, data), ranks))
+        text = self.module._handle.find_lookahead(self.name, binding_to_text(binding), output, data, stride)
+        found: list[int] | None = json.loads(text)
+        return (found[0], found[1]) if found else None
+
     @property
     def num_weights(self) -> int:
         """How many weight tensors there are."""

@@ -44,6 +44,17 @@ def test_every_primitive():
         assert f"kas.{name} " in text
 
 
+def test_looks_back():
+    b = kas.OperatorBuilder("sums", ["T"], ["k"])
+    (t,) = b.outputs("T")
+    op = b.build([b.unfold(t, b.reduce("k"), causal=True)])
+    assert "causal : T, k" in str(op)
+    assert op.evaluate("T=5,k=4", numpy.array([1, 2, 3, 4, 5], numpy.float32)).tolist() == [1, 3, 6, 10, 14]
+    assert op.find_lookahead("T=5,k=4") is None
+    with pytest.raises(ValueError, match="'low' or 'causal' for an unfold, got both"):
+        b.unfold(t, b.reduce("k"), low=1, causal=True)
+
+
 def test_bad_input():
     b = kas.OperatorBuilder("a", ["N"])
     (n,) = b.outputs("N")

@@ -62,7 +62,7 @@ def test_failing_passes_leave_the_module_alone():
 
 def test_library_is_complete():
     entries = kas.named_operators()
-    assert len(entries) == 58
+    assert len(entries) == 59
     for name, entry in entries.items():
         assert entry.name == name and entry.title and entry.formula and entry.source
         assert kas.operator(name).name == name
@@ -86,6 +86,22 @@ def test_describes_an_operator(conv2d_binding):
     assert conv.cost(conv2d_binding) == kas.Cost(macs, 2 * macs, 2 * macs, 6 * macs, 6 * 4 * 9, num_bytes)
     assert conv.shapes("N=2,Cin=4,Cout=6,H=7,W=5,k=3") == ((2, 4, 7, 5), ((6, 4, 3, 3),), (2, 6, 7, 5))
     assert conv.fan_in(conv2d_binding) == 36
+
+
+def test_finds_lookahead():
+    centred, causal = kas.operator("conv1d_depthwise"), kas.operator("conv1d_depthwise_causal")
+    assert causal.find_lookahead("N=1,C=4,L=8,k=3") is None
+    output, data = centred.find_lookahead("N=1,C=4,L=8,k=3")
+    assert data == output + 1
+    assert centred.find_lookahead("N=1,C=4,L=8,k=3", output=1, data=1) is None
+    # Two positions on, twice the position of the output.
+    strided = kas.operator("conv1d_strided")
+    assert strided.find_lookahead("N=1,Cin=3,Cout=4,L=8,k=1,s=2", stride=2) is None
+    assert strided.find_lookahead("N=1,Cin=3,Cout=4,L=8,k=1,s=2", stride=1) is not None
+    with pytest.raises(kas.Error, match="requires a dimension of the data, of rank 3, got 3"):
+        causal.find_lookahead("N=1,C=4,L=8,k=3", data=3)
+    with pytest.raises(kas.Error, match="requires a stride of at least 1, got 0"):
+        causal.find_lookahead("N=1,C=4,L=8,k=3", stride=0)
 
 
 def test_canonical_form():

@@ -90,6 +90,7 @@ CONVOLUTIONS = {
     "bottleneck": 3,
     "conv1d": 1,
     "conv1d_depthwise": 1,
+    "conv1d_depthwise_causal": 1,
     "conv1d_dilated": 1,
     "conv1x1": 1,
     "conv1x1_strided": 1,
@@ -111,7 +112,7 @@ WINDOWS = ("Gather", "Pad", "Slice", "MatMul", "Einsum")
 
 def test_named_operators():
     cases = named_cases()
-    assert len(cases) == 58
+    assert len(cases) == 59
     for operator, binding in cases:
         model = check_operator(operator, binding)
         assert [function.name for function in model.functions] == [operator.name]

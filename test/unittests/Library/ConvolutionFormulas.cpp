@@ -84,6 +84,20 @@ static Formula getConv1dDepthwise() {
           }};
 }
 
+static Formula getConv1dDepthwiseCausal() {
+  return {"conv1d_depthwise_causal",
+          {{.N = 2, .L = 8, .C = 4, .k = 3}, {.N = 1, .L = 9, .C = 3, .k = 4}},
+          [](const Sizes &z) { return Shape{z.N, z.C, z.L}; },
+          [](const Sizes &z) { return Shape{z.N, z.C, z.L}; },
+          [](const Sizes &z) { return Shapes{{z.C, z.k}}; },
+          [](const Sizes &z, const Array &x, const Weights &w, Array &y) {
+            nest({z.N, z.C, z.L, z.k},
+                 [&](int64_t n, int64_t c, int64_t l, int64_t i) {
+                   y(n, c, l) += x.orZero(n, c, l + i + 1 - z.k) * w[0](c, i);
+                 });
+          }};
+}
+
 static Formula getConv2d() {
   return {"conv2d",
           {{.N = 2, .Cin = 4, .Cout = 6, .H = 8, .W = 6, .k = 3},
@@ -414,6 +428,7 @@ std::vector<Formula> formulas::getConvolutionFormulas() {
           getConv1dStrided(),
           getConv1dDilated(),
           getConv1dDepthwise(),
+          getConv1dDepthwiseCausal(),
           getConv2d(),
           getConv2dStrided(),
           getConv2dDilated(),
