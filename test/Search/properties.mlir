@@ -16,6 +16,19 @@ kas.space @sees<N, C, W | k>
 
 // -----
 
+// Causal windows of 3 over a sequence, which end at their base.
+// CHECK-LABEL: kas.space @looks_back
+kas.space @looks_back<N, C, T | k>
+    [N, C unordered, T] from [N, C unordered, T]
+    bindings [<N = 1, C = 4, T = 8, k = 3>]
+    limits {depth = 4, reduce = 2, weights = 1, merge = 0, split = 0, causal = 1, sees = ["k"]}
+// CHECK: kas.operator @looks_back_0
+// CHECK-NOT: kas.shift
+// CHECK: kas.unfold {{.*}} causal
+// CHECK-NOT: kas.shift
+
+// -----
+
 // A product in groups reaches an eighth of the channels: too few for two layers of 16 channels.
 // CHECK-LABEL: kas.space @dense
 kas.space @dense<N, C, D | g>
@@ -57,6 +70,16 @@ kas.space @no_mixing<N, C>
     [N, C unordered] from [N, C unordered]
     bindings [<N = 1, C = 4>]
     limits {reduce = 0, split = 0, weight_takes = 0, reaches = 1}
+
+// -----
+
+// expected-warning @below {{found no operator: the space has none}}
+// expected-note @below {{limit 'sees' excludes every operator: without it there are some}}
+// expected-note @below {{limit 'causal' excludes every operator: without it there are some}}
+kas.space @around<N, C, T | k>
+    [N, C unordered, T] from [N, C unordered, T]
+    bindings [<N = 1, C = 4, T = 8, k = 3>]
+    limits {depth = 4, reduce = 2, weights = 1, merge = 0, split = 0, causal = 1, look_back = 0, sees = ["k"]}
 
 // -----
 

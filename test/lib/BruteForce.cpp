@@ -539,6 +539,7 @@ void BruteForce::emit(const Interface &state) {
     coord.first = write(node.first);
     if (node.kind == CoordKind::Split || node.kind == CoordKind::Unfold)
       coord.second = write(node.second);
+    coord.isCausal = node.kind == CoordKind::Unfold && problem.limits.lookBack;
     graph.coords.push_back(coord);
     return indices[id] = graph.coords.size() - 1;
   };

@@ -145,7 +145,7 @@ static ConcreteCoord makeConcrete(const OperatorGraph &graph,
     break;
   case CoordKind::Unfold:
     result.kind = ConcreteCoord::Unfold;
-    result.parameter = valueOf(graph.coords[coord.second].size) / 2;
+    result.parameter = coord.getLow(valueOf(graph.coords[coord.second].size));
     break;
   case CoordKind::Stride:
     result.kind = ConcreteCoord::Stride;

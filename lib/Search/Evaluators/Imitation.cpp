@@ -189,7 +189,7 @@ static std::optional<int64_t> evaluateCoord(const GraphCoord &coord,
   case CoordKind::Shift:
     return ((first + coord.amount) % size + size) % size;
   case CoordKind::Unfold: {
-    int64_t value = first + second - sizes[coord.second] / 2;
+    int64_t value = first + second - coord.getLow(sizes[coord.second]);
     return value >= 0 && value < size ? std::optional(value) : std::nullopt;
   }
   case CoordKind::Stride:

@@ -43,7 +43,9 @@ unsigned CoordProgram::add(const GraphSpace &space, ExprId id) {
     break;
   case CoordKind::Unfold:
     step.second = add(space, expr.second);
-    step.parameter = -(getValue(space.getExpr(expr.second).size) / 2);
+    // U5
+    step.parameter = -space.problem->limits.getReach(
+        getValue(space.getExpr(expr.second).size));
     break;
   case CoordKind::Shift:
     step.parameter = expr.second ? step.extent - 1 : 1;

@@ -478,6 +478,21 @@ private:
     return hashUnshifted(values[index]);
   }
 
+  /// U6: what is below the first position stays there, whatever windows that
+  /// look back come later. So those on one base are a set.
+  uint64_t hashUnfold(unsigned index) const {
+    const Expr &expr = space.getExpr(graph.nodes[index].expr);
+    uint64_t hash = startHash(expr.kind, expr.size);
+    if (!space.problem->limits.lookBack)
+      return combineHash(combineHash(hash, hashes[graph.nodes[index].first]),
+                         hashes[graph.nodes[index].second]);
+    uint64_t windows = 0;
+    for (; space.getExpr(graph.nodes[index].expr).kind == CoordKind::Unfold;
+         index = graph.nodes[index].first)
+      windows += mixBits(hashes[graph.nodes[index].second]);
+    return combineHash(combineHash(hash, hashes[index]), windows);
+  }
+
   Sum evaluate(unsigned index) const {
     if (isChannelPart(index))
       return {channelParts[roles[index]]};
@@ -490,9 +505,7 @@ private:
     case CoordKind::Split:
       return evaluateSplit(expr);
     case CoordKind::Unfold:
-      return {combineHash(
-          combineHash(startHash(expr.kind, expr.size), hashes[node.first]),
-          hashes[node.second])};
+      return {hashUnfold(index)};
     case CoordKind::Shift:
       return evaluateShift(expr);
     case CoordKind::MergeQuotient:

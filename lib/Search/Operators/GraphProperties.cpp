@@ -103,9 +103,9 @@ GraphProperties::getAxisOfOutput(ExprId leaf) const {
 /// The window of an output position lies in the image.
 bool GraphProperties::isInterior(const Axis &axis, unsigned binding,
                                  int64_t position) const {
-  int64_t center = axis.strides[binding] * position;
-  int64_t radius = axis.windows[binding] / 2;
-  return center >= radius && center + radius < axis.size[binding];
+  int64_t begin =
+      axis.strides[binding] * position - limits.getReach(axis.windows[binding]);
+  return begin >= 0 && begin + axis.windows[binding] <= axis.size[binding];
 }
 
 //===----------------------------------------------------------------------===//
@@ -296,6 +296,9 @@ bool GraphProperties::hold(const GraphStateData &state,
       return (this->*method)(component);
     });
   };
+  if (limits.causal && // Q6
+      !areAll(Causal, &GraphProperties::isCausal))
+    return false;
   if (!limits.sees.empty() && // Q1
       !areAll(Sees, &GraphProperties::sees))
     return false;

@@ -78,7 +78,14 @@ private:
   using Components = llvm::SmallVector<Component, 4>;
   struct Element;
   struct Factors;
-  enum Property : uint64_t { Sees, Reaches, Equivariant, OneProduct, Linear };
+  enum Property : uint64_t {
+    Sees,
+    Reaches,
+    Equivariant,
+    OneProduct,
+    Linear,
+    Causal
+  };
   /// Of each output, the inputs that it depends on; of each input, the outputs
   /// that depend on it; at least.
   struct Reach {
@@ -137,6 +144,9 @@ private:
   bool areEquivariant(const GraphStateData &state, llvm::ArrayRef<ExprId> data);
   bool hasOneProduct(const Component &component);
   bool isLinear(const Component &component);
+  bool isCausal(const Component &component);
+  bool isCausalAlong(const Axis &axis, const Component &component,
+                     unsigned root, unsigned binding) const;
   bool isReadBy(const Component &component, ExprId reduction, unsigned binding);
   bool readsReductions(const GraphStateData &state,
                        llvm::ArrayRef<ExprId> data);

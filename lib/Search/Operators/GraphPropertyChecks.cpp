@@ -143,7 +143,7 @@ bool GraphProperties::sees(const Component &component, unsigned binding) {
     size_t place = 0;
     for (const Part &part : parts) {
       int64_t window = part.axis->windows[binding];
-      int64_t offset = program.getRoot(part.root) + window / 2 -
+      int64_t offset = program.getRoot(part.root) + limits.getReach(window) -
                        part.axis->strides[binding] * program.getLeaf(part.leaf);
       if (offset < 0 || offset >= window)
         return std::nullopt;
@@ -482,5 +482,36 @@ bool GraphProperties::readsReductions(const GraphStateData &state,
             !llvm::is_contained(leaves, leaf))
           return false;
       }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Q6: what is later
+//===----------------------------------------------------------------------===//
+
+/// No point of an output reads a position after that of the output.
+bool GraphProperties::isCausal(const Component &component) {
+  return llvm::all_of(axes, [&](const Axis &axis) {
+    unsigned root =
+        llvm::find(component.targets, axis.target) - component.targets.begin();
+    return root == component.roots.size() ||
+           component.roots[root] == axis.output ||
+           holdsAtAll([&](unsigned binding) {
+             return isCausalAlong(axis, component, root, binding);
+           });
+  });
+}
+
+bool GraphProperties::isCausalAlong(const Axis &axis,
+                                    const Component &component, unsigned root,
+                                    unsigned binding) const {
+  CoordProgram program(space, component.getLeaves(), component.roots, binding);
+  unsigned own =
+      llvm::find(component.outputs, axis.output) - component.outputs.begin();
+  do {
+    if (program.evaluate() &&
+        program.getRoot(root) > axis.strides[binding] * program.getLeaf(own))
+      return false;
+  } while (program.advance(0, program.getNumLeaves()));
   return true;
 }

@@ -98,6 +98,8 @@ private:
     case CoordKind::Unfold:
       coord.first = indices[node.first];
       coord.second = indices[node.second];
+      coord.isCausal =
+          expr.kind == CoordKind::Unfold && space.problem->limits.lookBack;
       break;
     case CoordKind::MergeQuotient:
     case CoordKind::MergeRemainder:

@@ -113,7 +113,7 @@ bool GraphProperties::canSee(const Component &component, const Axis &axis,
                    extent);
     } while (program.advance(numOutputs, program.getNumLeaves()));
     int64_t begin = axis.strides[binding] * program.getLeaf(own) -
-                    axis.windows[binding] / 2;
+                    limits.getReach(axis.windows[binding]);
     llvm::erase_if(places, [&](int64_t place) {
       return llvm::any_of(
           llvm::seq(begin, begin + axis.windows[binding]),

@@ -213,7 +213,9 @@ private:
         })
         .Case([&](UnfoldOp unfold) {
           ++counts[UnfoldMove];
-          if (unfold.getLow())
+          if (space.problem->limits.lookBack && !unfold.isCausal())
+            return fail("it has an unfold that does not look back");
+          if (!space.problem->limits.lookBack && unfold.getLow())
             return fail("it has an unfold that is not in the middle");
           return make(unfold.getResult(), CoordKind::Unfold,
                       coords[unfold.getCoord()], coords[unfold.getWindow()]);

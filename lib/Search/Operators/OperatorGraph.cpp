@@ -114,8 +114,9 @@ Value BodyBuilder::create(unsigned index, Block *block) {
     return ShiftOp::create(builder, location, others[coord.first],
                            coord.amount);
   case CoordKind::Unfold:
-    return UnfoldOp::create(builder, location, others[coord.first],
-                            others[coord.second], Attribute());
+    return UnfoldOp::create(
+        builder, location, others[coord.first], others[coord.second],
+        coord.isCausal ? Attribute(builder.getUnitAttr()) : Attribute());
   case CoordKind::Stride:
     return StrideOp::create(builder, location, others[coord.first],
                             getAttr(coord.parameter));

@@ -254,7 +254,7 @@ const Index &NestBuilder::getIndex(StageNest &nest, unsigned node) {
   case CoordKind::Unfold:
     index = first;
     index.add(Index(getIndex(nest, coord.second)), 1, numLoops);
-    index.base -= getSize(coord.second) / 2;
+    index.base -= coord.getLow(getSize(coord.second));
     addBorder(nest, index, getSize(node), /*isCyclic=*/false);
     break;
   case CoordKind::Shift:

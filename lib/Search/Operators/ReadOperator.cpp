@@ -99,10 +99,11 @@ Error GraphReader::readStep(mlir::Operation &step) {
         return Error::success();
       })
       .Case([&](UnfoldOp unfold) -> Error {
-        if (unfold.getLow())
-          return fail(unfold, "windows that are centred");
+        if (unfold.getLow() && !unfold.isCausal())
+          return fail(unfold, "windows that are centred or causal");
         add(unfold.getResult(), CoordKind::Unfold,
-            indices.at(unfold.getCoord()), indices.at(unfold.getWindow()));
+            indices.at(unfold.getCoord()), indices.at(unfold.getWindow()))
+            .isCausal = unfold.isCausal();
         return Error::success();
       })
       .Case([&](MergeOp merge) {

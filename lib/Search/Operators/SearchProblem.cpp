@@ -101,8 +101,10 @@ static SpaceLimits getLimits(SpaceOp space) {
                              {"equivariant", &limits.equivariant},
                              {"one_product", &limits.oneProduct},
                              {"linear_path", &limits.linearPath},
+                             {"causal", &limits.causal},
                              {"swap_axes", &limits.swapAxes}})
     *limit = space.getLimit(name, *limit) != 0;
+  limits.lookBack = space.getLimit("look_back", limits.causal) != 0;
   for (auto [name, limit] : {std::pair<llvm::StringRef, double *>(
                                  "reduce_ratio", &limits.reduceRatio),
                              {"unfold_ratio", &limits.unfoldRatio}})

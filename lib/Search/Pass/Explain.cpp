@@ -123,7 +123,8 @@ static void explainProperties(const SearchProblem &problem, uint64_t expansions,
   for (auto [name, flag] : {std::pair<llvm::StringRef, bool SpaceLimits::*>(
                                 "equivariant", &SpaceLimits::equivariant),
                             {"one_product", &SpaceLimits::oneProduct},
-                            {"linear_path", &SpaceLimits::linearPath}})
+                            {"linear_path", &SpaceLimits::linearPath},
+                            {"causal", &SpaceLimits::causal}})
     explainProperty(
         problem, expansions, name,
         [&, flag = flag](SpaceLimits &limits) {

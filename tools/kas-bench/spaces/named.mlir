@@ -103,6 +103,10 @@ kas.space @conv1d_depthwise<N, C, L | k>
     [N, C unordered, L] from [N, C unordered, L]
     bindings [<N = 1, C = 4, L = 10, k = 3>]
     limits {depth = 5, reduce = 3, occurrences.k = 2, weight_takes = 0}
+kas.space @conv1d_depthwise_causal<N, C, L | k>
+    [N, C unordered, L] from [N, C unordered, L]
+    bindings [<N = 1, C = 4, L = 10, k = 3>]
+    limits {depth = 5, reduce = 3, occurrences.k = 2, weight_takes = 0, causal = 1}
 
 //===----------------------------------------------------------------------===//
 // Convolutions along two axes

@@ -45,6 +45,13 @@ struct GraphCoord {
   int64_t amount = 0;
   /// Merge: the block. Stride: the factor.
   Size parameter;
+  /// Unfold: the window looks back only.
+  bool isCausal = false;
+
+  /// Unfold: how far before its base the window begins, of `window` points.
+  int64_t getLow(int64_t window) const {
+    return isCausal ? window - 1 : window / 2;
+  }
 };
 
 /// Costs of an operator, summed over the bindings times their multiplicities.

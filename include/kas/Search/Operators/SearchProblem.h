@@ -76,6 +76,8 @@ struct SpaceLimits {
   /// Weights may be indexed by what depends on an ordered output. Without them
   /// an operator does the same everywhere but at the border.
   bool weightsByPosition = true;
+  /// Windows end at their base instead of lying around it.
+  bool lookBack = false;
   /// Equal ordered dimensions of the output count as interchangeable, and so do
   /// those of the input.
   bool swapAxes = false;
@@ -93,9 +95,17 @@ struct SpaceLimits {
   bool oneProduct = false;
   /// No reduction that only weights have.
   bool linearPath = false;
+  /// No output depends on a later position along an axis.
+  bool causal = false;
 
   bool hasProperties() const {
-    return !sees.empty() || reaches || equivariant || oneProduct || linearPath;
+    return !sees.empty() || reaches || equivariant || oneProduct ||
+           linearPath || causal;
+  }
+
+  /// How far before its base a window of `size` points begins.
+  int64_t getReach(int64_t size) const {
+    return lookBack ? size - 1 : size / 2;
   }
 };
 

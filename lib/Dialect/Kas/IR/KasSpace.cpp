@@ -126,9 +126,9 @@ static constexpr StringLiteral integerLimits[] = {
     "reaches"};
 static constexpr StringLiteral ratioLimits[] = {"reduce_ratio", "unfold_ratio"};
 static constexpr StringLiteral flagLimits[] = {
-    "shift_backward", "swap_axes",           "weight_takes",
-    "weight_shares",  "weights_by_position", "rank_saves",
-    "equivariant",    "one_product",         "linear_path"};
+    "shift_backward",      "swap_axes",  "weight_takes", "weight_shares",
+    "weights_by_position", "rank_saves", "equivariant",  "one_product",
+    "linear_path",         "causal",     "look_back"};
 
 std::optional<Size> kas::getWindowSize(Attribute value,
                                        const SymbolSet &symbols) {

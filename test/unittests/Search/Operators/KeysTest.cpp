@@ -477,3 +477,26 @@ TEST_F(KeysTest, O4) {
   EXPECT_NE(getKey(write(false, false)), getKey(write(false, true)))
       << "the data sees the other one";
 }
+
+TEST_F(KeysTest, U6) {
+  // Two windows with weights of their own, of which either is above.
+  auto getStackKey = [&](bool looksBack, bool isFirstAbove, bool isOneBase) {
+    auto varied = std::make_shared<SearchProblem>(*problem);
+    varied->limits.lookBack = looksBack;
+    OperatorWriter x(varied);
+    ExprId d = x.output(0), h = x.output(1);
+    ExprId c = x.reduce("C"), a = x.reduce("g"), b = x.reduce("g");
+    x.contract({a}, {});
+    x.contract({b, c}, {d});
+    if (isFirstAbove)
+      std::swap(a, b);
+    if (isOneBase)
+      x.unfold(x.unfold(h, a), b);
+    else
+      x.unfold(x.shift(x.unfold(h, a)), b);
+    return x.finish();
+  };
+  EXPECT_EQ(getStackKey(true, false, true), getStackKey(true, true, true));
+  EXPECT_NE(getStackKey(false, false, true), getStackKey(false, true, true));
+  EXPECT_NE(getStackKey(true, false, false), getStackKey(true, true, false));
+}

@@ -50,6 +50,14 @@ const Case cases[] = {
     {"linear_path",
      [](SpaceLimits &limits, Windows) { limits.linearPath = true; },
      [](const Facts &facts) { return facts.isLinear; }},
+    {"causal", [](SpaceLimits &limits, Windows) { limits.causal = true; },
+     [](const Facts &facts) { return facts.isCausal; }},
+    {"sees and causal",
+     [](SpaceLimits &limits, Windows windows) {
+       limits.sees.assign(windows.begin(), windows.end());
+       limits.causal = true;
+     },
+     [](const Facts &facts) { return facts.sees && facts.isCausal; }},
     {"sees and reaches",
      [](SpaceLimits &limits, Windows windows) {
        limits.sees.assign(windows.begin(), windows.end());
@@ -66,7 +74,8 @@ std::map<std::string, Total> totals;
 
 /// Spaces, and the text of the window that their operators must see: layers,
 /// groups, strides, images without and with axes that may be exchanged,
-/// windows from carries without unfolds, and windows below merges.
+/// windows from carries without unfolds, windows below merges, and windows that
+/// look back.
 const struct {
   const char *text, *window;
 } spaces[] = {
@@ -126,6 +135,23 @@ kas.space @merged<N, C, H | k, s>
     limits {depth = 7, reduce = 2, unfold = 1, shift = 1, merge = 2, split = 2,
             weights = 1, weight_takes = 0, unfold_ratio = 1.5, shift_block = 2,
             occurrences.s = 2, occurrences.k = 1, shift_backward = 0}
+)",
+     "k"},
+    {R"(
+kas.space @sequence<N, C, D, T | k, g>
+    [N, D unordered, T] from [N, C unordered, T]
+    bindings [<N = 1, C = 4, D = 4, T = 6, k = 3, g = 2>,
+              <N = 1, C = 4, D = 6, T = 7, k = 3, g = 2>]
+    limits {depth = 6, reduce = 3, weights = 2, shift = 1, merge = 1,
+            rank_max = 2, unfold_ratio = 1.5, look_back = 1}
+)",
+     "k"},
+    {R"(
+kas.space @strided_sequence<N, C, D, T | k, s>
+    [N, D unordered, T/s] from [N, C unordered, T]
+    bindings [<N = 1, C = 4, D = 4, T = 10, k = 3, s = 2>]
+    limits {depth = 7, reduce = 3, stride = 1, unfold = 1, shift = 1, merge = 1,
+            unfold_ratio = 1.5, occurrences.T = 1, weights = 1, look_back = 1}
 )",
      "k"},
 };

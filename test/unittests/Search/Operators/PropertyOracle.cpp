@@ -86,11 +86,12 @@ bool PropertyOracle::sees(const Counts &counts, llvm::ArrayRef<Size> windows,
     std::set<std::vector<int64_t>> window = {{}};
     bool isInside = true;
     for (auto [axis, size] : llvm::zip_equal(axes, windows)) {
-      int64_t radius = *size.evaluate(binding) / 2;
-      int64_t center = output[axis.output] * *axis.stride.evaluate(binding);
+      int64_t points = *size.evaluate(binding);
+      int64_t begin = output[axis.output] * *axis.stride.evaluate(binding) -
+                      problem->limits.getReach(points);
       std::set<std::vector<int64_t>> longer;
       for (const std::vector<int64_t> &known : window)
-        for (int64_t at = center - radius; at <= center + radius; ++at) {
+        for (int64_t at = begin; at < begin + points; ++at) {
           isInside &= at >= 0 && at < inputs.extents[axis.input];
           longer.insert(known);
           std::vector<int64_t> next = known;
@@ -162,6 +163,22 @@ bool PropertyOracle::hasOneProduct(const Counts &counts) {
   });
 }
 
+/// What is read is not later along any axis.
+bool PropertyOracle::isCausal(const Counts &counts,
+                              const Binding &binding) const {
+  Shape outputs = getShape(problem->outputs, binding);
+  Shape inputs = getShape(problem->inputs, binding);
+  for (int64_t element = 0; element < outputs.count; ++element)
+    for (int64_t input = 0; input < inputs.count; ++input)
+      for (const SpaceAxis &axis : axes)
+        if (counts[element][input] &&
+            inputs.getIndices(input)[axis.input] >
+                outputs.getIndices(element)[axis.output] *
+                    *axis.stride.evaluate(binding))
+          return false;
+  return true;
+}
+
 //===----------------------------------------------------------------------===//
 // Points
 //===----------------------------------------------------------------------===//
@@ -211,7 +228,7 @@ struct Point {
         first = first * getExtent(coord.second) + values[coord.second];
         break;
       case CoordKind::Unfold:
-        first += values[coord.second] - getExtent(coord.second) / 2;
+        first += values[coord.second] - coord.getLow(getExtent(coord.second));
         exists &= wraps || (first >= 0 && first < extent);
         first = (first + extent) % extent;
         break;
@@ -316,6 +333,7 @@ PropertyOracle::Facts PropertyOracle::describe(const OperatorGraph &graph,
     facts.hasOneProduct &= hasOneProduct(counts);
     facts.isEquivariant &= isEquivariant(graph, binding);
     facts.isLinear &= isLinear(graph, binding);
+    facts.isCausal &= isCausal(counts, binding);
   }
   return facts;
 }

@@ -29,7 +29,8 @@ public:
 
   struct Facts {
     bool sees = true, reachesInOne = true, reachesInTwo = true,
-         hasOneProduct = true, isEquivariant = true, isLinear = true;
+         hasOneProduct = true, isEquivariant = true, isLinear = true,
+         isCausal = true;
   };
   /// All about `graph`; `windows` are those of the axes.
   Facts describe(const search::OperatorGraph &graph,
@@ -52,6 +53,7 @@ private:
   bool reaches(const Counts &counts, unsigned layers,
                const Binding &binding) const;
   static bool hasOneProduct(const Counts &counts);
+  bool isCausal(const Counts &counts, const Binding &binding) const;
   bool isEquivariant(const search::OperatorGraph &graph,
                      const Binding &binding) const;
   bool isLinear(const search::OperatorGraph &graph,

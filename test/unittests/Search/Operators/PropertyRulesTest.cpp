@@ -145,3 +145,40 @@ TEST_F(RulesTest, Q5) {
   EXPECT_FALSE(rank.countEnds());
   EXPECT_TRUE(twice.countEnds());
 }
+
+TEST_F(RulesTest, U5) {
+  auto makeCausal = [&](bool looksBack) {
+    return limit([&](SpaceLimits &limits) {
+      limits.causal = true;
+      limits.lookBack = looksBack;
+    });
+  };
+  PropertyChecker back(makeCausal(true)), around(makeCausal(false));
+  for (PropertyChecker *checker : {&back, &around})
+    mixTwice(*checker);
+  EXPECT_TRUE(back.countEnds());
+  EXPECT_FALSE(around.countEnds());
+}
+
+TEST_F(RulesTest, Q6) {
+  auto causal = limit(
+      [](SpaceLimits &limits) { limits.causal = limits.lookBack = true; });
+  PropertyChecker plain(causal), windowed(causal), shifted(causal),
+      turned(causal), free(space.problem);
+  for (PropertyChecker *checker : {&windowed, &shifted, &free}) {
+    ExprId k = checker->reduce("k");
+    checker->mix({k});
+    ExprId window = checker->unfold(checker->h, k);
+    if (checker == &shifted)
+      checker->shift(window);
+  }
+  plain.mix();
+  turned.mix();
+  auto [quotient, remainder] = turned.merge(turned.h, "s");
+  turned.split(remainder, quotient);
+  EXPECT_EQ(plain.countEnds(), 1u);
+  EXPECT_EQ(windowed.countEnds(), 1u);
+  EXPECT_EQ(free.countEnds(), 2u) << "the image may be transposed";
+  EXPECT_FALSE(shifted.countEnds()) << "the first position reads the second";
+  EXPECT_FALSE(turned.countEnds());
+}

@@ -178,9 +178,10 @@ def Kas_SpaceOp : Kas_Op<"space", [Symbol]> {
       without them operators do the same everywhere, but for borders and
       strides), `rank_saves` (weights with a reduction that only they have have
       fewer elements than the weight that they are together, under one binding
-      at least), `shift_backward` (shifts by -1, too), `swap_axes` (equal ordered
-      dimensions of the output count as interchangeable, and so do those of the
-      input).
+      at least), `shift_backward` (shifts by -1, too), `look_back` (windows are
+      `causal`: they look back; as much as `causal` unless given), `swap_axes`
+      (equal ordered dimensions of the output count as interchangeable, and so do
+      those of the input).
     * Properties of operators, decided exactly in the search: `sees` (a list with
       an odd window for each axis that output and input share, a number or a size
       as text: each output whose window lies in the image reads all of it),
@@ -188,7 +189,8 @@ def Kas_SpaceOp : Kas_Op<"space", [Symbol]> {
       after two layers in the right order of channels), and, 0 or 1,
       `equivariant` (translations of the input move the output), `one_product`
       (an input and an output value are joined by one product of weights at
-      most), `linear_path` (no reduction that only weights have).
+      most), `linear_path` (no reduction that only weights have), `causal` (no
+      output depends on a later position of the input along an axis).
 
     `budget` maps names to numbers: `flops`, `min_flops`, `params` (absolute,
     summed over the layers), `flops_ratio`, `min_flops_ratio`, `params_ratio`
