@@ -286,6 +286,29 @@ LogicalResult KernelEvaluation::evaluate(DagSoftmaxOp op) {
   });
 }
 
+LogicalResult KernelEvaluation::scan(Value result, Value factor, Value input,
+                                     int64_t dim) {
+  const Dense &added = get(input);
+  int64_t distance = product(ArrayRef(added.shape).drop_front(dim + 1));
+  std::vector<double> states(added.values.size());
+  // An element comes after those before it, in row-major order as well.
+  return fill(result, [&](ArrayRef<int64_t> index, int64_t offset) {
+    double state = added.values[offset];
+    if (index[dim] > 0)
+      state +=
+          (factor ? get(factor).values[offset] : 1) * states[offset - distance];
+    return states[offset] = state;
+  });
+}
+
+LogicalResult KernelEvaluation::evaluate(DagCumSumOp op) {
+  return scan(op.getResult(), Value(), op.getInput(), op.getDim());
+}
+
+LogicalResult KernelEvaluation::evaluate(DagScanOp op) {
+  return scan(op.getResult(), op.getFactor(), op.getInput(), op.getDim());
+}
+
 double KernelEvaluation::apply(DagBroadcastKind kind, double left,
                                double right) {
   switch (kind) {

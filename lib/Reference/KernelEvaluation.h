@@ -155,6 +155,11 @@ private:
   }
 
   llvm::LogicalResult evaluate(DagSoftmaxOp op);
+  /// Positions along `dim` in order; without a factor all of them are 1.
+  llvm::LogicalResult scan(mlir::Value result, mlir::Value factor,
+                           mlir::Value input, int64_t dim);
+  llvm::LogicalResult evaluate(DagCumSumOp op);
+  llvm::LogicalResult evaluate(DagScanOp op);
   static double apply(DagBroadcastKind kind, double left, double right);
   llvm::LogicalResult evaluate(DagBroadcastOp op);
   llvm::LogicalResult evaluate(DagMatMulOp op);

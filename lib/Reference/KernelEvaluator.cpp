@@ -70,7 +70,8 @@ LogicalResult KernelEvaluation::evaluateStep(Operation *op) {
       .Case<DagShiftOp, DagUnfoldOp, DagTransposeOp, DagShuffleOp, DagReorderOp,
             DagAmplifyOp, DagFCOp, DagConvOp, DagMixOp, DagScaleOp, DagNormOp,
             DagUnaryOp, DagPoolOp, DagFoldOp, DagSoftmaxOp, DagBroadcastOp,
-            DagMatMulOp, DagApplyOp>([&](auto step) { return evaluate(step); })
+            DagMatMulOp, DagApplyOp, DagCumSumOp, DagScanOp>(
+          [&](auto step) { return evaluate(step); })
       .Default([&](Operation *other) {
         return sizes.emitError()
                << "requires an op with a meaning, got " << other->getName();

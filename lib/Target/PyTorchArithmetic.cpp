@@ -81,6 +81,36 @@ std::string TorchSteps::writeSoftmax(DagSoftmaxOp op) {
          listNumbers(dims) + "), keepdim=True))";
 }
 
+std::string TorchSteps::writeCumSum(DagCumSumOp op) {
+  return "torch.cumsum(" + get(op.getInput()).name + ", " +
+         std::to_string(op.getDim() + 1) + ")";
+}
+
+/// By doubling: see `KernelEmitter::scan`.
+std::string TorchSteps::writeScan(DagScanOp op) {
+  const Tensor &input = get(op.getInput());
+  std::string state = input.name, factor = get(op.getFactor()).name;
+  std::string dim = std::to_string(op.getDim() + 1);
+  int64_t extent = input.shape[op.getDim()];
+  for (int64_t distance = 1; distance < extent; distance *= 2) {
+    auto take = [&](const std::string &tensor, int64_t from, int64_t count) {
+      return tensor + ".narrow(" + dim + ", " + std::to_string(from) + ", " +
+             std::to_string(count) + ")";
+    };
+    auto replace = [&](const std::string &tensor, const std::string &last) {
+      return assign("torch.cat((" + take(tensor, 0, distance) + ", " + last +
+                    "), " + dim + ")");
+    };
+    int64_t count = extent - distance;
+    std::string factors = take(factor, distance, count);
+    state = replace(state, take(state, distance, count) + " + " + factors +
+                               " * " + take(state, 0, count));
+    if (2 * distance < extent)
+      factor = replace(factor, factors + " * " + take(factor, 0, count));
+  }
+  return state;
+}
+
 /// Element i of the right block meets element i mod L of the left one.
 FailureOr<std::string> TorchSteps::writeBroadcast(DagBroadcastOp op) {
   const Tensor &left = get(op.getLeft()), &right = get(op.getRight());

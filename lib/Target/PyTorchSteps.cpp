@@ -126,6 +126,8 @@ FailureOr<std::string> TorchSteps::writeStep(Operation *op,
       .Case([&](DagPoolOp step) -> Text { return writePool(step, result); })
       .Case([&](DagFoldOp step) -> Text { return writeFold(step); })
       .Case([&](DagSoftmaxOp step) -> Text { return writeSoftmax(step); })
+      .Case([&](DagCumSumOp step) -> Text { return writeCumSum(step); })
+      .Case([&](DagScanOp step) -> Text { return writeScan(step); })
       .Case([&](DagBroadcastOp step) -> Text {
         Text expr = writeBroadcast(step);
         return failed(expr) ? expr : *expr + reshape(result.shape);

@@ -86,6 +86,8 @@ private:
   std::string writePool(DagPoolOp op, const Tensor &result);
   std::string writeFold(DagFoldOp op);
   std::string writeSoftmax(DagSoftmaxOp op);
+  std::string writeCumSum(DagCumSumOp op);
+  std::string writeScan(DagScanOp op);
   llvm::FailureOr<std::string> writeBroadcast(DagBroadcastOp op);
   llvm::FailureOr<std::string> writeMatMul(DagMatMulOp op);
   llvm::FailureOr<std::string> writeApply(DagApplyOp op, const Tensor &result);

@@ -41,6 +41,8 @@ private:
   bool addStep() {
     if (options.redexPercent > 0 && random.below(100) < options.redexPercent)
       return addRedex();
+    if (options.scanPercent > 0 && random.below(100) < options.scanPercent)
+      return addScan(pickTensor());
     switch (random.below(7)) {
     case 0:
     case 1:
@@ -377,6 +379,21 @@ private:
                                 : input.magnitude,
                             kind, input.value, ArrayRef<int64_t>(dims));
     }
+  }
+
+  /// The factors of a scan are between 0 and 1.
+  bool addScan(Tensor &input) {
+    int64_t rank = getRank(input);
+    if (rank == 0 || input.magnitude > 20)
+      return false;
+    int64_t dim = random.below(rank);
+    double size = double(input.shape[dim]) * input.magnitude;
+    if (flip())
+      return add<DagCumSumOp>({&input}, size, input.value, dim);
+    Value value = input.value;
+    return add<DagUnaryOp>({&input}, 1, DagUnaryKind::Sigmoid, value) &&
+           add<DagScanOp>({&tensors.back()}, size, tensors.back().value, value,
+                          dim);
   }
 
   bool addBlend() {

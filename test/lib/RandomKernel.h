@@ -27,6 +27,8 @@ struct RandomKernelOptions {
   /// How many of a hundred steps are two that a canonical rewrite takes away or
   /// moves.
   unsigned redexPercent = 0;
+  /// How many of a hundred steps are a `cumsum` or a `scan`.
+  unsigned scanPercent = 0;
 };
 
 /// Adds kernel number `seed`, called `name`, to `module`, and the operators it

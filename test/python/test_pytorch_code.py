@@ -108,7 +108,7 @@ def test_initialization_keeps_the_scale():
 
 # Kernels of the tensor level
 
-SIZES = {"C": 4, "H": 6, "W": 6, "k": 3, "l": 3, "G": 2, "x": 2}
+SIZES = {"C": 4, "H": 6, "L": 7, "W": 6, "k": 3, "l": 3, "G": 2, "x": 2}
 
 
 def named_kernels():
@@ -174,7 +174,7 @@ def check_kernel_gradients(kernel, binding, module, inputs, parameters, story):
 
 def test_named_kernels():
     cases = named_kernels()
-    assert len(cases) == 18 and check_kernels(cases) > 18
+    assert len(cases) == 20 and check_kernels(cases) > 20
 
 
 def test_random_kernels():

@@ -131,6 +131,60 @@ FailureOr<Value> KernelEmitter::emit(DagSoftmaxOp op, ArrayRef<int64_t> shape) {
 }
 
 //===----------------------------------------------------------------------===//
+// Scans
+//===----------------------------------------------------------------------===//
+
+static Value add(OpBuilder &nested, Location loc, ValueRange arguments) {
+  return arith::AddFOp::create(nested, loc, arguments[0], arguments[1]);
+}
+
+static Value multiply(OpBuilder &nested, Location loc, ValueRange arguments) {
+  return arith::MulFOp::create(nested, loc, arguments[0], arguments[1]);
+}
+
+/// The product of the last two arguments is added to the first one.
+static Value addProduct(OpBuilder &nested, Location loc, ValueRange arguments) {
+  Value product = multiply(nested, loc, arguments.drop_front());
+  return arith::AddFOp::create(nested, loc, arguments[0], product);
+}
+
+/// A linear recurrence along `dim`, counted with the batch; without a factor a
+/// sum. By doubling: before the step of `distance` each position has what it
+/// and the `distance` - 1 positions before it give, and the product of their
+/// factors, which is right where it is still read. The first `distance`
+/// positions are done.
+Value KernelEmitter::scan(Value factor, Value input, int64_t dim) {
+  int64_t extent = TensorSteps::getShape(input)[dim];
+  Value state = input;
+  for (int64_t distance = 1; distance < extent; distance *= 2) {
+    int64_t count = extent - distance;
+    SmallVector<Value> operands = {steps.take(state, dim, distance, count),
+                                   steps.take(state, dim, 0, count)};
+    if (!factor) {
+      state = steps.put(steps.map(operands, add), state, dim, distance);
+      continue;
+    }
+    Value factors = steps.take(factor, dim, distance, count);
+    operands.push_back(factors);
+    state = steps.put(steps.map(operands, addProduct), state, dim, distance);
+    if (2 * distance >= extent)
+      break;
+    Value products =
+        steps.map({factors, steps.take(factor, dim, 0, count)}, multiply);
+    factor = steps.put(products, factor, dim, distance);
+  }
+  return state;
+}
+
+FailureOr<Value> KernelEmitter::emit(DagCumSumOp op, ArrayRef<int64_t>) {
+  return scan(Value(), values[op.getInput()], op.getDim() + 1);
+}
+
+FailureOr<Value> KernelEmitter::emit(DagScanOp op, ArrayRef<int64_t>) {
+  return scan(values[op.getFactor()], values[op.getInput()], op.getDim() + 1);
+}
+
+//===----------------------------------------------------------------------===//
 // Blending
 //===----------------------------------------------------------------------===//
 

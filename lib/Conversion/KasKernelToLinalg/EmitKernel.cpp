@@ -54,7 +54,8 @@ FailureOr<Value> KernelEmitter::emitStep(Operation *op,
       .Case<DagShiftOp, DagUnfoldOp, DagTransposeOp, DagShuffleOp, DagReorderOp,
             DagAmplifyOp, DagFCOp, DagConvOp, DagMixOp, DagScaleOp, DagNormOp,
             DagUnaryOp, DagPoolOp, DagFoldOp, DagSoftmaxOp, DagBroadcastOp,
-            DagMatMulOp, DagApplyOp>([&](auto op) { return emit(op, shape); })
+            DagMatMulOp, DagApplyOp, DagCumSumOp, DagScanOp>(
+          [&](auto op) { return emit(op, shape); })
       .Default([](Operation *other) -> FailureOr<Value> {
         return other->emitOpError("has no lowering to linalg");
       });
@@ -169,7 +170,7 @@ FailureOr<Value> KernelEmitter::emit(DagAmplifyOp op, ArrayRef<int64_t> shape) {
   Value result = steps.map(repeated, steps.view(input, once),
                            getMap(repeated.size(), read), yieldFirst);
   once[1] *= rounds;
-  return steps.takeFront(steps.view(result, once), 1, copies);
+  return steps.take(steps.view(result, once), 1, 0, copies);
 }
 
 //===----------------------------------------------------------------------===//

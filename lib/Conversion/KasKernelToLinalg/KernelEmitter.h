@@ -199,6 +199,9 @@ private:
   FailureOr<Value> emit(DagFoldOp op, ArrayRef<int64_t>);
   FailureOr<Value> emit(DagPoolOp op, ArrayRef<int64_t> shape);
   FailureOr<Value> emit(DagSoftmaxOp op, ArrayRef<int64_t> shape);
+  Value scan(Value factor, Value input, int64_t dim);
+  FailureOr<Value> emit(DagCumSumOp op, ArrayRef<int64_t>);
+  FailureOr<Value> emit(DagScanOp op, ArrayRef<int64_t>);
   FailureOr<Value> emit(DagBroadcastOp op, ArrayRef<int64_t> shape);
   FailureOr<Value> emit(DagMatMulOp op, ArrayRef<int64_t> shape);
   FailureOr<Value> emit(DagApplyOp op, ArrayRef<int64_t> shape);

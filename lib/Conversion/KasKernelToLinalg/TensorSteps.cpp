@@ -83,9 +83,11 @@ Value TensorSteps::map(ArrayRef<int64_t> shape, ArrayRef<Value> operands,
       .getResult(0);
 }
 
-Value TensorSteps::map(Value operand, Body body) {
-  ArrayRef<int64_t> shape = getShape(operand);
-  return map(shape, operand, b.getMultiDimIdentityMap(shape.size()), body);
+Value TensorSteps::map(ArrayRef<Value> operands, Body body) {
+  Shape shape(getShape(operands.front()));
+  SmallVector<AffineMap> maps(operands.size(),
+                              b.getMultiDimIdentityMap(shape.size()));
+  return map(shape, operands, maps, body);
 }
 
 Value TensorSteps::scale(Value value, double factor) {
@@ -206,16 +208,27 @@ Value TensorSteps::rearrange(Value value, int64_t dim, ArrayRef<Slice> slices) {
   return result;
 }
 
-Value TensorSteps::takeFront(Value value, int64_t dim, int64_t count) {
-  Shape sizes(getShape(value)), zeros(sizes.size(), 0), ones(sizes.size(), 1);
+Value TensorSteps::take(Value value, int64_t dim, int64_t from, int64_t count) {
+  Shape sizes(getShape(value)), offsets(sizes.size(), 0), ones(sizes.size(), 1);
   if (sizes[dim] == count)
     return value;
   sizes[dim] = count;
+  offsets[dim] = from;
   auto asAttributes = [&](ArrayRef<int64_t> numbers) {
     return getAsIndexOpFoldResult(b.getContext(), numbers);
   };
   return tensor::ExtractSliceOp::create(
-      b, value, asAttributes(zeros), asAttributes(sizes), asAttributes(ones));
+      b, value, asAttributes(offsets), asAttributes(sizes), asAttributes(ones));
+}
+
+Value TensorSteps::put(Value part, Value value, int64_t dim, int64_t to) {
+  Shape sizes(getShape(part)), offsets(sizes.size(), 0), ones(sizes.size(), 1);
+  offsets[dim] = to;
+  auto asAttributes = [&](ArrayRef<int64_t> numbers) {
+    return getAsIndexOpFoldResult(b.getContext(), numbers);
+  };
+  return tensor::InsertSliceOp::create(b, part, value, asAttributes(offsets),
+                                       asAttributes(sizes), asAttributes(ones));
 }
 
 Value TensorSteps::constant(ArrayRef<float> values) {

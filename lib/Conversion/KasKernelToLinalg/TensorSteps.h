@@ -41,8 +41,8 @@ public:
   mlir::Value map(llvm::ArrayRef<int64_t> shape,
                   llvm::ArrayRef<mlir::Value> operands,
                   llvm::ArrayRef<mlir::AffineMap> maps, Body body);
-  /// The same of one operand, point by point.
-  mlir::Value map(mlir::Value operand, Body body);
+  /// The same of operands of one shape, point by point.
+  mlir::Value map(llvm::ArrayRef<mlir::Value> operands, Body body);
 
   /// `value` times `factor`.
   mlir::Value scale(mlir::Value value, double factor);
@@ -73,8 +73,11 @@ public:
   mlir::Value rearrange(mlir::Value value, int64_t dim,
                         llvm::ArrayRef<Slice> slices);
 
-  /// The first `count` positions along `dim`.
-  mlir::Value takeFront(mlir::Value value, int64_t dim, int64_t count);
+  /// `count` positions along `dim` from position `from` on.
+  mlir::Value take(mlir::Value value, int64_t dim, int64_t from, int64_t count);
+
+  /// `value` with `part` in place of its positions along `dim` from `to` on.
+  mlir::Value put(mlir::Value part, mlir::Value value, int64_t dim, int64_t to);
 
   /// A constant of one dimension.
   mlir::Value constant(llvm::ArrayRef<float> values);

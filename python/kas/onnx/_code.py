@@ -237,6 +237,11 @@ class _Torch:
     def softmax(tensor: Tensor, dim: int) -> Tensor:
         return Tensor(tensor.body, tensor.body.add("Softmax", [tensor.value], tensor.shape, axis=dim))
 
+    @staticmethod
+    def cumsum(tensor: Tensor, dim: int) -> Tensor:
+        axis = tensor.body.constant(dim)
+        return Tensor(tensor.body, tensor.body.add("CumSum", [tensor.value, axis], tensor.shape))
+
     @classmethod
     def logsumexp(cls, tensor: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
         most = tensor._reduce("ReduceMax", dims, keepdim)

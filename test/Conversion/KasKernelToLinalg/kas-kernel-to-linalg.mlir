@@ -41,6 +41,29 @@ kas.kernel private @conv(%in: [4 | 8, 8]) -> [4 | 8, 8] {
 
 // -----
 
+// A scan over 5 positions: three steps, of which the last needs no more
+// products of factors.
+
+// CHECK-LABEL: func.func private @scan(
+// CHECK-SAME:      %[[A:.*]]: tensor<2x3x5xf32> {{.*}}, %[[X:.*]]: tensor<2x3x5xf32>
+// CHECK:         %[[OWN:.*]] = tensor.extract_slice %[[X]][0, 0, 1] [2, 3, 4]
+// CHECK:         %[[BEFORE:.*]] = tensor.extract_slice %[[X]][0, 0, 0] [2, 3, 4]
+// CHECK:         %[[FACTORS:.*]] = tensor.extract_slice %[[A]][0, 0, 1] [2, 3, 4]
+// CHECK:         %[[NEXT:.*]] = linalg.generic {{.*}} ins(%[[OWN]], %[[BEFORE]], %[[FACTORS]] :
+// CHECK:         %[[STATE:.*]] = tensor.insert_slice %[[NEXT]] into %[[X]][0, 0, 1] [2, 3, 4]
+// CHECK:         %[[PRODUCTS:.*]] = linalg.generic {{.*}} ins(%[[FACTORS]],
+// CHECK:         tensor.insert_slice %[[PRODUCTS]] into %[[A]][0, 0, 1] [2, 3, 4]
+// CHECK:         tensor.extract_slice %[[STATE]][0, 0, 2] [2, 3, 3]
+// CHECK-COUNT-2: tensor.insert_slice %{{.*}} into %{{.*}}[0, 0, 2] [2, 3, 3]
+// CHECK:         %[[LAST:.*]] = tensor.insert_slice %{{.*}} into %{{.*}}[0, 0, 4] [2, 3, 1]
+// CHECK-NEXT:    return %[[LAST]]
+kas.kernel private @scan(%a: [3 | 5], %x: [3 | 5]) -> [3 | 5] {
+  %h = kas.dag.scan %a, %x dim 1 : [3 | 5], [3 | 5]
+  kas.dag.output %h : [3 | 5]
+}
+
+// -----
+
 // The left operand of a broadcast is neither copied nor reshaped where its
 // block is one dimension of the right one.
 

@@ -38,6 +38,28 @@ TEST_F(RandomKernelLoweringTest, CPUEqualsReference) {
   }
 }
 
+TEST_F(RandomKernelLoweringTest, ScansEqualReference) {
+  RandomKernelOptions options;
+  options.scanPercent = 40;
+  options.maxSteps = 6;
+  unsigned count = getNumOperators(50, 1000), numScans = 0;
+  constexpr unsigned batchSize = 25;
+  for (unsigned first = 0; first < count && !HasFailure(); first += batchSize) {
+    KernelBatch batch(&context);
+    for (unsigned i = 0; i < batchSize; ++i) {
+      uint64_t seed = getFirstSeed() + first + i;
+      KernelOp kernel = addRandomKernel(
+          batch.getModule(), "k" + std::to_string(seed), seed, options);
+      for (Operation &op : kernel.getBody().front())
+        numScans += isa<DagScanOp, DagCumSumOp>(op);
+      batch.add(kernel, seed, getSizeRules(kernel).bindings.front(),
+                1 + int64_t(seed % 2));
+    }
+    batch.check();
+  }
+  EXPECT_GE(numScans, count);
+}
+
 /// What the kernels are made of: a generator that leaves a step out proves
 /// nothing about it.
 TEST_F(RandomKernelLoweringTest, EveryStepOccurs) {

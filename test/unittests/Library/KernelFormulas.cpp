@@ -328,6 +328,57 @@ List figure9b(const KernelSizes &s, const List &x, const Weights &w) {
   return mapChannels(apply(hidden, rectify), w[1], s.at("C")).values;
 }
 
+/// A sequence is an image of one row.
+Image getSequence(const KernelSizes &sizes, const List &input) {
+  return {sizes.at("C"), 1, sizes.at("L"), input};
+}
+
+Image softmaxOfChannels(const Image &x) {
+  return makeImage(x.channels, x, [&](int c, int h, int w) {
+    double sum = 0;
+    for (int d = 0; d < x.channels; ++d)
+      sum += std::exp(x.at(d, h, w));
+    return std::exp(x.at(c, h, w)) / sum;
+  });
+}
+
+/// Every earlier position anew.
+List causalLinearAttention(const KernelSizes &sizes, const List &input,
+                           const std::vector<List> &weights) {
+  Image x = getSequence(sizes, input);
+  Image q = softmaxOfChannels(mapChannels(x, weights[0], x.channels));
+  Image k = softmaxOfChannels(mapChannels(x, weights[1], x.channels));
+  Image v = mapChannels(x, weights[2], x.channels);
+  return makeImage(x.channels, x,
+                   [&](int c, int, int t) {
+                     double sum = 0;
+                     for (int s = 0; s <= t; ++s)
+                       for (int d = 0; d < x.channels; ++d)
+                         sum += v.at(c, 0, s) * k.at(d, 0, s) * q.at(d, 0, t);
+                     return sum;
+                   })
+      .values;
+}
+
+/// The products of gates are multiplied out.
+List minimalGRU(const KernelSizes &sizes, const List &input,
+                const std::vector<List> &weights) {
+  Image x = getSequence(sizes, input);
+  Image z = apply(mapChannels(x, weights[0], x.channels),
+                  [](double g) { return 1 / (1 + std::exp(-g)); });
+  Image candidate = mapChannels(x, weights[1], x.channels);
+  return makeImage(x.channels, x,
+                   [&](int c, int, int t) {
+                     double sum = 0, kept = 1;
+                     for (int s = t; s >= 0; --s) {
+                       sum += kept * z.at(c, 0, s) * candidate.at(c, 0, s);
+                       kept *= 1 - z.at(c, 0, s);
+                     }
+                     return sum;
+                   })
+      .values;
+}
+
 } // namespace
 
 std::vector<KernelFormula> formulas::getKernelFormulas() {
@@ -340,6 +391,8 @@ std::vector<KernelFormula> formulas::getKernelFormulas() {
     return sizes;
   };
   constexpr int64_t points = 28 * 28, all = 64 * points;
+  KernelSizes sequence = {{"C", 3}, {"L", 11}}, long64 = {{"C", 64}, {"L", 96}};
+  constexpr int64_t whole = 64 * 96;
   auto windows = [&](KernelSizes more = {}) {
     return std::vector<KernelSizes>{with(with(image, {{"k", 3}}), more),
                                     with(with(image, {{"k", 4}}), more)};
@@ -357,6 +410,14 @@ std::vector<KernelFormula> formulas::getKernelFormulas() {
        with(layer, {{"x", 64}}),
        12895232,
        8192},
+      {"causal_linear_attention",
+       {sequence},
+       causalLinearAttention,
+       long64,
+       // Three maps, two softmaxes (3 each), two products of all pairs of
+       // channels, their sums along the sequence and over the keys.
+       3 * 2 * 64 * whole + 2 * 3 * whole + 4 * 64 * whole,
+       3 * 64 * 64},
       {"convolution", windows(), convolution, window(), 57802752, 36864},
       {"depthwise_convolution", windows(), depthwise, window(), 903168, 576},
       {"grouped_convolution", windows({{"G", 2}}), grouped, window({{"G", 4}}),
@@ -376,6 +437,13 @@ std::vector<KernelFormula> formulas::getKernelFormulas() {
        // Three maps, two softmaxes (3 each), two products.
        3 * 2 * 64 * all + 2 * 3 * all + 2 * 2 * 64 * all,
        3 * 64 * 64},
+      {"minimal_gru",
+       {sequence},
+       minimalGRU,
+       long64,
+       // Two maps, two sigmoids (3 each), a sign, a product, the scan.
+       2 * 2 * 64 * whole + 2 * 3 * whole + whole + whole + 2 * whole,
+       2 * 64 * 64},
       {"mlp_mixer",
        {with(image, {{"x", 2}, {"z", 7}})},
        mlpMixer,

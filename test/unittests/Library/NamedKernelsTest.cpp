@@ -24,6 +24,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "gtest/gtest.h"
+#include <limits>
 #include <set>
 
 using namespace kas;
@@ -174,6 +175,36 @@ TEST_P(NamedKernelsTest, VulkanEqualsFormula) {
   auto results = test::runOnVulkan(*program, 0, arguments);
   ASSERT_TRUE(bool(results)) << llvm::toString(results.takeError());
   expectClose(results->front(), values.compute(GetParam(), sizes), 1e-5);
+}
+
+/// Along the last dimension: what follows a position is NaN, which every output
+/// that reads it gets.
+TEST_P(NamedKernelsTest, LooksBackOnly) {
+  bool isCausal = GetParam().name == "causal_linear_attention" ||
+                  GetParam().name == "minimal_gru";
+  BoundKernel bound = bind(context, GetParam().name, GetParam().sizes.front());
+  KernelValues values(bound, 3);
+  ArrayRef<int64_t> shape = values.shapes.inputs.front();
+  auto evaluate = [&](ArrayRef<float> input) {
+    std::vector<float> output(*getNumElements(values.shapes.output));
+    EXPECT_TRUE(succeeded(evaluateKernel(
+        bound.kernel, bound.binding, {{shape, input}}, values.getWeights(),
+        output, [&] { return bound.kernel.emitError(); })));
+    return output;
+  };
+  std::vector<float> before = evaluate(values.values.front());
+  int64_t length = shape.back();
+  unsigned numChanged = 0;
+  for (int64_t last = 0; last + 1 < length; ++last) {
+    std::vector<float> input = values.values.front();
+    for (size_t i = 0; i < input.size(); ++i)
+      if (int64_t(i) % length > last)
+        input[i] = std::numeric_limits<float>::quiet_NaN();
+    std::vector<float> after = evaluate(input);
+    for (size_t i = 0; i < after.size(); ++i)
+      numChanged += int64_t(i) % length <= last && after[i] != before[i];
+  }
+  EXPECT_EQ(numChanged == 0, isCausal) << numChanged;
 }
 
 TEST_P(NamedKernelsTest, Costs) {

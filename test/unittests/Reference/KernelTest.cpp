@@ -192,6 +192,34 @@ TEST(ReferenceKernel, Softmax) {
             Values({0.5, 0.5}));
 }
 
+TEST(ReferenceKernel, CumSum) {
+  Values input = {1, 2, 3, 4, 5, 6, 7, 8};
+  EXPECT_EQ(
+      evaluateKernel(kernel("[2 | 4]", "cumsum %in dim 1", "[2 | 4]"), {input}),
+      Values({1, 3, 6, 10, 5, 11, 18, 26}));
+  EXPECT_EQ(
+      evaluateKernel(kernel("[2, 2 | 2]", "cumsum %in dim 0", "[2, 2 | 2]"),
+                     {input}),
+      Values({1, 2, 3, 4, 6, 8, 10, 12}));
+}
+
+/// The first factor is not read.
+TEST(ReferenceKernel, Scan) {
+  std::string text = R"(
+kas.kernel @f(%a: [2 | 3], %x: [2 | 3]) -> [2 | 3] {
+  %h = kas.dag.scan %a, %x dim DIM : [2 | 3], [2 | 3]
+  kas.dag.output %h : [2 | 3]
+})";
+  auto scan = [&](const char *dim, const Values &factors) {
+    std::string along = text;
+    along.replace(along.find("DIM"), 3, dim);
+    return evaluateKernel(along, {factors, {1, 2, 3, 4, 5, 6}});
+  };
+  float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(scan("1", {infinity, 2, 3, 7, 0, -1}), Values({1, 4, 15, 4, 5, 1}));
+  EXPECT_EQ(scan("0", {infinity, 2, 3, 7, 0, -1}), Values({1, 2, 3, 11, 5, 3}));
+}
+
 TEST(ReferenceKernel, Pool) {
   Values input = {1, 2, 3, 4, 5, 6, 7, 8};
   auto pool = [&](const std::string &kind) {

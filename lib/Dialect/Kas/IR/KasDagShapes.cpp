@@ -427,6 +427,14 @@ DagRules::Step DagPoolOp::getStep() {
   return step;
 }
 
+DagRules::Step DagCumSumOp::getStep() {
+  return DagRules({getContext()}).unary(DagShape(getInput()), 1);
+}
+
+DagRules::Step DagScanOp::getStep() {
+  return DagRules({getContext()}).unary(DagShape(getInput()), 2);
+}
+
 DagRules::Step DagSoftmaxOp::getStep() {
   return DagRules({getContext()}).softmax(DagShape(getInput()));
 }

@@ -51,6 +51,19 @@ llvm::LogicalResult verifyOneDim(Adaptor adaptor, SymbolicTensorType type,
   return verifyDim(type, adaptor.getDim(), location);
 }
 
+/// D3, D19
+template <typename Adaptor>
+llvm::LogicalResult verifyScan(Adaptor adaptor, SymbolicTensorType type,
+                               std::optional<mlir::Location> location) {
+  if (SymbolicTensorType factor = getTensorType(adaptor.getFactor());
+      factor != type)
+    return mlir::emitOptionalError(location,
+                                   "requires a factor of the input's shape "
+                                   "(D19), ",
+                                   type, ", got ", factor);
+  return verifyDim(type, adaptor.getDim(), location);
+}
+
 /// D9
 template <typename Adaptor>
 llvm::LogicalResult verifyAllDims(Adaptor adaptor, SymbolicTensorType type,

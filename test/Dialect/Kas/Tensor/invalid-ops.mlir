@@ -42,6 +42,22 @@ kas.kernel @d3_reorder<C> (%in: [C]) -> [C] {
 
 // -----
 
+kas.kernel @d3_cumsum<C> (%in: [C]) -> [C] {
+  // expected-error@+1 {{requires a dimension from 0 to 0 (D3), got 1}}
+  %y = kas.dag.cumsum %in dim 1 : [C]
+  kas.dag.output %y : [C]
+}
+
+// -----
+
+kas.kernel @d3_scan<C, L> (%in: [C | L]) -> [C | L] {
+  // expected-error@+1 {{requires a dimension from 0 to 1 (D3), got -1}}
+  %y = kas.dag.scan %in, %in dim -1 : [C | L], [C | L]
+  kas.dag.output %y : [C | L]
+}
+
+// -----
+
 kas.kernel @d4_zero<C> (%in: [C]) -> [C] {
   // expected-error@+1 {{requires a shift amount d with 0 < |d| (D4), got 0}}
   %y = kas.dag.shift %in dim 0 by 0 : [C]
@@ -488,6 +504,14 @@ kas.kernel @d18_binding<C, D | g> (%in: [C, D]) -> [D]
   // expected-error@+1 {{requires a legal operator (D18)}}
   %y = kas.dag.apply @rows<A = C, B = D, s = g> %in : [C, D] -> [D]
   kas.dag.output %y : [D]
+}
+
+// -----
+
+kas.kernel @d19_scan<C, L> (%a: [C], %in: [C | L]) -> [C | L] {
+  // expected-error@+1 {{requires a factor of the input's shape (D19), '!kas.tensor<[C | L]>', got '!kas.tensor<[C]>'}}
+  %y = kas.dag.scan %a, %in dim 1 : [C], [C | L]
+  kas.dag.output %y : [C | L]
 }
 
 // -----

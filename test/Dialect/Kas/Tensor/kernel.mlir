@@ -165,3 +165,13 @@ kas.operator @conv1d<N, Cin, Cout, W | k>
 
 // CHECK-LABEL: func.func private @types(!kas.tensor<[]>, !kas.tensor<[C]>, !kas.tensor<[| H]>, !kas.tensor<[C/2, 3 | H, W]>)
 func.func private @types(!kas.tensor<[]>, !kas.tensor<[C]>, !kas.tensor<[| H]>, !kas.tensor<[C/2, 3 | H, W]>)
+
+// CHECK-LABEL: kas.kernel @recurrence
+// CHECK-NEXT:      (%[[IN:.*]]: [C | L]) -> [C | L] {
+// CHECK-NEXT:    %[[S:.*]] = kas.dag.cumsum %[[IN]] dim 1 : [C | L]
+// CHECK-NEXT:    kas.dag.scan %[[S]], %[[IN]] dim 1 : [C | L], [C | L]
+kas.kernel @recurrence<C, L> (%in: [C | L]) -> [C | L] {
+  %s = kas.dag.cumsum %in dim 1 : [C | L]
+  %h = kas.dag.scan %s, %in dim 1 : [C | L], [C | L]
+  kas.dag.output %h : [C | L]
+}

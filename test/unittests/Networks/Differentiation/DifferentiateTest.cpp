@@ -64,6 +64,8 @@ protected:
     check(*module, "f", 1);
   }
 
+  void checkKernels(unsigned count, const RandomKernelOptions &options);
+
   /// Operators to linalg.
   void lower(ModuleOp module) {
     PassManager manager(&context);
@@ -548,10 +550,9 @@ TEST_F(DifferentiateTest, RandomOperators) {
   EXPECT_GE(slopes.compared, 3 * count / 2);
 }
 
-TEST_F(DifferentiateTest, RandomKernels) {
-  unsigned count = getNumOperators(15, 300);
-  RandomKernelOptions options;
-  options.maxElements = 256;
+/// Random kernels against differences of them.
+void DifferentiateTest::checkKernels(unsigned count,
+                                     const RandomKernelOptions &options) {
   for (uint64_t seed = getFirstSeed(); seed < getFirstSeed() + count; ++seed) {
     OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
     KernelOp kernel = addRandomKernel(*module, "k", seed, options);
@@ -563,4 +564,18 @@ TEST_F(DifferentiateTest, RandomKernels) {
     ASSERT_FALSE(HasFailure()) << seed;
   }
   EXPECT_GE(slopes.compared, count);
+}
+
+TEST_F(DifferentiateTest, RandomKernels) {
+  RandomKernelOptions options;
+  options.maxElements = 256;
+  checkKernels(getNumOperators(15, 300), options);
+}
+
+TEST_F(DifferentiateTest, RandomScans) {
+  RandomKernelOptions options;
+  options.maxElements = 128;
+  options.maxSteps = 4;
+  options.scanPercent = 60;
+  checkKernels(getNumOperators(15, 300), options);
 }

@@ -249,4 +249,54 @@ def Kas_DagSoftmaxOp : Kas_DagSameShapeOp<"softmax", "verifyAllDims", ["getStep"
   }];
 }
 
+def Kas_DagCumSumOp : Kas_DagSameShapeOp<"cumsum", "verifyOneDim", ["getStep"]> {
+  let summary = "the sum of all elements up to each one";
+  let description = [{
+    `result[..., t, ...] = sum over s <= t of input[..., s, ...]` along dimension
+    `dim`: no element depends on a later one. FLOPs: one per element.
+
+    `-kas-kernel-to-linalg` makes it, and a `scan`, by doubling: step j adds what
+    is 2^j positions before, for 2^j < X. All positions are computed at once, so
+    a GPU has work for all its threads, with as many additions per element as
+    there are steps. Gradients go back the same steps, from later positions to
+    earlier ones.
+
+    Constraints:
+    * D3: `dim` is a dimension.
+
+    ```mlir
+    %s = kas.dag.cumsum %x dim 1 : [C | L]
+    ```
+  }];
+  let arguments = (ins Kas_SymbolicTensorType:$input, I64Attr:$dim);
+  let assemblyFormat = [{
+    $input `dim` $dim attr-dict `:` custom<TensorShape>(type($input))
+  }];
+}
+
+def Kas_DagScanOp : Kas_DagSameShapeOp<"scan", "verifyScan", ["getStep"]> {
+  let summary = "a linear recurrence of the first order";
+  let description = [{
+    `result[..., t, ...] = factor[..., t, ...] * result[..., t - 1, ...] +
+    input[..., t, ...]` along dimension `dim`, with 0 before the first element,
+    whose factor is not read. With factors of 1 it is a `cumsum`, which says how
+    it is lowered. FLOPs: two per element. Source: Blelloch, Prefix sums and
+    their applications, 1990, section 1.4.
+
+    Constraints:
+    * D3: `dim` is a dimension.
+    * D19: the factor has the shape of the input.
+
+    ```mlir
+    %h = kas.dag.scan %a, %x dim 1 : [C | L], [C | L]
+    ```
+  }];
+  let arguments = (ins Kas_SymbolicTensorType:$factor,
+                       Kas_SymbolicTensorType:$input, I64Attr:$dim);
+  let assemblyFormat = [{
+    $factor `,` $input `dim` $dim attr-dict `:`
+    custom<TensorShape>(type($factor)) `,` custom<TensorShape>(type($input))
+  }];
+}
+
 #endif // KAS_DIALECT_KAS_IR_KASDAGARITHMETICOPS_TD
