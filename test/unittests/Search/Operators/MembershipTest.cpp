@@ -73,6 +73,21 @@ TEST_F(MembershipTest, SymbolsAndOrderDoNotMatter) {
   }));
 }
 
+TEST_F(MembershipTest, WindowsLookBackOrLieAround) {
+  std::string text = conv1d.str();
+  text.erase(text.find("    budget"));
+  std::string back = text;
+  back.insert(back.find("depth"), "causal = 1, ");
+  std::string causal = dense.str();
+  causal.insert(causal.find(" : X, k"), " causal");
+  EXPECT_TRUE(getMembership(parse(back), parseOperator(causal)).key);
+  EXPECT_TRUE(getMembership(parse(text), parseOperator(dense)).key);
+  EXPECT_EQ(getMembership(parse(back), parseOperator(dense)).reasons.front(),
+            "it has an unfold that does not look back");
+  EXPECT_EQ(getMembership(parse(text), parseOperator(causal)).reasons.front(),
+            "it has an unfold that is not in the middle");
+}
+
 /// Low ranks, and Monarch matrices with a rank.
 constexpr llvm::StringLiteral ranks = R"(
 kas.space @ranks<N, C, D, R | b>

@@ -153,7 +153,14 @@ kas.space @layers<N, C, W | k> [N, C, W] from [N, C, W]
       %x = kas.unfold %w, %i low 0 : W, k
       kas.yield data(%n, %c, %x) })",
                      *problem),
-            "requires windows that are centred for a search, got kas.unfold");
+            "requires windows that are centred or causal for a search, got "
+            "kas.unfold");
+  EXPECT_EQ(getError(R"(kas.operator @a<N, C, W | k>(%n: N, %c: C, %w: W)
+    from [N, C, W] { %i = kas.reduce sum : k
+      %x = kas.unfold %w, %i causal : W, k
+      kas.yield data(%n, %c, %x) })",
+                     *problem),
+            "");
   std::string illegal =
       getError(R"(kas.operator @a<N, C, W>(%n: N, %c: C, %w: W)
     from [N, C, W] { %i = kas.shift %w by 9 : W
