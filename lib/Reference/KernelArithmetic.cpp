@@ -108,8 +108,8 @@ std::optional<Shape> KernelEvaluation::getWindowPoint(
   for (auto [dim, k, size] : llvm::zip_equal(op.getDims(), window, windows)) {
     int64_t at = dim - numChannels + 1;
     // In 128 bits: the dilation may be any number.
-    __int128 position =
-        from[at] + __int128(int64_t(op.getDilation())) * (k - size / 2);
+    __int128 position = from[at] + __int128(int64_t(op.getDilation())) *
+                                       (k - getLow(size, op.getCausal()));
     if (position < 0 || position >= shape[at])
       return std::nullopt;
     from[at] = static_cast<int64_t>(position);

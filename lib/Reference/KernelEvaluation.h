@@ -54,6 +54,11 @@ void forEachIndex(llvm::ArrayRef<int64_t> shape, Visit visit) {
   }
 }
 
+/// How many elements before its position a window begins, of `size` elements.
+inline int64_t getLow(int64_t size, bool isCausal) {
+  return isCausal ? size - 1 : size / 2;
+}
+
 /// Evaluates the steps of one kernel, in program order.
 class KernelEvaluation {
 public:

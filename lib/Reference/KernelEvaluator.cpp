@@ -85,6 +85,12 @@ LogicalResult KernelEvaluation::evaluateStep(Operation *op) {
 LogicalResult KernelEvaluation::evaluate(DagShiftOp op) {
   int64_t dim = op.getDim(), extent = get(op.getInput()).shape[dim];
   int64_t amount = static_cast<int64_t>(op.getAmount()) % extent;
+  if (op.getCausal())
+    return fill(op.getResult(), [&](ArrayRef<int64_t> index, int64_t) {
+      Shape from(index);
+      from[dim] += amount;
+      return from[dim] < 0 ? 0.0 : get(op.getInput()).at(from);
+    });
   return moveAlong(op.getInput(), op.getResult(), dim,
                    [&](int64_t i) { return (i + amount + extent) % extent; });
 }
@@ -105,8 +111,9 @@ LogicalResult KernelEvaluation::evaluate(DagUnfoldOp op) {
     for (auto [place, dim] : llvm::enumerate(dims)) {
       // In 128 bits: the dilation may be any number.
       __int128 position =
-          from[dim] + __int128(dilation) *
-                          (index[numChannels + place] - (*windows)[place] / 2);
+          from[dim] +
+          __int128(dilation) * (index[numChannels + place] -
+                                getLow((*windows)[place], op.getCausal()));
       if (position < 0 || position >= input.shape[dim])
         return 0.0;
       from[dim] = static_cast<int64_t>(position);

@@ -147,20 +147,30 @@ FailureOr<std::string> TorchSteps::writeStep(Operation *op,
 //===----------------------------------------------------------------------===//
 
 std::string TorchSteps::writeShift(DagShiftOp op) {
+  if (op.getCausal()) {
+    const Tensor &input = get(op.getInput());
+    int64_t dim = op.getDim(), distance = -int64_t(op.getAmount());
+    SmallVector<int64_t> amounts(2 * (input.shape.size() - dim), 0);
+    amounts[amounts.size() - 2] = distance;
+    return "F.pad(" + input.name + ".narrow(" +
+           listNumbers({dim + 1, 0, input.shape[dim] - distance}) + "), (" +
+           listNumbers(amounts) + "))";
+  }
   return "torch.roll(" + get(op.getInput()).name + ", " +
          std::to_string(-int64_t(op.getAmount())) + ", " +
          std::to_string(op.getDim() + 1) + ")";
 }
 
-/// Windows of a dimension: a dilation that no other element than the middle one
-/// can meet may be less.
+/// Windows of a dimension: a dilation that no other element than the one at the
+/// position can meet may be less.
 static SmallVector<TorchWindow> getWindows(ArrayRef<int64_t> shape,
                                            ArrayRef<int64_t> dims,
                                            ArrayRef<int64_t> sizes,
-                                           int64_t dilation) {
+                                           int64_t dilation, bool isCausal) {
   SmallVector<TorchWindow> windows;
   for (auto [dim, size] : llvm::zip_equal(dims, sizes))
-    windows.push_back({dim, size, std::min(dilation, shape[dim])});
+    windows.push_back({dim, size, std::min(dilation, shape[dim]),
+                       isCausal ? size - 1 : size / 2});
   return windows;
 }
 
@@ -169,8 +179,8 @@ FailureOr<std::string> TorchSteps::writeUnfold(DagUnfoldOp op) {
   FailureOr<Shape> sizes = getSizes(op.getWindows());
   if (failed(sizes))
     return failure();
-  SmallVector<TorchWindow> windows =
-      getWindows(input.shape, op.getDims(), *sizes, op.getDilation());
+  SmallVector<TorchWindow> windows = getWindows(
+      input.shape, op.getDims(), *sizes, op.getDilation(), op.getCausal());
   return unfold(pad(input.name, input.shape.size(), windows), windows,
                 input.numChannels);
 }
@@ -279,7 +289,7 @@ FailureOr<std::string> TorchSteps::writeConv(DagConvOp op) {
   if (failed(verifyGroups(op, groups, *outputs)))
     return failure();
   SmallVector<TorchWindow> windows =
-      getWindows(shape, op.getDims(), *sizes, op.getDilation());
+      getWindows(shape, op.getDims(), *sizes, op.getDilation(), op.getCausal());
   std::string padded = pad(input.name, shape.size(), windows);
   Shape result(points);
   result.insert(result.begin(), *outputs);

@@ -51,8 +51,8 @@ std::string torch::pad(StringRef tensor, int64_t rank,
   SmallVector<int64_t> low(rank, 0), high(rank, 0);
   int64_t first = rank;
   for (const TorchWindow &window : windows) {
-    low[window.dim] = window.dilation * (window.size / 2);
-    high[window.dim] = window.dilation * (window.size - 1 - window.size / 2);
+    low[window.dim] = window.dilation * window.low;
+    high[window.dim] = window.dilation * (window.size - 1 - window.low);
     if (low[window.dim] + high[window.dim] > 0)
       first = std::min(first, window.dim);
   }

@@ -36,9 +36,9 @@ std::string reshape(llvm::StringRef tensor, llvm::ArrayRef<int64_t> from,
 /// A constant that reads back as itself.
 std::string printNumber(double number);
 
-/// Elements i + dilation * (k - size / 2) for k < size along a dimension.
+/// Elements i + dilation * (k - low) for k < size along a dimension.
 struct TorchWindow {
-  int64_t dim, size, dilation;
+  int64_t dim, size, dilation, low;
 };
 
 /// `tensor` of `rank` dimensions with the zeros around that `windows` read.

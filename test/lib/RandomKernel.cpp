@@ -388,12 +388,41 @@ private:
       return false;
     int64_t dim = random.below(rank);
     double size = double(input.shape[dim]) * input.magnitude;
-    if (flip())
-      return add<DagCumSumOp>({&input}, size, input.value, dim);
     Value value = input.value;
-    return add<DagUnaryOp>({&input}, 1, DagUnaryKind::Sigmoid, value) &&
-           add<DagScanOp>({&tensors.back()}, size, tensors.back().value, value,
-                          dim);
+    switch (random.below(4)) {
+    case 0:
+      return add<DagCumSumOp>({&input}, size, value, dim);
+    case 1:
+      return add<DagUnaryOp>({&input}, 1, DagUnaryKind::Sigmoid, value) &&
+             add<DagScanOp>({&tensors.back()}, size, tensors.back().value,
+                            value, dim);
+    case 2:
+      return input.shape[dim] > 1 &&
+             add<DagShiftOp>({&input}, input.magnitude, value, dim,
+                             -1 - int64_t(random.below(input.shape[dim] - 1)),
+                             /*causal=*/true);
+    default:
+      return addCausalWindow(input);
+    }
+  }
+
+  bool addCausalWindow(Tensor &input) {
+    SmallVector<int64_t> dims = pickDims(input.numChannels, getRank(input));
+    SmallVector<Attribute> windows;
+    for (size_t i = 0; i < dims.size(); ++i)
+      windows.push_back(pickWindow());
+    int64_t dilation = 1 + random.below(3);
+    if (dims.empty())
+      return false;
+    if (flip())
+      return add<DagUnfoldOp>({&input}, input.magnitude, input.value,
+                              ArrayRef<int64_t>(dims),
+                              builder.getArrayAttr(windows), dilation,
+                              /*causal=*/true);
+    return add<DagConvOp>({&input}, 4 * input.magnitude, input.value,
+                          int64_t(0), ArrayRef<int64_t>(dims),
+                          builder.getArrayAttr(windows), dilation, pickSize(),
+                          /*causal=*/true);
   }
 
   bool addBlend() {

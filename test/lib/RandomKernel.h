@@ -27,7 +27,8 @@ struct RandomKernelOptions {
   /// How many of a hundred steps are two that a canonical rewrite takes away or
   /// moves.
   unsigned redexPercent = 0;
-  /// How many of a hundred steps are a `cumsum` or a `scan`.
+  /// How many of a hundred steps look back: a `cumsum`, a `scan`, or a causal
+  /// shift, unfold or convolution.
   unsigned scanPercent = 0;
 };
 

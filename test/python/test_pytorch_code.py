@@ -5,6 +5,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -175,6 +176,17 @@ def check_kernel_gradients(kernel, binding, module, inputs, parameters, story):
 def test_named_kernels():
     cases = named_kernels()
     assert len(cases) == 20 and check_kernels(cases) > 20
+
+
+def test_kernels_that_look_back():
+    path = Path(__file__).parents[1] / "Tools" / "kas-run" / "Inputs" / "scans.mlir"
+    kernels = kas.Module(path.read_text(encoding="utf-8")).kernels
+    cases = [
+        (kernels[name], {"C": 3, "L": length, **({"k": 4} if name == "back" else {})})
+        for name in ("last", "first", "middle", "back")
+        for length in (3, 7, 16)
+    ]
+    assert check_kernels(cases) >= 24
 
 
 def test_random_kernels():

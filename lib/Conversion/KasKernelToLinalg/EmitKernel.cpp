@@ -64,6 +64,12 @@ FailureOr<Value> KernelEmitter::emitStep(Operation *op,
 FailureOr<Value> KernelEmitter::emit(DagShiftOp op, ArrayRef<int64_t> shape) {
   int64_t dim = op.getDim() + 1, extent = shape[dim];
   int64_t amount = static_cast<int64_t>(op.getAmount()) % extent;
+  if (op.getCausal()) {
+    Shape low(shape.size(), 0), high(low);
+    low[dim] = -amount;
+    return steps.pad(steps.take(values[op.getInput()], dim, 0, extent + amount),
+                     low, high);
+  }
   int64_t start = (amount + extent) % extent;
   return steps.rearrange(
       values[op.getInput()], dim,
@@ -74,16 +80,17 @@ FailureOr<Value> KernelEmitter::emit(DagShiftOp op, ArrayRef<int64_t> shape) {
 FailureOr<Value> KernelEmitter::padForWindows(Value input,
                                               ArrayRef<int64_t> dims,
                                               ArrayRef<int64_t> windows,
-                                              int64_t dilation) {
+                                              WindowPlace place) {
   Shape shape(TensorSteps::getShape(input)), low(shape.size(), 0), high(low);
   for (auto [dim, window] : llvm::zip_equal(dims, windows)) {
-    int64_t before = window / 2, after = window - 1 - before;
-    if (llvm::MulOverflow(before, dilation, low[dim]) ||
-        llvm::MulOverflow(after, dilation, high[dim]) ||
+    int64_t before = place.isCausal ? window - 1 : window / 2;
+    int64_t after = window - 1 - before;
+    if (llvm::MulOverflow(before, place.dilation, low[dim]) ||
+        llvm::MulOverflow(after, place.dilation, high[dim]) ||
         llvm::AddOverflow(shape[dim], low[dim], shape[dim]) ||
         llvm::AddOverflow(shape[dim], high[dim], shape[dim]))
       return kernel.emitOpError("requires windows that fit, got dilation ")
-             << dilation;
+             << place.dilation;
   }
   if (failed(checkElements(shape)))
     return failure();
@@ -96,7 +103,8 @@ FailureOr<Value> KernelEmitter::emit(DagUnfoldOp op, ArrayRef<int64_t> shape) {
     return failure();
   SmallVector<int64_t> dims = shiftDims(op.getDims());
   FailureOr<Value> padded =
-      padForWindows(values[op.getInput()], dims, *windows, op.getDilation());
+      padForWindows(values[op.getInput()], dims, *windows,
+                    {int64_t(op.getDilation()), op.getCausal()});
   if (failed(padded))
     return failure();
   int64_t numFront = getNumChannelDims(op.getInput()) + 1;

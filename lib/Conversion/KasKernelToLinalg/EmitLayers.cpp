@@ -28,7 +28,7 @@ FailureOr<Value> KernelEmitter::emit(DagFCOp op, ArrayRef<int64_t> shape) {
   FailureOr<LayerSizes> sizes = getLayerSizes(op);
   if (failed(sizes))
     return failure();
-  return emitLayer(*sizes, values[op.getInput()], shape, {}, {}, 1);
+  return emitLayer(*sizes, values[op.getInput()], shape, {}, {}, {});
 }
 
 FailureOr<Value> KernelEmitter::emit(DagConvOp op, ArrayRef<int64_t> shape) {
@@ -41,7 +41,7 @@ FailureOr<Value> KernelEmitter::emit(DagConvOp op, ArrayRef<int64_t> shape) {
   SmallVector<int64_t> dims = llvm::map_to_vector(
       op.getDims(), [&](int64_t dim) { return dim - numChannelDims; });
   return emitLayer(*sizes, values[op.getInput()], shape, dims, *windows,
-                   op.getDilation());
+                   {int64_t(op.getDilation()), op.getCausal()});
 }
 
 /// `result[n, g, o, p] = sum over c, k of weight[g, o, c, k] *
@@ -53,7 +53,7 @@ FailureOr<Value> KernelEmitter::emitLayer(const LayerSizes &sizes, Value input,
                                           ArrayRef<int64_t> shape,
                                           ArrayRef<int64_t> windowDims,
                                           ArrayRef<int64_t> windows,
-                                          int64_t dilation) {
+                                          WindowPlace place) {
   ArrayRef<int64_t> spatial = shape.drop_front(2);
   Shape positions(spatial);
   if (windows.empty())
@@ -96,7 +96,7 @@ FailureOr<Value> KernelEmitter::emitLayer(const LayerSizes &sizes, Value input,
   }
   for (auto [dim, extent] : llvm::zip_equal(windowDims, windows)) {
     AffineExpr window = addLoop();
-    points[dim] = points[dim] + window * dilation;
+    points[dim] = points[dim] + window * place.dilation;
     weight.add(extent, window);
   }
   SmallVector<int64_t> padded = llvm::map_to_vector(
@@ -104,7 +104,7 @@ FailureOr<Value> KernelEmitter::emitLayer(const LayerSizes &sizes, Value input,
   for (auto [extent, point] : llvm::zip_equal(positions, points))
     read.add(extent, point);
   FailureOr<Value> source =
-      padForWindows(steps.view(input, read.shape), padded, windows, dilation);
+      padForWindows(steps.view(input, read.shape), padded, windows, place);
   if (failed(source))
     return failure();
   Value sums = steps.contract(result.shape, numLoops - firstReduction, *source,

@@ -51,7 +51,7 @@ TEST_F(RandomKernelLoweringTest, ScansEqualReference) {
       KernelOp kernel = addRandomKernel(
           batch.getModule(), "k" + std::to_string(seed), seed, options);
       for (Operation &op : kernel.getBody().front())
-        numScans += isa<DagScanOp, DagCumSumOp>(op);
+        numScans += isa<DagScanOp, DagCumSumOp>(op) || op.hasAttr("causal");
       batch.add(kernel, seed, getSizeRules(kernel).bindings.front(),
                 1 + int64_t(seed % 2));
     }

@@ -203,6 +203,30 @@ TEST(ReferenceKernel, CumSum) {
       Values({1, 2, 3, 4, 6, 8, 10, 12}));
 }
 
+TEST(ReferenceKernel, LooksBack) {
+  Values input = {1, 2, 3, 4, 5, 6, 7, 8};
+  EXPECT_EQ(evaluateKernel(
+                kernel("[2 | 4]", "shift %in dim 1 by -1 causal", "[2 | 4]"),
+                {input}),
+            Values({0, 1, 2, 3, 0, 5, 6, 7}));
+  EXPECT_EQ(evaluateKernel(
+                kernel("[| 4]", "unfold %in dims [0] by [3] causal", "[3 | 4]"),
+                {{1, 2, 3, 4}}),
+            Values({0, 0, 1, 2, 0, 1, 2, 3, 1, 2, 3, 4}));
+  EXPECT_EQ(evaluateKernel(
+                kernel("[| 4]", "unfold %in dims [0] by [2] dilation 2 causal",
+                       "[2 | 4]"),
+                {{1, 2, 3, 4}}),
+            Values({0, 0, 1, 2, 1, 2, 3, 4}));
+  // Depthwise: the last weight meets the position itself.
+  EXPECT_EQ(
+      evaluateKernel(kernel("[2 | 4]",
+                            "conv %in groups 1 dims [1] by [3] causal to 2",
+                            "[2 | 4]"),
+                     {input}, {{100, 10, 1, 0, 1, 2}}),
+      Values({1, 12, 123, 234, 10, 17, 20, 23}));
+}
+
 /// The first factor is not read.
 TEST(ReferenceKernel, Scan) {
   std::string text = R"(

@@ -110,6 +110,10 @@ LogicalResult DagShiftOp::verify() {
   // D4, as far as the text decides it.
   if (getAmount() == 0)
     return emitOpError("requires a shift amount d with 0 < |d| (D4), got 0");
+  if (int64_t amount = getAmount(); getCausal() && amount > 0)
+    return emitOpError("requires a negative shift amount for a causal shift "
+                       "(D20), got ")
+           << amount;
   return success();
 }
 

@@ -77,26 +77,30 @@ struct ReorderAndBack : OpRewritePattern<DagReorderOp> {
 };
 
 /// E3: shifts of one dimension by d and e are one by d + e, or nothing when
-/// that is 0. D4 must hold for the sum: it does when d and e have different
-/// signs, or when the size is a number above it.
+/// that is 0; both causal or both not. D4 must hold for the sum: it does when d
+/// and e have different signs, or when the size is a number above it.
 struct ShiftOfShift : OpRewritePattern<DagShiftOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(DagShiftOp op,
                                 PatternRewriter &rewriter) const override {
     auto inner = getMaker<DagShiftOp>(op.getInput());
-    if (!inner || inner.getDim() != op.getDim())
+    if (!inner || inner.getDim() != op.getDim() ||
+        inner.getCausal() != op.getCausal())
       return rewriter.notifyMatchFailure(op, "no shift of the dimension below");
     std::optional<int64_t> sum =
         addShifts(inner.getAmount(), op.getAmount(),
                   getTensorType(op.getInput()).getDims()[op.getDim()]);
-    if (!sum)
+    // A causal shift does not come around.
+    int64_t amounts =
+        int64_t(inner.getAmount()) + static_cast<int64_t>(op.getAmount());
+    if (!sum || (op.getCausal() && *sum != amounts))
       return rewriter.notifyMatchFailure(
           op, "the sum of the amounts may reach the size");
     if (*sum == 0)
       rewriter.replaceOp(op, inner.getInput());
     else
       rewriter.replaceOpWithNewOp<DagShiftOp>(op, inner.getInput(), op.getDim(),
-                                              *sum);
+                                              *sum, op.getCausal());
     return success();
   }
 };
@@ -190,7 +194,8 @@ struct GroupBelowUnfold : OpRewritePattern<DagGroupOp> {
     SmallVector<int64_t> dims = llvm::map_to_vector(
         unfold.getDims(), [](int64_t dim) { return dim + 1; });
     rewriter.replaceOpWithNewOp<DagUnfoldOp>(
-        op, group, dims, unfold.getWindows(), unfold.getDilation());
+        op, group, dims, unfold.getWindows(), unfold.getDilation(),
+        unfold.getCausal());
     return success();
   }
 };
@@ -207,7 +212,8 @@ struct LayerOfUnfold : OpRewritePattern<DagFCOp> {
       return rewriter.notifyMatchFailure(op, "no windows of channels below");
     rewriter.replaceOpWithNewOp<DagConvOp>(
         op, unfold.getInput(), op.getGroups(), unfold.getDims(),
-        unfold.getWindows(), unfold.getDilation(), op.getChannels());
+        unfold.getWindows(), unfold.getDilation(), op.getChannels(),
+        unfold.getCausal());
     return success();
   }
 };

@@ -516,6 +516,14 @@ kas.kernel @d19_scan<C, L> (%a: [C], %in: [C | L]) -> [C | L] {
 
 // -----
 
+kas.kernel @d20_shift<C, L> (%in: [C | L]) -> [C | L] {
+  // expected-error@+1 {{requires a negative shift amount for a causal shift (D20), got 1}}
+  %y = kas.dag.shift %in dim 1 by 1 causal : [C | L]
+  kas.dag.output %y : [C | L]
+}
+
+// -----
+
 func.func @outside(%in: !kas.tensor<[C]>) {
   // expected-error@+1 {{expects parent op 'kas.kernel'}}
   %y = kas.dag.unary relu %in : [C]

@@ -175,3 +175,14 @@ kas.kernel @recurrence<C, L> (%in: [C | L]) -> [C | L] {
   %h = kas.dag.scan %s, %in dim 1 : [C | L], [C | L]
   kas.dag.output %h : [C | L]
 }
+
+// CHECK-LABEL: kas.kernel @looks_back
+// CHECK:         kas.dag.shift %{{.*}} dim 1 by -1 causal : [C | L]
+// CHECK-NEXT:    kas.dag.conv %{{.*}} groups 1 dims [1] by [k] dilation 2 causal to C : [C | L]
+// CHECK-NEXT:    kas.dag.unfold %{{.*}} dims [1] by [k] causal : [C | L]
+kas.kernel @looks_back<C, L | k> (%in: [C | L]) -> [C, k | L] {
+  %s = kas.dag.shift %in dim 1 by -1 causal : [C | L]
+  %c = kas.dag.conv %s groups 1 dims [1] by [k] dilation 2 causal to C : [C | L]
+  %u = kas.dag.unfold %c dims [1] by [k] causal : [C | L]
+  kas.dag.output %u : [C, k | L]
+}

@@ -78,6 +78,22 @@ kas.kernel @e3_back<C> (%in: [C]) -> [C] {
   kas.dag.output %b : [C]
 }
 
+// Nothing is left after causal shifts by the size together, and one that is not
+// causal brings other elements back.
+// CHECK-LABEL: kas.kernel @e3_causal
+// CHECK-NEXT:    (%[[IN:.*]]: [C | 5])
+// CHECK-NEXT:    %[[A:.*]] = kas.dag.shift %[[IN]] dim 1 by -3 causal
+// CHECK-NEXT:    %[[B:.*]] = kas.dag.shift %[[A]] dim 1 by -2 causal
+// CHECK-NEXT:    %[[C:.*]] = kas.dag.shift %[[B]] dim 1 by 1 :
+// CHECK-NEXT:    kas.dag.output %[[C]]
+kas.kernel @e3_causal<C> (%in: [C | 5]) -> [C | 5] {
+  %a = kas.dag.shift %in dim 1 by -1 causal : [C | 5]
+  %b = kas.dag.shift %a dim 1 by -2 causal : [C | 5]
+  %c = kas.dag.shift %b dim 1 by -2 causal : [C | 5]
+  %d = kas.dag.shift %c dim 1 by 1 : [C | 5]
+  kas.dag.output %d : [C | 5]
+}
+
 // C may be 3, where a shift by 4 is none (D4).
 // CHECK-LABEL: kas.kernel @e3_unknown
 // CHECK-COUNT-2: kas.dag.shift %{{.*}} dim 0 by 2

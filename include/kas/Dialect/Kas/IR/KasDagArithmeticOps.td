@@ -51,7 +51,7 @@ def Kas_DagConvOp
     `unfold` of `dims` by `windows`, then `fc` with the same groups, as one step:
     the weight has shape [Y, c..., k...], padding keeps the spatial sizes.
     `[X... | ...] -> [Y | ...]`. With all channel dimensions as groups it is
-    depthwise. FLOPs: 2*c*k*Y per position; parameters: c*k*Y, with k the
+    depthwise; with `causal` the windows look back only. FLOPs: 2*c*k*Y per position; parameters: c*k*Y, with k the
     product of the windows. Source: Canvas's implementation.
 
     Constraints:
@@ -64,6 +64,7 @@ def Kas_DagConvOp
     ```mlir
     %y = kas.dag.conv %x dims [1, 2] by [KH, KW] to C : [C | H, W]
     %z = kas.dag.conv %g groups 1 dims [2] by [KH] dilation 2 to C : [G, C/G | H, W]
+    %s = kas.dag.conv %x groups 1 dims [1] by [K] causal to C : [C | L]
     ```
   }];
   let arguments = (ins Kas_SymbolicTensorType:$input,
@@ -71,10 +72,10 @@ def Kas_DagConvOp
                        DenseI64ArrayAttr:$dims,
                        TypedArrayAttrBase<Kas_SizeAttr, "array of sizes">:$windows,
                        DefaultValuedAttr<I64Attr, "1">:$dilation,
-                       Kas_SizeAttr:$channels);
+                       Kas_SizeAttr:$channels, UnitAttr:$causal);
   let assemblyFormat = [{
     $input (`groups` $groups^)? `dims` $dims `by` custom<SizeList>($windows)
-    (`dilation` $dilation^)? `to` custom<BareSize>($channels) attr-dict `:`
+    (`dilation` $dilation^)? (`causal` $causal^)? `to` custom<BareSize>($channels) attr-dict `:`
     custom<TensorShape>(type($input))
   }];
 }

@@ -61,19 +61,23 @@ def Kas_DagShiftOp : Kas_DagSameShapeOp<"shift", "verifyOneDim"> {
   let description = [{
     `result[..., i, ...] = input[..., (i + d) mod X, ...]`. The amount d is an
     integer of either sign; it is part of the kernel, never drawn at run time.
+    With `causal` nothing comes around: elements that would be before the first
+    one are zero, so no element depends on a later one.
 
     Constraints:
     * D3: `dim` is a dimension.
     * D4: 0 < |d| < X, at every binding.
+    * D20: d is negative with `causal`.
 
     ```mlir
     %s = kas.dag.shift %x dim 1 by 1 : [C | H, W]
+    %p = kas.dag.shift %x dim 1 by -1 causal : [C | L]
     ```
   }];
   let arguments = (ins Kas_SymbolicTensorType:$input, I64Attr:$dim,
-                       I64Attr:$amount);
+                       I64Attr:$amount, UnitAttr:$causal);
   let assemblyFormat = [{
-    $input `dim` $dim `by` $amount attr-dict `:`
+    $input `dim` $dim `by` $amount (`causal` $causal^)? attr-dict `:`
     custom<TensorShape>(type($input))
   }];
   let hasVerifier = 1;
@@ -84,8 +88,9 @@ def Kas_DagUnfoldOp : Kas_DagOp<"unfold"> {
   let description = [{
     For each named spatial dimension X, a new last channel dimension K:
     `result[c..., k..., ..., i, ...] = input[c..., ..., i + s*k - s*floor(K/2),
-    ...]`, zero where that is outside of [0, X), with dilation s. The new
-    dimensions are in the order of `dims`.
+    ...]`, zero where that is outside of [0, X), with dilation s. With `causal`
+    the windows look back only: it is `i + s*k - s*(K-1)`. The new dimensions are
+    in the order of `dims`.
     `[... | X, ...] -> [..., K | X, ...]`. Source: Canvas, table 1.
 
     Constraints:
@@ -96,14 +101,16 @@ def Kas_DagUnfoldOp : Kas_DagOp<"unfold"> {
     ```mlir
     %u = kas.dag.unfold %x dims [1, 2] by [KH, KW] : [C | H, W]
     %d = kas.dag.unfold %x dims [1] by [KH] dilation 2 : [C | H, W]
+    %b = kas.dag.unfold %x dims [1] by [K] causal : [C | L]
     ```
   }];
   let arguments = (ins Kas_SymbolicTensorType:$input, DenseI64ArrayAttr:$dims,
                        TypedArrayAttrBase<Kas_SizeAttr, "array of sizes">:$windows,
-                       DefaultValuedAttr<I64Attr, "1">:$dilation);
+                       DefaultValuedAttr<I64Attr, "1">:$dilation,
+                       UnitAttr:$causal);
   let assemblyFormat = [{
     $input `dims` $dims `by` custom<SizeList>($windows)
-    (`dilation` $dilation^)? attr-dict `:` custom<TensorShape>(type($input))
+    (`dilation` $dilation^)? (`causal` $causal^)? attr-dict `:` custom<TensorShape>(type($input))
   }];
 }
 
