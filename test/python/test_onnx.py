@@ -184,7 +184,7 @@ def check_kernel(kernel, binding, seed):
 
 def test_named_kernels():
     cases = list(named_kernels())
-    assert len(cases) == 20
+    assert len(cases) == 21
     models = {kernel.name: check_kernel(kernel, binding, 0) for kernel, binding in cases}
     for name in ("convolution", "depthwise_convolution", "grouped_convolution", "separable_convolution"):
         assert count(models[name], "Conv") == 1 and not count(models[name], "Gather"), name

@@ -175,7 +175,7 @@ def check_kernel_gradients(kernel, binding, module, inputs, parameters, story):
 
 def test_named_kernels():
     cases = named_kernels()
-    assert len(cases) == 20 and check_kernels(cases) > 20
+    assert len(cases) == 21 and check_kernels(cases) > 21
 
 
 def test_kernels_that_look_back():

@@ -360,6 +360,29 @@ List causalLinearAttention(const KernelSizes &sizes, const List &input,
       .values;
 }
 
+/// Positions before the first one have a score of 0 and no value.
+List causalWindowAttention(const KernelSizes &sizes, const List &input,
+                           const std::vector<List> &weights) {
+  Image x = getSequence(sizes, input);
+  Image q = mapChannels(x, weights[0], x.channels);
+  Image k = mapChannels(x, weights[1], x.channels);
+  Image v = mapChannels(x, weights[2], x.channels);
+  int size = sizes.at("k");
+  return makeImage(x.channels, x,
+                   [&](int c, int, int t) {
+                     double sum = 0, total = 0;
+                     for (int s = t - size + 1; s <= t; ++s) {
+                       double score = 0;
+                       for (int d = 0; d < x.channels; ++d)
+                         score += q.at(d, 0, t) * k.at(d, 0, s) / x.channels;
+                       sum += std::exp(score) * v.at(c, 0, s);
+                       total += std::exp(score);
+                     }
+                     return sum / total;
+                   })
+      .values;
+}
+
 /// The products of gates are multiplied out.
 List minimalGRU(const KernelSizes &sizes, const List &input,
                 const std::vector<List> &weights) {
@@ -417,6 +440,13 @@ std::vector<KernelFormula> formulas::getKernelFormulas() {
        // Three maps, two softmaxes (3 each), two products of all pairs of
        // channels, their sums along the sequence and over the keys.
        3 * 2 * 64 * whole + 2 * 3 * whole + 4 * 64 * whole,
+       3 * 64 * 64},
+      {"causal_window_attention",
+       {with(sequence, {{"k", 4}}), with(sequence, {{"k", 11}})},
+       causalWindowAttention,
+       with(long64, {{"k", 8}}),
+       // Three maps, two products and their sums, the softmax.
+       3 * 2 * 64 * whole + 2 * 2 * 8 * whole + 3 * 8 * 96,
        3 * 64 * 64},
       {"convolution", windows(), convolution, window(), 57802752, 36864},
       {"depthwise_convolution", windows(), depthwise, window(), 903168, 576},

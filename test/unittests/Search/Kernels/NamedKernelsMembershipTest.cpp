@@ -185,7 +185,7 @@ TEST_P(NamedKernelsMembershipTest, StepsAreMoves) {
   EXPECT_TRUE(follow(*state, target, 0));
 }
 
-// All but those with a `cumsum` or a `scan`, which the search does not make.
+// All but those with steps that look back, which the search does not make.
 INSTANTIATE_TEST_SUITE_P(
     Kernels, NamedKernelsMembershipTest,
     testing::Values("canvas_figure6", "canvas_figure8", "canvas_figure9a",
