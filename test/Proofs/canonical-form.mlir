@@ -1036,6 +1036,51 @@ module @M12_multiple attributes {rule.statement = "where the quotient is dropped
 }
 
 //===----------------------------------------------------------------------===//
+// Unfolds
+//===----------------------------------------------------------------------===//
+
+module @U6 attributes {rule.statement = "two windows that look back on one base may be exchanged"} {
+  kas.operator @before<N | k, l>(%i: N) from [N] {
+    %a = kas.reduce sum : k
+    %b = kas.reduce sum : l
+    %a_d, %a_w = kas.share %a : k
+    %b_d, %b_w = kas.share %b : l
+    %u = kas.unfold %i, %a_d causal : N, k
+    %v = kas.unfold %u, %b_d causal : N, l
+    kas.yield data(%v) weight(%a_w) weight(%b_w)
+  }
+  kas.operator @after<N | k, l>(%i: N) from [N] {
+    %a = kas.reduce sum : k
+    %b = kas.reduce sum : l
+    %a_d, %a_w = kas.share %a : k
+    %b_d, %b_w = kas.share %b : l
+    %u = kas.unfold %i, %b_d causal : N, l
+    %v = kas.unfold %u, %a_d causal : N, k
+    kas.yield data(%v) weight(%a_w) weight(%b_w)
+  }
+  module @near_miss attributes {rule.statement = "windows that lie around their base differ at the border", rule.sizes = #kas.binding<N = 5, k = 3, l = 3>} {
+    kas.operator @before<N | k, l>(%i: N) from [N] {
+      %a = kas.reduce sum : k
+      %b = kas.reduce sum : l
+      %a_d, %a_w = kas.share %a : k
+      %b_d, %b_w = kas.share %b : l
+      %u = kas.unfold %i, %a_d : N, k
+      %v = kas.unfold %u, %b_d : N, l
+      kas.yield data(%v) weight(%a_w) weight(%b_w)
+    }
+    kas.operator @after<N | k, l>(%i: N) from [N] {
+      %a = kas.reduce sum : k
+      %b = kas.reduce sum : l
+      %a_d, %a_w = kas.share %a : k
+      %b_d, %b_w = kas.share %b : l
+      %u = kas.unfold %i, %b_d : N, l
+      %v = kas.unfold %u, %a_d : N, k
+      kas.yield data(%v) weight(%a_w) weight(%b_w)
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // Splits
 //===----------------------------------------------------------------------===//
 

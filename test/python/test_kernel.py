@@ -45,7 +45,7 @@ def make_arrays(shapes, seed=0):
 
 def test_named_kernels():
     cases = list(named_kernels())
-    assert len(cases) == 18
+    assert len(cases) == 21
     for kernel, binding in cases:
         shapes = kernel.shapes(binding, batch=2)
         inputs, weights = make_arrays(shapes)
