@@ -1058,7 +1058,7 @@ module @U6 attributes {rule.statement = "two windows that look back on one base 
     %v = kas.unfold %u, %a_d causal : N, k
     kas.yield data(%v) weight(%a_w) weight(%b_w)
   }
-  module @near_miss attributes {rule.statement = "windows that lie around their base differ at the border", rule.sizes = #kas.binding<N = 5, k = 3, l = 3>} {
+  module @near_miss attributes {rule.statement = "windows that lie around their base differ at the border", rule.sizes = #kas.binding<N = 7, k = 3, l = 5>} {
     kas.operator @before<N | k, l>(%i: N) from [N] {
       %a = kas.reduce sum : k
       %b = kas.reduce sum : l
