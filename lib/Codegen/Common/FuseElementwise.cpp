@@ -119,7 +119,7 @@ void generalizeAdditions(func::FuncOp function) {
 }
 
 /// Moves what weights alone decide for channels to where its operands are, so
-/// that it does not stand between a sum and what reads that.
+/// that it is not between a sum and what reads that.
 void hoistChannels(func::FuncOp function) {
   SmallVector<linalg::GenericOp> ops;
   for (auto op : function.getOps<linalg::GenericOp>())
