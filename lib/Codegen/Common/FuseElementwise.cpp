@@ -118,6 +118,31 @@ void generalizeAdditions(func::FuncOp function) {
   }
 }
 
+/// Moves `op`, and the empty tensors that it writes to, to where the last of
+/// its other operands is.
+void hoist(linalg::GenericOp op) {
+  Operation *last = nullptr;
+  SmallVector<Operation *> empty;
+  auto add = [&](Value value) {
+    Operation *made = value.getDefiningOp();
+    if (made && isa<tensor::EmptyOp>(made) && made->getNumOperands() == 0)
+      empty.push_back(made);
+    else if (made && (!last || last->isBeforeInBlock(made)))
+      last = made;
+  };
+  llvm::for_each(op->getOperands(), add);
+  SetVector<Value> above;
+  getUsedValuesDefinedAbove(op->getRegions(), above);
+  llvm::for_each(above, add);
+  if (last)
+    op->moveAfter(last);
+  else
+    op->moveBefore(op->getBlock(), op->getBlock()->begin());
+  for (Operation *made : empty)
+    if (op->isBeforeInBlock(made))
+      made->moveBefore(op);
+}
+
 /// Moves what weights alone decide for channels to where its operands are, so
 /// that it is not between a sum and what reads that.
 void hoistChannels(func::FuncOp function) {
@@ -125,20 +150,8 @@ void hoistChannels(func::FuncOp function) {
   for (auto op : function.getOps<linalg::GenericOp>())
     if (isOfChannels(op) && isOfWeights(op.getResult(0)))
       ops.push_back(op);
-  for (linalg::GenericOp op : ops) {
-    Operation *last = nullptr;
-    auto add = [&](Value value) {
-      Operation *made = value.getDefiningOp();
-      if (made && (!last || last->isBeforeInBlock(made)))
-        last = made;
-    };
-    llvm::for_each(op->getOperands(), add);
-    SetVector<Value> above;
-    getUsedValuesDefinedAbove(op->getRegions(), above);
-    llvm::for_each(above, add);
-    if (last)
-      op->moveAfter(last);
-  }
+  for (linalg::GenericOp op : ops)
+    hoist(op);
 }
 
 struct FuseElementwise

@@ -194,3 +194,65 @@ func.func @addition(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32>
   } -> tensor<4x8xf32>
   return %1 : tensor<4x8xf32>
 }
+
+// -----
+
+// What weights alone decide for each channel is computed once, before the sum that its reader follows, not at each
+// point.
+
+// CHECK-LABEL: @channels(
+// CHECK-SAME:    %[[X:.*]]: tensor<4x8xf32>, %[[W:.*]]: tensor<8xf32>
+// CHECK:       %[[SCALES:.*]] = linalg.generic {{.*}} ins(%[[W]] : tensor<8xf32>)
+// CHECK:         math.rsqrt
+// CHECK:       %[[SUMS:.*]] = linalg.matmul
+// CHECK:       %[[Y:.*]] = linalg.generic {{.*}} ins(%[[SUMS]], %[[SCALES]] : tensor<4x8xf32>, tensor<8xf32>)
+// CHECK-NOT:     math.rsqrt
+// CHECK:       return %[[Y]]
+func.func @channels(%x: tensor<4x8xf32>, %w: tensor<8xf32>, %v: tensor<8x8xf32>, %init: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %sums = linalg.matmul ins(%x, %v : tensor<4x8xf32>, tensor<8x8xf32>) outs(%init : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %e = tensor.empty() : tensor<8xf32>
+  %scales = linalg.generic {indexing_maps = [affine_map<(c) -> (c)>, affine_map<(c) -> (c)>], iterator_types = ["parallel"]}
+      ins(%w : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = math.rsqrt %a : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  %f = tensor.empty() : tensor<4x8xf32>
+  %y = linalg.generic {
+      indexing_maps = [affine_map<(n, c) -> (n, c)>, affine_map<(n, c) -> (c)>, affine_map<(n, c) -> (n, c)>],
+      iterator_types = ["parallel", "parallel"]}
+      ins(%sums, %scales : tensor<4x8xf32>, tensor<8xf32>) outs(%f : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %p = arith.mulf %a, %b : f32
+    linalg.yield %p : f32
+  } -> tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// The same of the data is computed where it is read.
+
+// CHECK-LABEL: @data(
+// CHECK-COUNT-1: linalg.generic
+// CHECK-NOT:   linalg.generic
+// CHECK:       return
+func.func @data(%x: tensor<8xf32>, %w: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %scales = linalg.generic {indexing_maps = [affine_map<(c) -> (c)>, affine_map<(c) -> (c)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = math.rsqrt %a : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  %f = tensor.empty() : tensor<4x8xf32>
+  %y = linalg.generic {
+      indexing_maps = [affine_map<(n, c) -> (n, c)>, affine_map<(n, c) -> (c)>, affine_map<(n, c) -> (n, c)>],
+      iterator_types = ["parallel", "parallel"]}
+      ins(%w, %scales : tensor<4x8xf32>, tensor<8xf32>) outs(%f : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %p = arith.mulf %a, %b : f32
+    linalg.yield %p : f32
+  } -> tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}

@@ -29,6 +29,10 @@ def FuseElementwise : Pass<"kas-fuse-elementwise", "::mlir::func::FuncOp"> {
     do now, or by those that read all of its inputs anyway. So the gradient of a
     rectifier after a batch norm is no tensor of its own.
 
+    What weights alone decide for each channel is not computed at each point
+    that reads it, but once, and moved ahead of sums that its reader follows.
+    The first argument of the function is the data.
+
     A residual's sum and the rectifier after it become one operation:
 
     ```mlir
