@@ -125,7 +125,7 @@ void hoist(linalg::GenericOp op) {
   SmallVector<Operation *> empty;
   auto add = [&](Value value) {
     Operation *made = value.getDefiningOp();
-    if (made && isa<tensor::EmptyOp>(made) && made->getNumOperands() == 0)
+    if (isa_and_nonnull<tensor::EmptyOp>(made) && made->getNumOperands() == 0)
       empty.push_back(made);
     else if (made && (!last || last->isBeforeInBlock(made)))
       last = made;
