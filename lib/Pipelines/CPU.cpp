@@ -58,6 +58,13 @@ static void addOperators(OpPassManager &manager,
                                        : solver::StageCost::Unprepared;
   stages.verifyLowering = options.verifyLowering;
   manager.addPass(createKasRFactorPass(stages));
+  if (options.packOperators && options.registerTiles) {
+    SamplesLastOptions samples;
+    samples.threads = options.threads;
+    samples.vectorBits = options.vectorBits;
+    samples.prepared = options.prepareWeights;
+    manager.addPass(createSamplesLast(samples));
+  }
   if (options.registerTiles)
     manager.addNestedPass<func::FuncOp>(createDenseOutputs());
   if (options.packOperators && options.registerTiles) {

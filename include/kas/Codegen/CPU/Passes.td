@@ -528,6 +528,53 @@ def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
   ];
 }
 
+def SamplesLast : Pass<"kas-samples-last", "::mlir::ModuleOp"> {
+  let summary = "Choose where the samples are in tensors between operators";
+  let description = [{
+    Input: `kas.apply`s of concrete operators on f32 tensors, such as the stages
+    of `-kas-rfactor`, that compute one by one the samples of their first
+    dimension. Where many channels have weights of their own, no vector has room
+    for channels, but for samples. So in a chain of such operators each tensor
+    gets the samples in its first or its last dimension, such that all take the
+    least time by the cost model of `-kas-pack-operators`. The first and the last
+    tensor of the chain keep their layout: others are made by `linalg.transpose`,
+    whose time counts.
+
+    ```mlir
+    kas.operator private @blocks(%n: 64, %c: 16, %r: 8) from [64, 16, 32] {
+      %k = kas.reduce sum : 32
+      %k_d, %k_w = kas.share %k : 32
+      %c_d, %c_w = kas.share %c : 16
+      kas.yield data(%n, %c_d, %k_d) weight(%c_w, %r, %k_w)
+    }
+    // gets another form, if that is faster:
+    kas.operator private @blocks_samples_last(%c: 16, %r: 8, %n: 64) from [16, 32, 64]
+    ```
+
+    Example: `test/Codegen/CPU/samples-last.mlir`.
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"0",
+           "Threads to share the tiles; 1: no parallel loop, 0: unknown">,
+    Option<"minParallelTime", "min-parallel-time", "int64_t",
+           /*default=*/"40000",
+           "Cycles below which threads cost more than they bring">,
+    Option<"prepared", "prepared", "bool", /*default=*/"false",
+           "Weights are packed ahead (kas-prepare-weights): packing costs "
+           "nothing">,
+    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
+           "Width of the vector registers; 0: of the module's target, or 256">
+  ];
+  let statistics = [
+    Statistic<"numChains", "chains", "chains of operators with samples last">
+  ];
+  let dependentDialects = [
+    "::mlir::bufferization::BufferizationDialect", "::kas::KasDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def SplitBatch : Pass<"kas-split-batch", "::mlir::ModuleOp"> {
   let summary = "Let networks compute parts of a batch, one after the other";
   let description = [{

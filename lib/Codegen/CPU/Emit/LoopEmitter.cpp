@@ -123,3 +123,26 @@ Value LoopEmitter::multiplyAdd(Value row, Value column, Value sum,
   Value product = arith::MulFOp::create(builder, loc, row, column);
   return arith::AddFOp::create(builder, loc, product, sum);
 }
+
+// Blocks off the diagonal change places, ever larger ones.
+SmallVector<Value> LoopEmitter::transpose(SmallVector<Value> vectors) {
+  int64_t lanes = vectors.size();
+  for (int64_t size = 1; size < lanes; size *= 2) {
+    SmallVector<int64_t> lower, upper;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      bool second = lane & size;
+      lower.push_back(second ? lanes + lane - size : lane);
+      upper.push_back(second ? lanes + lane : lane + size);
+    }
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (i & size)
+        continue;
+      Value first = vectors[i], second = vectors[i + size];
+      vectors[i] =
+          vector::ShuffleOp::create(builder, loc, first, second, lower);
+      vectors[i + size] =
+          vector::ShuffleOp::create(builder, loc, first, second, upper);
+    }
+  }
+  return vectors;
+}

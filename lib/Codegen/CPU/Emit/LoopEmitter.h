@@ -70,6 +70,9 @@ protected:
   /// `row * column + sum`.
   mlir::Value multiplyAdd(mlir::Value row, mlir::Value column, mlir::Value sum,
                           bool hasFMA);
+  /// The rows of the square matrix whose columns are `vectors`.
+  llvm::SmallVector<mlir::Value>
+  transpose(llvm::SmallVector<mlir::Value> vectors);
 
   mlir::OpBuilder &builder;
   mlir::Location loc;

@@ -102,8 +102,6 @@ private:
   void forEachUnrolledStep(
       llvm::function_ref<void(llvm::ArrayRef<int64_t>, int64_t)> body);
   void storeTile(llvm::ArrayRef<mlir::Value> sums, int64_t columns);
-  llvm::SmallVector<mlir::Value>
-  transpose(llvm::SmallVector<mlir::Value> vectors);
   llvm::SmallVector<mlir::Value> getFirstSums(int64_t columns);
   int64_t getNumLastRows() const { return rows - (numBlocks - 1) * blockRows; }
   mlir::Value loadRow(mlir::Value buffer, mlir::Value place, int64_t columns);

@@ -330,30 +330,6 @@ RowVectorEmitter::emitProducts(Value dataAddress, Value weightAddress,
 // Results
 //===----------------------------------------------------------------------===//
 
-/// The rows of the square matrix whose columns are `vectors`: blocks off the
-/// diagonal change places, ever larger ones.
-SmallVector<Value> RowVectorEmitter::transpose(SmallVector<Value> vectors) {
-  int64_t lanes = plan.lanes;
-  for (int64_t size = 1; size < lanes; size *= 2) {
-    SmallVector<int64_t> lower, upper;
-    for (int64_t lane = 0; lane < lanes; ++lane) {
-      bool second = lane & size;
-      lower.push_back(second ? lanes + lane - size : lane);
-      upper.push_back(second ? lanes + lane : lane + size);
-    }
-    for (int64_t i = 0; i < lanes; ++i) {
-      if (i & size)
-        continue;
-      Value first = vectors[i], second = vectors[i + size];
-      vectors[i] =
-          vector::ShuffleOp::create(builder, loc, first, second, lower);
-      vectors[i + size] =
-          vector::ShuffleOp::create(builder, loc, first, second, upper);
-    }
-  }
-  return vectors;
-}
-
 /// The sums of all rows at `columns` columns that lie together in the output.
 void RowVectorEmitter::storeTile(ArrayRef<Value> sums, int64_t columns) {
   Value base = address(contraction.output);

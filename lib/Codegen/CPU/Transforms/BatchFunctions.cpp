@@ -9,6 +9,7 @@
 #include "BatchFunctions.h"
 #include "kas/Codegen/Common/OperationCost.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Dialect/Kas/Transforms/RFactor.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/Support/MathExtras.h"
@@ -32,6 +33,29 @@ static bool isStep(Operation *op) {
   return linalgOp ? linalgOp.getNumReductionLoops() > 0 : isa<ApplyOp>(op);
 }
 
+/// The stages that an operator becomes are steps of their own; those on weights
+/// alone are done ahead.
+static void addStages(ApplyOp apply, OperatorOp op, BatchWork &work) {
+  solver::StagePlanOptions options;
+  options.cost = solver::StageCost::Prepared;
+  solver::StagePlan plan = planStages(op, options);
+  auto getElements = [&](const solver::StageOperand &operand) -> int64_t {
+    if (operand.kind == solver::StageOperand::Kind::Stage)
+      return plan.stages[operand.index].elements;
+    return apply.getData().getType().getNumElements();
+  };
+  int64_t elementBytes = llvm::divideCeil(
+      apply.getData().getType().getElementTypeBitWidth(), 8);
+  for (const solver::Stage &stage : plan.stages) {
+    if (stage.isOfWeights)
+      continue;
+    int64_t elements = getElements(stage.operands.front()) +
+                       static_cast<int64_t>(stage.elements);
+    work.steps.push_back({static_cast<int64_t>(2 * stage.macs) / work.batch,
+                          elementBytes * elements / work.batch});
+  }
+}
+
 BatchWork kas::codegen::collectBatchWork(func::FuncOp function,
                                          const SamplePlaces &samples) {
   BatchWork work;
@@ -45,6 +69,10 @@ BatchWork kas::codegen::collectBatchWork(func::FuncOp function,
     };
     if (!isStep(op) || llvm::none_of(op->getResults(), hasSamples))
       return;
+    if (auto apply = dyn_cast<ApplyOp>(op))
+      if (OperatorOp called = apply.getOperator();
+          called && called.isConcrete() && hasSamples(apply.getData()))
+        return addStages(apply, called, work);
     int64_t bytes = 0;
     for (Value value : op->getOperands())
       bytes += hasSamples(value) ? getBytes(value.getType()) : 0;

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Emit/TransposeEmitter.h"
+#include "../Strategy/StridedContraction.h"
 #include "PackOperations.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
@@ -266,6 +268,17 @@ struct LinalgToCPULoops
     if (!op.hasPureBufferSemantics())
       return op.emitError("expected an operation on buffers");
     bool alreadyParallel = op->getParentOfType<scf::ParallelOp>() != nullptr;
+    if (auto transpose = dyn_cast<linalg::TransposeOp>(op.getOperation())) {
+      bool isShared = getNumThreads(op, threads) != 1 && !alreadyParallel &&
+                      getNumIterations(op) >= minParallelWork;
+      ContractionTarget target(getContractionTarget(op, /*vectorBits=*/0));
+      rewriter.setInsertionPoint(op);
+      if (succeeded(
+              emitTranspose(rewriter, transpose, target.lanes, isShared))) {
+        rewriter.eraseOp(op);
+        return success();
+      }
+    }
     std::optional<unsigned> vectorLoop = getVectorLoop(op);
     bool keeps =
         vectorLoop && isUnrolledTooEarly(op.getStaticLoopRanges()[*vectorLoop]);

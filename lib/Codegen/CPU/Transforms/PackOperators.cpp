@@ -11,10 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Emit/ContractionTail.h"
-#include "../Strategy/InnerProductPlan.h"
-#include "../Strategy/Rearrangement.h"
 #include "PackOperations.h"
+#include "Packing.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Conversion/KasGradient.h"
 #include "kas/Conversion/KasToAffine.h"
@@ -51,117 +49,6 @@ std::optional<SmallVector<int64_t>> kas::codegen::getZeros(tensor::PadOp op) {
 }
 
 namespace {
-
-/// One operation on tensors that becomes loops on buffers, with the elementwise
-/// operation after it if that is done on the way.
-class Packing {
-public:
-  Packing(Operation *op, const ContractionOptions &given)
-      : op(op), options(given), loc(op->getLoc()), rewriter(op) {
-    // Only tiles of weights packed ahead take one along.
-    if (options.prepared)
-      reader = ContractionTail::findReader(op->getResult(0));
-    if (reader)
-      rewriter.setInsertionPoint(reader);
-  }
-
-  Value toBuffer(Value tensor) {
-    auto buffer = bufferization::ToBufferOp::create(
-        rewriter, loc, getBufferType(tensor), tensor, /*read_only=*/true);
-    made.push_back(buffer);
-    return buffer;
-  }
-  Value makeOutput() {
-    return makeBuffer(cast<ShapedType>(op->getResult(0).getType()).getShape());
-  }
-  Value makeBuffer(ArrayRef<int64_t> shape) {
-    auto type = MemRefType::get(shape, rewriter.getF32Type());
-    auto buffer = memref::AllocOp::create(rewriter, loc, type,
-                                          rewriter.getI64IntegerAttr(64));
-    made.push_back(buffer);
-    return buffer;
-  }
-  /// The buffers of the weights' copies.
-  SmallVector<Value> makeCopies(const Contraction &contraction,
-                                const Rearrangement &rearrangement) {
-    return llvm::map_to_vector(
-        rearrangement.copies, [&](const Rearrangement::Copy &copy) {
-          return makeBuffer(Rearrangement::getShape(contraction, copy.loops));
-        });
-  }
-  /// Emits the loops and replaces the operation. Leaves all as it was on
-  /// failure.
-  LogicalResult emit(const StridedContraction &contraction,
-                     ContractionTail tail,
-                     function_ref<void(const Twine &)> emitReason);
-  /// The same with the tensors of `source` in other layouts.
-  LogicalResult emit(const Contraction &source, Value output,
-                     const Rearrangement &rearrangement,
-                     ArrayRef<bool> prepared,
-                     function_ref<void(const Twine &)> emitReason);
-  void emit(const InnerProductPlan &plan, Value output);
-  void emitCopies(const Contraction &source, const Rearrangement &rearrangement,
-                  ValueRange copies) {
-    codegen::emitCopies(rewriter, loc, source, rearrangement, copies);
-  }
-  /// Removes the buffers again, but for the first ones.
-  void undo(size_t numKept = 0) {
-    for (Operation *buffer : llvm::reverse(ArrayRef(made).drop_front(numKept)))
-      rewriter.eraseOp(buffer);
-    made.truncate(numKept);
-  }
-  size_t getNumMade() const { return made.size(); }
-  void setOptions(const ContractionOptions &given) { options = given; }
-
-private:
-  static BaseMemRefType getBufferType(Value tensor) {
-    return bufferization::getMemRefTypeWithStaticIdentityLayout(
-        cast<TensorType>(tensor.getType()));
-  }
-
-  /// `last` is replaced by what is in `buffer`.
-  void replace(Operation *last, Value buffer);
-
-  Operation *op;
-  ContractionOptions options;
-  Location loc;
-  IRRewriter rewriter;
-  linalg::GenericOp reader;
-  SmallVector<Operation *> made;
-};
-
-/// Whether a tensor is an argument of the function but the first, or made of
-/// such alone: what is computed of it can be prepared.
-bool isFromWeights(Value tensor) {
-  // What several operations read is looked at once.
-  SetVector<Value> sources;
-  sources.insert(tensor);
-  for (size_t i = 0; i < sources.size(); ++i) {
-    if (auto argument = dyn_cast<BlockArgument>(sources[i])) {
-      if (!isa<func::FuncOp>(argument.getOwner()->getParentOp()) ||
-          argument.getArgNumber() == 0)
-        return false;
-      continue;
-    }
-    Operation *op = sources[i].getDefiningOp();
-    if (!isMemoryEffectFree(op))
-      return false;
-    sources.insert_range(op->getOperands());
-  }
-  return true;
-}
-
-/// Removes the buffers that were made since, at its end.
-class PackingScope {
-public:
-  explicit PackingScope(Packing &packing)
-      : packing(packing), numBefore(packing.getNumMade()) {}
-  ~PackingScope() { packing.undo(numBefore); }
-
-private:
-  Packing &packing;
-  size_t numBefore;
-};
 
 /// Whether `op` on tensors sums products to a tensor of zeros.
 bool beginsWithZeros(linalg::LinalgOp op) {
@@ -258,120 +145,6 @@ private:
 
 } // namespace
 
-LogicalResult Packing::emit(const StridedContraction &contraction,
-                            ContractionTail tail,
-                            function_ref<void(const Twine &)> emitReason) {
-  if (reader) {
-    SmallVector<Value> inputs;
-    for (Value input : reader.getDpsInputs())
-      inputs.push_back(input == op->getResult(0) ? Value() : toBuffer(input));
-    tail.takeReader(reader, inputs, contraction);
-  }
-  options.tail = tail ? &tail : nullptr;
-  bool tookTail = false;
-  if (failed(emitContraction(rewriter, loc, contraction, options, emitReason,
-                             &tookTail))) {
-    undo();
-    return failure();
-  }
-  LDBG() << loc << ": packed" << (tookTail ? " with its tail" : "");
-  Operation *last = tookTail && tail.elementwise ? tail.elementwise : op;
-  replace(last, contraction.output.buffer);
-  if (last != op)
-    rewriter.eraseOp(op);
-  return success();
-}
-
-void Packing::replace(Operation *last, Value buffer) {
-  auto result = bufferization::ToTensorOp::create(
-      rewriter, loc, op->getResult(0).getType(), buffer, /*restrict=*/true,
-      /*writable=*/true);
-  rewriter.replaceOp(last, result.getResult());
-}
-
-LogicalResult Packing::emit(const Contraction &source, Value output,
-                            const Rearrangement &rearrangement,
-                            ArrayRef<bool> prepared,
-                            function_ref<void(const Twine &)> emitReason) {
-  SmallVector<Value> copies = makeCopies(source, rearrangement);
-  Value sums = output;
-  if (!rearrangement.outputLoops.empty())
-    sums =
-        makeBuffer(Rearrangement::getShape(source, rearrangement.outputLoops));
-  Contraction rearranged = rearrangement.apply(source, copies);
-  FailureOr<StridedContraction> contraction =
-      StridedContraction::get(rearranged, sums, emitReason, prepared);
-  if (failed(contraction))
-    return failure();
-  emitCopies(source, rearrangement, copies);
-  if (failed(emitContraction(rewriter, loc, *contraction, options, emitReason)))
-    llvm_unreachable("it had a time");
-  if (sums != output)
-    // An element takes about a cycle.
-    emitTransposition(
-        rewriter, loc, source, rearrangement, sums, output,
-        options.getThreads(
-            2 * cast<MemRefType>(output.getType()).getNumElements()));
-  remark::passed(loc,
-                 remark::RemarkOpts::name("Rearranged").category(panelRemarks))
-      << remark::metric("copiedWeights", rearrangement.copies.size())
-      << remark::metric("transposedOutput", sums != output);
-  replace(op, output);
-  return success();
-}
-
-void Packing::emit(const InnerProductPlan &plan, Value output) {
-  emitInnerProducts(rewriter, loc, plan, output,
-                    ContractionTarget(options.target),
-                    options.getThreads(plan.time));
-  remark::passed(
-      loc, remark::RemarkOpts::name("InnerProducts").category(panelRemarks))
-      << remark::metric("registerSums", plan.getNumSums())
-      << remark::metric("lanes", plan.lanes)
-      << remark::metric("block", plan.block);
-  replace(op, output);
-}
-
-/// The rearrangement in which `source` takes the least time; nothing where that
-/// is no less than `time`, that of how it is.
-static std::optional<Rearrangement>
-chooseRearrangement(const Contraction &source, Packing &packing, Value output,
-                    ArrayRef<bool> prepared, const ContractionOptions &options,
-                    std::optional<int64_t> time) {
-  // Others are not even looked at where tiles are about as fast as they can be.
-  ContractionTarget target(options.target);
-  int64_t points = 1;
-  for (const Contraction::Loop &loop : source.loops)
-    points *= loop.extent;
-  int64_t ideal = points / target.lanes * target.getOperationTime(target.lanes);
-  std::optional<Rearrangement> best;
-  if (time && *time * 5 <= 6 * ideal)
-    return best;
-  auto type = cast<MemRefType>(output.getType());
-  for (Rearrangement &tried : getRearrangements(source, type, prepared)) {
-    PackingScope scope(packing);
-    Contraction rearranged =
-        tried.apply(source, packing.makeCopies(source, tried));
-    Value sums = tried.outputLoops.empty()
-                     ? output
-                     : packing.makeBuffer(
-                           Rearrangement::getShape(source, tried.outputLoops));
-    FailureOr<StridedContraction> contraction = StridedContraction::get(
-        rearranged, sums, [](const Twine &) {}, prepared);
-    if (failed(contraction))
-      continue;
-    std::optional<int64_t> found = getContractionTime(*contraction, options);
-    if (!found)
-      continue;
-    *found += tried.getTime(source);
-    if (time && *found >= *time)
-      continue;
-    time = found;
-    best = std::move(tried);
-  }
-  return best;
-}
-
 LogicalResult PackOperators::lower(ApplyOp apply, ArrayRef<bool> fromWeights) {
   OperatorOp op = apply.getOperator();
   if (!op || !op.isConcrete())
@@ -385,33 +158,19 @@ LogicalResult PackOperators::lower(ApplyOp apply, ArrayRef<bool> fromWeights) {
     return packing.toBuffer(tensor);
   });
   Value output = packing.makeOutput();
-  FailureOr<Contraction> source =
-      Contraction::match(getCoordinates(op), inputs, emitReason);
-  if (failed(source)) {
+  OperatorPlan plan =
+      planOperator(op, inputs, output, fromWeights, packing, options);
+  if (plan.rearrangement) {
+    ++numPacked;
+    return packing.emit(*plan.source, output, *plan.rearrangement, fromWeights,
+                        emitReason);
+  }
+  if (failed(plan.contraction)) {
+    emitReason(plan.reason);
     packing.undo();
     return failure(options.schedule != nullptr);
   }
-  std::string reason;
-  FailureOr<StridedContraction> contraction = StridedContraction::get(
-      *source, output, [&](const Twine &text) { reason = text.str(); },
-      fromWeights);
-  if (!options.schedule && algorithm == ConvolutionAlgorithm::Auto) {
-    std::optional<int64_t> time;
-    if (succeeded(contraction))
-      time = getContractionTime(*contraction, options);
-    if (auto rearrangement = chooseRearrangement(*source, packing, output,
-                                                 fromWeights, options, time)) {
-      ++numPacked;
-      return packing.emit(*source, output, *rearrangement, fromWeights,
-                          emitReason);
-    }
-  }
-  if (failed(contraction)) {
-    emitReason(reason);
-    packing.undo();
-    return failure(options.schedule != nullptr);
-  }
-  if (failed(packing.emit(*contraction, {}, emitReason)))
+  if (failed(packing.emit(*plan.contraction, {}, emitReason)))
     return failure(options.schedule != nullptr);
   ++numPacked;
   return success();

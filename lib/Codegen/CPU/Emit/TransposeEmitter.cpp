@@ -1,0 +1,129 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TransposeEmitter.h"
+#include "LoopEmitter.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace kas;
+using namespace kas::codegen;
+using namespace mlir;
+
+namespace {
+
+/// `count` matrices of `rows` times `columns`, one after the other.
+struct Matrices {
+  int64_t count = 1, rows = 1, columns = 1;
+
+  int64_t getSize() const { return count * rows * columns; }
+};
+
+class TransposeEmitter : LoopEmitter {
+public:
+  TransposeEmitter(OpBuilder &builder, Location loc, const Matrices &matrices,
+                   int64_t lanes)
+      : LoopEmitter(builder, loc), matrices(matrices), lanes(lanes) {}
+
+  void emit(Value from, Value to, bool isParallel);
+
+private:
+  /// Calls `body` with where each block of `extent` begins; the last one begins
+  /// early enough to be whole.
+  void forEachBlock(int64_t extent, Body body);
+  void moveBlock(Value matrix, Value row, Value column);
+
+  Matrices matrices;
+  int64_t lanes;
+  Value from, to;
+};
+
+} // namespace
+
+void TransposeEmitter::forEachBlock(int64_t extent, Body body) {
+  serialLoop(extent - extent % lanes, lanes, body);
+  if (extent % lanes != 0)
+    body(constant(extent - lanes));
+}
+
+void TransposeEmitter::moveBlock(Value matrix, Value row, Value column) {
+  const auto &[count, rows, columns] = matrices;
+  Value start = apply(dim(0) * (rows * columns), {matrix});
+  SmallVector<Value> vectors;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    vectors.push_back(vector::LoadOp::create(
+        builder, loc, getVectorType(lanes), from,
+        apply(dim(0) + dim(1) * columns + dim(2) + lane * columns,
+              {start, row, column})));
+  vectors = transpose(vectors);
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    vector::StoreOp::create(
+        builder, loc, vectors[lane], to,
+        apply(dim(0) + dim(2) * rows + dim(1) + lane * rows,
+              {start, row, column}));
+}
+
+void TransposeEmitter::emit(Value source, Value result, bool isParallel) {
+  from = flatten(source, matrices.getSize());
+  to = flatten(result, matrices.getSize());
+  auto moveMatrix = [&](Value matrix) {
+    // Along the longer lines, which are so read or written in order.
+    if (matrices.columns > matrices.rows)
+      return forEachBlock(matrices.rows, [&](Value row) {
+        forEachBlock(matrices.columns,
+                     [&](Value column) { moveBlock(matrix, row, column); });
+      });
+    forEachBlock(matrices.columns, [&](Value column) {
+      forEachBlock(matrices.rows,
+                   [&](Value row) { moveBlock(matrix, row, column); });
+    });
+  };
+  if (isParallel && matrices.count > 1)
+    return sharedLoop(matrices.count, moveMatrix);
+  serialLoop(matrices.count, 1, moveMatrix);
+}
+
+/// What `op` transposes, where that is a number of matrices.
+static std::optional<Matrices> getMatrices(linalg::TransposeOp op) {
+  auto type = dyn_cast<MemRefType>(op.getInput().getType());
+  auto result = dyn_cast<MemRefType>(op.getInit().getType());
+  if (!type || !result || !type.hasStaticShape() ||
+      !type.getElementType().isF32() || !type.getLayout().isIdentity() ||
+      !result.getLayout().isIdentity())
+    return std::nullopt;
+  ArrayRef<int64_t> order = op.getPermutation();
+  int64_t rank = order.size(), kept = 0;
+  while (kept < rank && order[kept] == kept)
+    ++kept;
+  if (kept == rank)
+    return std::nullopt;
+  int64_t split = order[kept];
+  Matrices matrices;
+  for (int64_t position = 0; position < rank; ++position) {
+    int64_t size = type.getDimSize(position);
+    if (position < kept) {
+      matrices.count *= size;
+      continue;
+    }
+    (position < split ? matrices.rows : matrices.columns) *= size;
+    int64_t moved = position + split - kept;
+    if (order[position] != (moved < rank ? moved : moved - rank + kept))
+      return std::nullopt;
+  }
+  return matrices;
+}
+
+LogicalResult kas::codegen::emitTranspose(OpBuilder &builder,
+                                          linalg::TransposeOp op, int64_t lanes,
+                                          bool isParallel) {
+  std::optional<Matrices> matrices = getMatrices(op);
+  if (!matrices || matrices->rows < lanes || matrices->columns < lanes)
+    return failure();
+  TransposeEmitter(builder, op.getLoc(), *matrices, lanes)
+      .emit(op.getInput(), op.getInit(), isParallel);
+  return success();
+}

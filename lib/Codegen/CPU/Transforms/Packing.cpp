@@ -1,0 +1,222 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Packing.h"
+#include "kas/Dialect/Kas/Analysis/Coordinates.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "kas-pack-operators"
+
+using namespace kas;
+using namespace kas::codegen;
+using namespace mlir;
+
+Packing::Packing(Operation *op, const ContractionOptions &given)
+    : op(op), options(given), loc(op->getLoc()), rewriter(op) {
+  // Only tiles of weights packed ahead take one along.
+  if (options.prepared)
+    reader = ContractionTail::findReader(op->getResult(0));
+  if (reader)
+    rewriter.setInsertionPoint(reader);
+}
+
+Value Packing::toBuffer(Value tensor) {
+  auto type = bufferization::getMemRefTypeWithStaticIdentityLayout(
+      cast<TensorType>(tensor.getType()));
+  auto buffer = bufferization::ToBufferOp::create(rewriter, loc, type, tensor,
+                                                  /*read_only=*/true);
+  made.push_back(buffer);
+  return buffer;
+}
+
+Value Packing::makeOutput() {
+  return makeBuffer(cast<ShapedType>(op->getResult(0).getType()).getShape());
+}
+
+Value Packing::makeBuffer(ArrayRef<int64_t> shape) {
+  auto type = MemRefType::get(shape, rewriter.getF32Type());
+  auto buffer = memref::AllocOp::create(rewriter, loc, type,
+                                        rewriter.getI64IntegerAttr(64));
+  made.push_back(buffer);
+  return buffer;
+}
+
+SmallVector<Value> Packing::makeCopies(const Contraction &contraction,
+                                       const Rearrangement &rearrangement) {
+  return llvm::map_to_vector(
+      rearrangement.copies, [&](const Rearrangement::Copy &copy) {
+        return makeBuffer(Rearrangement::getShape(contraction, copy.loops));
+      });
+}
+
+void Packing::emitCopies(const Contraction &source,
+                         const Rearrangement &rearrangement,
+                         ValueRange copies) {
+  codegen::emitCopies(rewriter, loc, source, rearrangement, copies);
+}
+
+void Packing::undo(size_t numKept) {
+  for (Operation *buffer : llvm::reverse(ArrayRef(made).drop_front(numKept)))
+    rewriter.eraseOp(buffer);
+  made.truncate(numKept);
+}
+
+LogicalResult Packing::emit(const StridedContraction &contraction,
+                            ContractionTail tail,
+                            function_ref<void(const Twine &)> emitReason) {
+  if (reader) {
+    SmallVector<Value> inputs;
+    for (Value input : reader.getDpsInputs())
+      inputs.push_back(input == op->getResult(0) ? Value() : toBuffer(input));
+    tail.takeReader(reader, inputs, contraction);
+  }
+  options.tail = tail ? &tail : nullptr;
+  bool tookTail = false;
+  if (failed(emitContraction(rewriter, loc, contraction, options, emitReason,
+                             &tookTail))) {
+    undo();
+    return failure();
+  }
+  LDBG() << loc << ": packed" << (tookTail ? " with its tail" : "");
+  Operation *last = tookTail && tail.elementwise ? tail.elementwise : op;
+  replace(last, contraction.output.buffer);
+  if (last != op)
+    rewriter.eraseOp(op);
+  return success();
+}
+
+void Packing::replace(Operation *last, Value buffer) {
+  auto result = bufferization::ToTensorOp::create(
+      rewriter, loc, op->getResult(0).getType(), buffer, /*restrict=*/true,
+      /*writable=*/true);
+  rewriter.replaceOp(last, result.getResult());
+}
+
+LogicalResult Packing::emit(const Contraction &source, Value output,
+                            const Rearrangement &rearrangement,
+                            ArrayRef<bool> prepared,
+                            function_ref<void(const Twine &)> emitReason) {
+  SmallVector<Value> copies = makeCopies(source, rearrangement);
+  Value sums = output;
+  if (!rearrangement.outputLoops.empty())
+    sums =
+        makeBuffer(Rearrangement::getShape(source, rearrangement.outputLoops));
+  Contraction rearranged = rearrangement.apply(source, copies);
+  FailureOr<StridedContraction> contraction =
+      StridedContraction::get(rearranged, sums, emitReason, prepared);
+  if (failed(contraction))
+    return failure();
+  emitCopies(source, rearrangement, copies);
+  if (failed(emitContraction(rewriter, loc, *contraction, options, emitReason)))
+    llvm_unreachable("it had a time");
+  if (sums != output)
+    // An element takes about a cycle.
+    emitTransposition(
+        rewriter, loc, source, rearrangement, sums, output,
+        options.getThreads(
+            2 * cast<MemRefType>(output.getType()).getNumElements()));
+  remark::passed(loc,
+                 remark::RemarkOpts::name("Rearranged").category(panelRemarks))
+      << remark::metric("copiedWeights", rearrangement.copies.size())
+      << remark::metric("transposedOutput", sums != output);
+  replace(op, output);
+  return success();
+}
+
+void Packing::emit(const InnerProductPlan &plan, Value output) {
+  emitInnerProducts(rewriter, loc, plan, output,
+                    ContractionTarget(options.target),
+                    options.getThreads(plan.time));
+  remark::passed(
+      loc, remark::RemarkOpts::name("InnerProducts").category(panelRemarks))
+      << remark::metric("registerSums", plan.getNumSums())
+      << remark::metric("lanes", plan.lanes)
+      << remark::metric("block", plan.block);
+  replace(op, output);
+}
+
+std::optional<Rearrangement> kas::codegen::chooseRearrangement(
+    const Contraction &source, Packing &packing, Value output,
+    ArrayRef<bool> prepared, const ContractionOptions &options,
+    std::optional<int64_t> &time) {
+  // Others are not even looked at where tiles are about as fast as they can be.
+  ContractionTarget target(options.target);
+  int64_t points = 1;
+  for (const Contraction::Loop &loop : source.loops)
+    points *= loop.extent;
+  int64_t ideal = points / target.lanes * target.getOperationTime(target.lanes);
+  std::optional<Rearrangement> best;
+  if (time && *time * 5 <= 6 * ideal)
+    return best;
+  auto type = cast<MemRefType>(output.getType());
+  for (Rearrangement &tried : getRearrangements(source, type, prepared)) {
+    PackingScope scope(packing);
+    Contraction rearranged =
+        tried.apply(source, packing.makeCopies(source, tried));
+    Value sums = tried.outputLoops.empty()
+                     ? output
+                     : packing.makeBuffer(
+                           Rearrangement::getShape(source, tried.outputLoops));
+    FailureOr<StridedContraction> contraction = StridedContraction::get(
+        rearranged, sums, [](const Twine &) {}, prepared);
+    if (failed(contraction))
+      continue;
+    std::optional<int64_t> found = getContractionTime(*contraction, options);
+    if (!found)
+      continue;
+    *found += tried.getTime(source);
+    if (time && *found >= *time)
+      continue;
+    time = found;
+    best = std::move(tried);
+  }
+  return best;
+}
+
+bool kas::codegen::isFromWeights(Value tensor) {
+  // What several operations read is looked at once.
+  SetVector<Value> sources;
+  sources.insert(tensor);
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (auto argument = dyn_cast<BlockArgument>(sources[i])) {
+      if (!isa<func::FuncOp>(argument.getOwner()->getParentOp()) ||
+          argument.getArgNumber() == 0)
+        return false;
+      continue;
+    }
+    Operation *op = sources[i].getDefiningOp();
+    if (!isMemoryEffectFree(op))
+      return false;
+    sources.insert_range(op->getOperands());
+  }
+  return true;
+}
+
+OperatorPlan kas::codegen::planOperator(OperatorOp op, ValueRange inputs,
+                                        Value output, ArrayRef<bool> prepared,
+                                        Packing &packing,
+                                        const ContractionOptions &options) {
+  OperatorPlan plan;
+  auto setReason = [&](const Twine &text) { plan.reason = text.str(); };
+  plan.source = Contraction::match(getCoordinates(op), inputs, setReason);
+  if (failed(plan.source))
+    return plan;
+  plan.contraction =
+      StridedContraction::get(*plan.source, output, setReason, prepared);
+  if (succeeded(plan.contraction))
+    plan.time = getContractionTime(*plan.contraction, options);
+  if (!options.schedule && options.algorithm == ConvolutionAlgorithm::Auto)
+    plan.rearrangement = chooseRearrangement(*plan.source, packing, output,
+                                             prepared, options, plan.time);
+  return plan;
+}

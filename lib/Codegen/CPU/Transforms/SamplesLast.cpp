@@ -1,0 +1,332 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Chooses where the samples are in the tensors between the stages of operators.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PackOperations.h"
+#include "Packing.h"
+#include "kas/Codegen/CPU/Passes.h"
+#include "kas/Dialect/Kas/Analysis/Batch.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "kas-samples-last"
+
+namespace kas::codegen {
+#define GEN_PASS_DEF_SAMPLESLAST
+#include "kas/Codegen/CPU/Passes.h.inc"
+} // namespace kas::codegen
+
+using namespace kas;
+using namespace kas::codegen;
+using namespace mlir;
+
+namespace {
+/// Where the samples are in a tensor: the first dimension, as networks have
+/// them, or the last one.
+enum class Place : uint8_t { First, Last };
+
+/// The layouts of what an operator reads and of what it makes.
+struct Layouts {
+  Place data = Place::First, result = Place::First;
+  bool operator<(const Layouts &other) const {
+    return std::pair(data, result) < std::pair(other.data, other.result);
+  }
+};
+} // namespace
+
+static constexpr Place places[] = {Place::First, Place::Last};
+
+/// Moves the first element to the end.
+template <typename Range> static auto rotate(const Range &range) {
+  // Not `to_vector`, for which pointers to bool are bool.
+  using Element = std::decay_t<decltype(*range.begin())>;
+  SmallVector<Element> values(range.begin(), range.end());
+  std::rotate(values.begin(), values.begin() + 1, values.end());
+  return values;
+}
+
+static SmallVector<int64_t> getShape(Value tensor, Place place) {
+  ArrayRef<int64_t> shape = cast<ShapedType>(tensor.getType()).getShape();
+  return place == Place::Last ? rotate(shape) : llvm::to_vector(shape);
+}
+
+/// Lets `op` read samples in the last dimension of the data.
+static void moveDataSamples(OperatorOp op) {
+  Builder builder(op.getContext());
+  op.setInputSizesAttr(
+      builder.getArrayAttr(rotate(op.getInputSizes().getValue())));
+  op.setInputUnorderedAttr(
+      builder.getDenseBoolArrayAttr(rotate(op.getInputUnordered())));
+  YieldOp yield = op.getYield();
+  SmallVector<Value> data = rotate(yield.getData());
+  yield.getDataMutable().assign(data);
+}
+
+/// Lets `op` have the samples in the last dimension of its output.
+static void moveOutputSamples(OperatorOp op) {
+  Builder builder(op.getContext());
+  op.setOutputUnorderedAttr(
+      builder.getDenseBoolArrayAttr(rotate(op.getOutputUnordered())));
+  Block &body = op.getBody().front();
+  BlockArgument first = body.getArgument(0);
+  Value last = body.addArgument(first.getType(), first.getLoc());
+  first.replaceAllUsesWith(last);
+  body.eraseArgument(0);
+}
+
+/// Whether the pass may choose the layouts of `apply`.
+static bool isSampleWise(ApplyOp apply) {
+  OperatorOp op = apply.getOperator();
+  auto type = cast<RankedTensorType>(apply.getResult().getType());
+  return op && op.isConcrete() && type.getElementType().isF32() &&
+         keepsFirstCoordinate(op) && op.getDataSizes().size() > 1 &&
+         type.getRank() > 1 && !getSchedule(apply);
+}
+
+//===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Operators of the module by layouts, each made once.
+class OperatorLayouts {
+public:
+  explicit OperatorLayouts(Operation *module) : symbols(module) {}
+
+  OperatorOp get(OperatorOp op, Layouts layouts) {
+    if (layouts.data == Place::First && layouts.result == Place::First)
+      return op;
+    OperatorOp &known = made[op][layouts];
+    if (known)
+      return known;
+    known = op.clone();
+    StringRef suffix = layouts.data == Place::First     ? "_to_samples_last"
+                       : layouts.result == Place::First ? "_from_samples_last"
+                                                        : "_samples_last";
+    known.setSymName((op.getSymName() + suffix).str());
+    known.setSymVisibility("private");
+    if (layouts.data == Place::Last)
+      moveDataSamples(known);
+    if (layouts.result == Place::Last)
+      moveOutputSamples(known);
+    symbols.insert(known, std::next(op->getIterator()));
+    return known;
+  }
+
+  /// Removes those that nothing applies.
+  void eraseUnused(const llvm::SmallPtrSetImpl<Operation *> &used) {
+    for (auto &[op, byLayouts] : made)
+      for (auto &[layouts, known] : byLayouts)
+        if (!used.contains(known))
+          symbols.erase(known);
+  }
+
+private:
+  SymbolTable symbols;
+  llvm::MapVector<Operation *, std::map<Layouts, OperatorOp>> made;
+};
+
+/// Operators of which each alone reads what the one before makes.
+using Chain = SmallVector<ApplyOp, 4>;
+
+/// What it takes to compute a chain with the samples here or there.
+class ChainLayouts {
+public:
+  ChainLayouts(Chain &chain, OperatorLayouts &operators,
+               const ContractionOptions &options)
+      : chain(chain), operators(operators), options(options) {}
+
+  /// The place in each tensor, the data of the first operator to the result of
+  /// the last one, such that all takes the least time.
+  SmallVector<Place> choose();
+
+private:
+  /// A way to compute the first operators.
+  struct Way {
+    int64_t time = 0;
+    SmallVector<Place> places;
+  };
+
+  /// What `apply` takes, in halves of a cycle.
+  int64_t getTime(ApplyOp apply, Layouts layouts);
+  /// What it takes to move all samples of a tensor: measured, a cycle for an
+  /// element, most of it for the way from and to the next cache.
+  static int64_t getMoveTime(Value tensor) {
+    return 2 * cast<ShapedType>(tensor.getType()).getNumElements();
+  }
+
+  Chain &chain;
+  OperatorLayouts &operators;
+  const ContractionOptions &options;
+};
+
+} // namespace
+
+int64_t ChainLayouts::getTime(ApplyOp apply, Layouts layouts) {
+  OperatorOp op = operators.get(apply.getOperator(), layouts);
+  Packing packing(apply, options);
+  PackingScope scope(packing);
+  SmallVector<Value> inputs{
+      packing.makeBuffer(getShape(apply.getData(), layouts.data))};
+  SmallVector<bool> prepared{false};
+  for (Value weight : apply.getWeights()) {
+    inputs.push_back(packing.toBuffer(weight));
+    prepared.push_back(options.prepared && isFromWeights(weight));
+  }
+  Value output = packing.makeBuffer(getShape(apply.getResult(), layouts.result));
+  OperatorPlan plan =
+      planOperator(op, inputs, output, prepared, packing, options);
+  if (plan.time)
+    return *plan.time;
+  // Plain loops, of which vectors are not to be expected.
+  constexpr int64_t halvesOfACycle = 4;
+  int64_t points = halvesOfACycle;
+  if (succeeded(plan.source))
+    for (const Contraction::Loop &loop : plan.source->loops)
+      points *= loop.extent;
+  return points;
+}
+
+SmallVector<Place> ChainLayouts::choose() {
+  // By the place in the tensor that is reached.
+  std::array<Way, 2> ways;
+  ways[0].places = {Place::First};
+  ways[1] = {getMoveTime(chain.front().getData()), {Place::Last}};
+  for (ApplyOp apply : chain) {
+    std::array<Way, 2> next;
+    for (Place result : places) {
+      Way &best = next[static_cast<unsigned>(result)];
+      for (Place data : places) {
+        const Way &way = ways[static_cast<unsigned>(data)];
+        int64_t time = way.time + getTime(apply, {data, result});
+        if (!best.places.empty() && time >= best.time)
+          continue;
+        best = {time, way.places};
+        best.places.push_back(result);
+      }
+    }
+    ways = std::move(next);
+  }
+  ways[1].time += getMoveTime(chain.back().getResult());
+  LDBG() << chain.front().getCallee() << ": " << chain.size()
+         << " operators, ending with samples first " << ways[0].time
+         << ", last " << ways[1].time;
+  return ways[1].time < ways[0].time ? ways[1].places : ways[0].places;
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// The chains of `function`, as long as they can be.
+static SmallVector<Chain> collectChains(func::FuncOp function,
+                                        int64_t minSamples) {
+  SmallVector<Chain> chains;
+  llvm::SmallPtrSet<Operation *, 8> taken;
+  function.walk([&](ApplyOp apply) {
+    if (taken.contains(apply) || !isSampleWise(apply) ||
+        apply.getResult().getType().getDimSize(0) < minSamples)
+      return;
+    Chain chain{apply};
+    while (true) {
+      Value result = chain.back().getResult();
+      if (!result.hasOneUse())
+        break;
+      auto next = dyn_cast<ApplyOp>(*result.user_begin());
+      if (!next || next.getData() != result || !isSampleWise(next) ||
+          next->getBlock() != apply->getBlock())
+        break;
+      chain.push_back(next);
+    }
+    taken.insert_range(chain);
+    chains.push_back(std::move(chain));
+  });
+  return chains;
+}
+
+/// `tensor` with the samples in the last dimension, or in the first one again.
+static Value moveSamples(OpBuilder &builder, Value tensor, Place to) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+  if (to == Place::Last)
+    order = rotate(order);
+  else
+    std::rotate(order.begin(), order.end() - 1, order.end());
+  SmallVector<int64_t> shape = llvm::map_to_vector(
+      order, [&](int64_t dimension) { return type.getDimSize(dimension); });
+  Location loc = tensor.getLoc();
+  Value empty =
+      tensor::EmptyOp::create(builder, loc, shape, type.getElementType());
+  return linalg::TransposeOp::create(builder, loc, tensor, empty, order)
+      ->getResult(0);
+}
+
+namespace {
+
+struct SamplesLast : kas::codegen::impl::SamplesLastBase<SamplesLast> {
+  using SamplesLastBase::SamplesLastBase;
+
+  void runOnOperation() override {
+    Target target = getContractionTarget(getOperation(), vectorBits);
+    OperatorLayouts operators(getOperation());
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      for (Chain &chain :
+           collectChains(function, ContractionTarget(target).lanes)) {
+        ContractionOptions options{getNumThreads(function, threads), target,
+                                   /*deallocate=*/false, prepared};
+        options.minParallelTime = minParallelTime;
+        SmallVector<Place> places =
+            ChainLayouts(chain, operators, options).choose();
+        if (llvm::is_contained(places, Place::Last))
+          apply(chain, places, operators);
+      }
+    operators.eraseUnused(used);
+  }
+
+private:
+  void apply(Chain &chain, ArrayRef<Place> places,
+             OperatorLayouts &operators);
+
+  llvm::SmallPtrSet<Operation *, 8> used;
+};
+
+} // namespace
+
+void SamplesLast::apply(Chain &chain, ArrayRef<Place> places,
+                        OperatorLayouts &operators) {
+  OpBuilder builder(chain.front());
+  Value data = chain.front().getData();
+  if (places.front() == Place::Last)
+    data = moveSamples(builder, data, Place::Last);
+  for (auto [number, apply] : llvm::enumerate(chain)) {
+    builder.setInsertionPoint(apply);
+    Place place = places[number + 1];
+    OperatorOp op =
+        operators.get(apply.getOperator(), {places[number], place});
+    used.insert(op);
+    auto type = RankedTensorType::get(getShape(apply.getResult(), place),
+                                      builder.getF32Type());
+    data = ApplyOp::create(builder, apply.getLoc(), type, op.getSymName(),
+                           apply.getBinding(), data, apply.getWeights());
+  }
+  if (places.back() == Place::Last)
+    data = moveSamples(builder, data, Place::First);
+  ApplyOp last = chain.back();
+  last.getResult().replaceAllUsesWith(data);
+  for (ApplyOp apply : llvm::reverse(chain))
+    apply.erase();
+  ++numChains;
+}
