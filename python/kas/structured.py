@@ -187,8 +187,8 @@ class Structure:
             math.prod(points for weights, points in sizes if number in weights) for number in range(self.num_weights)
         )
 
-    def _plans(self) -> Iterator[list[_Monomial]]:
-        """The points of each step of all ways to compute the layer.
+    def _plans(self) -> Iterator[tuple[list[frozenset[int]], list[_Monomial]]]:
+        """All ways to compute the layer: the weights of each step, and its points.
 
         Weights, or products of weights that are prepared, meet the data one after the other; what nothing later has is
         summed up at once.
@@ -208,11 +208,16 @@ class Structure:
                 live |= met
                 steps.append(math.prod((size for kind, size in sizes if kind in live), start=_Monomial()))
                 live = {kind for kind in live if kind[1] or kind[2] & later}
-            yield steps
+            yield groups, steps
 
     def flops(self, binding: Mapping[str, int]) -> int:
         """Two per multiply-add for one input vector, in the best order, products of weights being prepared."""
-        return min(2 * sum(step.at(binding) for step in steps) for steps in self._plans())
+        return min(2 * sum(step.at(binding) for step in steps) for _, steps in self._plans())
+
+    def order(self, binding: Mapping[str, int]) -> list[frozenset[int]]:
+        """The numbers of the weights that each step of the best order takes; products of several are prepared."""
+        plans = [(sum(step.at(binding) for step in steps), groups) for groups, steps in self._plans()]
+        return min(plans, key=lambda plan: plan[0])[1]
 
     def exponents(self, powers: Mapping[str, Power]) -> Exponents:
         """The exponents when each symbol is such a power of d: 1 for the inputs and outputs.
@@ -229,7 +234,7 @@ class Structure:
             sum((exponents[kind] for kind in exponents if number in kind[2]), Fraction(0))
             for number in range(self.num_weights)
         )
-        flops = min(max(step.exponent(given) for step in steps) for steps in self._plans())
+        flops = min(max(step.exponent(given) for step in steps) for _, steps in self._plans())
         if not parameters:
             raise ValueError("requires weights that grow, got a number of elements that does not depend on d")
         rank = min(
