@@ -310,3 +310,48 @@ def test_all_sums_of_products(weights):
     assert len(set(listed)) == len(listed)
     products = set().union(*(enumerate_products(count) for count in range(1, weights + 1)))
     assert set(listed) == products
+
+
+def make_layer(operator: kas.Operator, binding: dict[str, int]) -> kas.Module:
+    shapes = operator.shapes(binding)
+    types = [f"tensor<{'x'.join(map(str, shape))}xf32>" for shape in (shapes.data, *shapes.weights, shapes.output)]
+    names = [f"%a{number}" for number in range(len(types) - 1)]
+    given = ", ".join(f"{name} = {value}" for name, value in binding.items())
+    return kas.Module(
+        f"{operator.alone()}\n"
+        f"func.func @forward({', '.join(map(': '.join, zip(names, types)))}) -> {types[-1]} {{\n"
+        f"  %r = kas.apply @{operator.name}<{given}>({', '.join(names)}) : ({', '.join(types[:-1])}) -> {types[-1]}\n"
+        f"  return %r : {types[-1]}\n}}\n"
+    )
+
+
+@pytest.mark.parametrize("tokens", [16, 37, 96])
+@pytest.mark.parametrize("prepare", [False, True])
+def test_compiled_values(tokens: int, prepare: bool) -> None:
+    """Layers of the list compute what the evaluator does, wherever the samples of their intermediates are."""
+    seed = 100 * tokens + prepare
+    generator = numpy.random.default_rng(seed)
+    space = kas.SearchSpace.parse((SPACES / "structured-linear.mlir").read_text())
+    candidates = space.list()
+    moved = 0
+    for number in generator.choice(len(candidates), 12, replace=False):
+        operator = candidates[number].operator
+        binding = {"N": tokens, "Cin": 24, "Cout": 48, "R": 5, "b": 2}
+        own = {name: binding[name] for name in (*operator.symbols[0], *operator.symbols[1])}
+        shapes = operator.shapes(own)
+        arrays = [
+            generator.integers(-2, 3, shape).astype(numpy.float32) for shape in (shapes.data, *shapes.weights)
+        ]
+        expected = operator.evaluate(own, *arrays)
+        module = make_layer(operator, own)
+        compiled = module.compile("forward", threads=1, prepare_weights=prepare)
+        found = numpy.zeros(shapes.output, numpy.float32)
+        call = compiled.bind(*arrays, out=found)
+        call.prepare()
+        call()
+        numpy.testing.assert_array_equal(found, expected, f"seed {seed}: {operator}")
+        stages = make_layer(operator, own).run(
+            "kas-attach-cpu-target{cpu=x86-64-v4},kas-specialize,kas-rfactor,kas-samples-last{threads=1}"
+        )
+        moved += "samples_last" in str(stages)
+    assert moved > 0

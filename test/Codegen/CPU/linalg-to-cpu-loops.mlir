@@ -168,3 +168,37 @@ func.func @column_sums(%x: memref<8x64xf32>, %y: memref<64xf32>) {
   }
   return
 }
+
+// Blocks of a vector times a vector, in registers; the last block of 20 rows begins four rows earlier. Along the longer lines.
+// SERIAL-LABEL: func.func @transpose
+// SERIAL:         scf.for
+// SERIAL:           scf.for
+// SERIAL-COUNT-8:     vector.load
+// SERIAL:             vector.shuffle
+// SERIAL-COUNT-8:     vector.store
+// SERIAL-NOT:     memref.load
+func.func @transpose(%x: memref<20x4x8xf32>, %y: memref<4x8x20xf32>) {
+  linalg.transpose ins(%x : memref<20x4x8xf32>) outs(%y : memref<4x8x20xf32>) permutation = [1, 2, 0]
+  return
+}
+
+// Many matrices: threads share them.
+// SHARED-LABEL: func.func @transposes
+// SHARED:         scf.parallel
+// SHARED:           vector.shuffle
+func.func @transposes(%x: memref<6x32x64xf32>, %y: memref<6x64x32xf32>) {
+  linalg.transpose ins(%x : memref<6x32x64xf32>) outs(%y : memref<6x64x32xf32>) permutation = [0, 2, 1]
+  return
+}
+
+// What is no matrix, has no place for a vector, or other elements is copied one by one.
+// SERIAL-LABEL: func.func @other_transposes
+// SERIAL-NOT:     vector
+// SERIAL:         return
+func.func @other_transposes(%x: memref<16x16x16xf32>, %y: memref<16x16x16xf32>, %s: memref<4x64xf32>, %t: memref<64x4xf32>,
+                            %h: memref<32x32xf16>, %i: memref<32x32xf16>) {
+  linalg.transpose ins(%x : memref<16x16x16xf32>) outs(%y : memref<16x16x16xf32>) permutation = [2, 1, 0]
+  linalg.transpose ins(%s : memref<4x64xf32>) outs(%t : memref<64x4xf32>) permutation = [1, 0]
+  linalg.transpose ins(%h : memref<32x32xf16>) outs(%i : memref<32x32xf16>) permutation = [1, 0]
+  return
+}

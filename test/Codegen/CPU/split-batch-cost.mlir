@@ -99,3 +99,22 @@ func.func @small(%x: tensor<64x48x256xf32>, %v: tensor<48x48xf32>, %w: tensor<48
   } -> tensor<64x48x256xf32>
   return %r : tensor<64x48x256xf32>
 }
+
+// The stages of an operator are steps of their own, whose intermediate of 6 MB remains in the cache in parts; these fill vectors.
+// SERIAL-LABEL: func.func @stages
+// SERIAL-SAME:    kas_cpu.batch_parts = #kas_cpu.batch_parts<count = {{8|16|32}},
+kas.operator private @monarch(%n: 512, %o: 3072) from [512, 768] {
+  %g = kas.reduce sum : 16
+  %i = kas.reduce sum : 48
+  %g_1, %g_2 = kas.share %g : 16
+  %i_d, %i_w = kas.share %i : 48
+  %j, %p = kas.merge %o by 16 : 3072
+  %j_1, %j_2 = kas.share %j : 192
+  %g_d, %g_w = kas.share %g_1 : 16
+  %x = kas.split %g_d, %i_d : 16, 48
+  kas.yield data(%n, %x) weight(%g_w, %i_w, %j_1) weight(%j_2, %g_2, %p)
+}
+func.func @stages(%x: tensor<512x768xf32>, %v: tensor<16x48x192xf32>, %w: tensor<192x16x16xf32>) -> tensor<512x3072xf32> {
+  %y = kas.apply @monarch(%x, %v, %w) : (tensor<512x768xf32>, tensor<16x48x192xf32>, tensor<192x16x16xf32>) -> tensor<512x3072xf32>
+  return %y : tensor<512x3072xf32>
+}

@@ -509,6 +509,8 @@ def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
     least `min-parallel-work` iterations: as few of them as give each of
     `threads` threads the same work within 6 %, so that two images can keep three
     threads busy.
+    A `linalg.transpose` of f32 that makes other matrices of matrices becomes
+    blocks of as many vectors as a vector has lanes, transposed in registers.
 
     A pass on `func.func`, not on the interface of functions, so that
     `kas-opt` runs it on all functions of a module without a nested pipeline.
@@ -523,8 +525,9 @@ def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
            "Iterations below which threads cost more than they bring">
   ];
   let dependentDialects = [
-    "::mlir::affine::AffineDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
 }
 
@@ -533,12 +536,12 @@ def SamplesLast : Pass<"kas-samples-last", "::mlir::ModuleOp"> {
   let description = [{
     Input: `kas.apply`s of concrete operators on f32 tensors, such as the stages
     of `-kas-rfactor`, that compute one by one the samples of their first
-    dimension. Where many channels have weights of their own, no vector has room
-    for channels, but for samples. So in a chain of such operators each tensor
-    gets the samples in its first or its last dimension, such that all take the
-    least time by the cost model of `-kas-pack-operators`. The first and the last
-    tensor of the chain keep their layout: others are made by `linalg.transpose`,
-    whose time counts.
+    dimension, the first of them on lists of channels. Where groups of channels
+    have weights of their own, few of them fit a vector, but many samples do. So
+    in a chain of such operators each tensor gets the samples in its first or its
+    last dimension, such that all take the least time by the cost model of
+    `-kas-pack-operators`. The first and the last tensor of the chain keep their
+    layout: others are made by `linalg.transpose`, whose time counts.
 
     ```mlir
     kas.operator private @blocks(%n: 64, %c: 16, %r: 8) from [64, 16, 32] {

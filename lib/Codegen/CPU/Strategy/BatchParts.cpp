@@ -74,10 +74,12 @@ double PartCost::getTraffic(int64_t size) const {
   for (const BatchWork::Step &step : work.steps) {
     largest = std::max(largest, step.bytes);
     // With other buffers, weights and pages, a fifth of the cache is what is
-    // left for one step.
+    // left for one step. Lists of channels are measured to be fastest in parts
+    // that fill it: smaller ones have less to do for each weight.
+    double share = work.isOfChannels ? l2Bytes : l2Bytes / 5;
     auto atOnce = static_cast<double>(size * step.bytes);
     auto all = static_cast<double>(work.batch * step.bytes);
-    if (atOnce > l2Bytes / 5)
+    if (atOnce > share)
       cycles += all / bytesPerCycle;
     if (atOnce > sharedBytes)
       cycles += all / memoryBytesPerCycle;
@@ -124,12 +126,15 @@ int64_t kas::codegen::choosePartSize(const BatchWork &work,
   PartCost cost(work, target, threads);
   // The whole has nothing that could go wrong.
   double least = 0.97 * cost.getWhole();
-  int64_t best = work.batch;
+  int64_t best = work.batch, lanes = target.vectorBits / 32;
   for (int64_t parts = 2; parts <= std::min(work.batch, maxBatchParts);
        ++parts) {
     if (work.batch % parts != 0)
       continue;
     int64_t size = work.batch / parts;
+    if (work.isOfChannels &&
+        (size < lanes || (work.batch % lanes == 0 && size % lanes != 0)))
+      continue;
     double cycles = cost.getParts(size);
     if (cycles < least) {
       least = cycles;

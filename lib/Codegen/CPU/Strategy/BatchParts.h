@@ -26,6 +26,9 @@ struct BatchWork {
   };
 
   int64_t batch = 1;
+  /// Whether a sample is a list of channels: vectors have place for samples
+  /// only, so a part fills whole ones.
+  bool isOfChannels = false;
   /// Of all weights, which each part of the batch reads.
   int64_t weightBytes = 0;
   llvm::SmallVector<Step> steps;

@@ -63,13 +63,16 @@ BatchWork kas::codegen::collectBatchWork(func::FuncOp function,
   for (BlockArgument argument : function.getArguments())
     if (!samples.places.contains(argument))
       work.weightBytes += getBytes(argument.getType());
+  work.isOfChannels = true;
   function.walk([&](Operation *op) {
     auto hasSamples = [&](Value value) {
       return samples.places.contains(value);
     };
     if (!isStep(op) || llvm::none_of(op->getResults(), hasSamples))
       return;
-    if (auto apply = dyn_cast<ApplyOp>(op))
+    auto apply = dyn_cast<ApplyOp>(op);
+    work.isOfChannels &= apply && apply.getData().getType().getRank() == 2;
+    if (apply)
       if (OperatorOp called = apply.getOperator();
           called && called.isConcrete() && hasSamples(apply.getData()))
         return addStages(apply, called, work);
