@@ -339,9 +339,7 @@ def test_compiled_values(tokens: int, prepare: bool) -> None:
         binding = {"N": tokens, "Cin": 24, "Cout": 48, "R": 5, "b": 2}
         own = {name: binding[name] for name in (*operator.symbols[0], *operator.symbols[1])}
         shapes = operator.shapes(own)
-        arrays = [
-            generator.integers(-2, 3, shape).astype(numpy.float32) for shape in (shapes.data, *shapes.weights)
-        ]
+        arrays = [generator.integers(-2, 3, shape).astype(numpy.float32) for shape in (shapes.data, *shapes.weights)]
         expected = operator.evaluate(own, *arrays)
         module = make_layer(operator, own)
         compiled = module.compile("forward", threads=1, prepare_weights=prepare)
@@ -355,3 +353,31 @@ def test_compiled_values(tokens: int, prepare: bool) -> None:
         )
         moved += "samples_last" in str(stages)
     assert moved > 0
+
+
+def test_einsums_that_are_timed() -> None:
+    """PyTorch's code beside which layers are timed: one einsum and one for each step compute the same."""
+    torch = pytest.importorskip("torch")
+    times = pytest.importorskip("times")
+    space = kas.SearchSpace.parse((SPACES / "structured-linear.mlir").read_text())
+    candidates = space.list()
+    binding = {"Cin": 24, "Cout": 48, "R": 5, "b": 2}
+    torch.manual_seed(1)
+    for number in numpy.random.default_rng(1).choice(len(candidates), 20, replace=False):
+        structure = Structure.of(candidates[number].operator)
+        at_once, step_by_step, example = times.make_einsums(structure, binding, 3)
+        inputs = [index for index in structure.indices if index.in_data]
+        assert example.shape == (3, *(times.evaluate_size(index.size, binding) for index in inputs))
+        torch.testing.assert_close(step_by_step(example), at_once(example), rtol=1e-4, atol=1e-3, msg=str(structure))
+
+
+def test_bindings_that_are_timed() -> None:
+    """A quarter of the bytes, and not much less, each element of the weights once for a token."""
+    pytest.importorskip("torch")
+    times = pytest.importorskip("times")
+    drawn = list(times.draw(2, seed=1))
+    assert len(drawn) == 8 and [layer for layer, *_ in drawn] == [(768, 3072)] * 4 + [(3072, 768)] * 4
+    for (inputs, outputs), part, _, structure, binding in drawn:
+        assert 0.8 <= structure.parameters(binding) / (part * inputs * outputs) <= 1
+        assert 1.9 <= structure.flops(binding) / structure.parameters(binding) <= 2.1
+    assert times.evaluate_size("Cin/b**2", {"Cin": 96, "b": 4}) == 6

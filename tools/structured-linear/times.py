@@ -35,9 +35,8 @@ from kas.structured import Structure
 
 LAYERS = ((768, 3072), (3072, 768))
 PARTS = (Fraction(1, 4), Fraction(1, 8))
-# More than twice as many as the outputs of a block have no place in it.
 BLOCKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-RANKS = (*range(4, 64, 4), *range(64, 768, 16))
+RANK_STEP = 4
 
 
 def choose_binding(structure, inputs, outputs, part):
@@ -46,15 +45,19 @@ def choose_binding(structure, inputs, outputs, part):
     found = []
     text = " ".join(index.size for index in structure.indices)
     for b in BLOCKS if "b" in text else (1,):
-        for rank in RANKS if "R" in text else (1,):
-            binding = {"Cin": inputs, "Cout": outputs, "R": rank, "b": b}
-            try:
-                parameters = structure.parameters(binding)
-            except ValueError:
-                break
-            if 0.8 * most <= parameters <= most:
-                found.append((parameters, -b, rank, binding))
-    return max(found)[-1] if found else None
+        binding = {"Cin": inputs, "Cout": outputs, "R": 0, "b": b}
+        try:
+            # Each weight has a rank or has none: elements are linear in it.
+            fixed, slope = structure.parameters(binding), structure.parameters({**binding, "R": 1})
+            slope -= fixed
+            binding["R"] = min((most - fixed) // slope, inputs - 1) // RANK_STEP * RANK_STEP if slope else 1
+            parameters = structure.parameters(binding)
+        except ValueError:
+            # Blocks that do not divide the channels.
+            continue
+        if binding["R"] > 0 and 0.8 * most <= parameters <= most:
+            found.append((parameters, -b, binding))
+    return max(found, key=lambda entry: entry[:2])[-1] if found else None
 
 
 def draw(count, seed):
@@ -66,12 +69,12 @@ def draw(count, seed):
         for part in PARTS:
             left = count
             for candidate, structure in pool:
-                if not structure.reaches or structure.exponents(POWERS).sharing or not left:
+                if not left:
+                    break
+                if not structure.reaches or structure.exponents(POWERS).sharing:
                     continue
                 binding = choose_binding(structure, *layer, part)
-                if binding is None or not (
-                    1.9 <= structure.flops(binding) / structure.parameters(binding) <= 2.1
-                ):
+                if binding is None or not (1.9 <= structure.flops(binding) / structure.parameters(binding) <= 2.1):
                     continue
                 left -= 1
                 yield layer, part, candidate, structure, binding

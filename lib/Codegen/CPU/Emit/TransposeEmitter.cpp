@@ -61,10 +61,9 @@ void TransposeEmitter::moveBlock(Value matrix, Value row, Value column) {
               {start, row, column})));
   vectors = transpose(vectors);
   for (int64_t lane = 0; lane < lanes; ++lane)
-    vector::StoreOp::create(
-        builder, loc, vectors[lane], to,
-        apply(dim(0) + dim(2) * rows + dim(1) + lane * rows,
-              {start, row, column}));
+    vector::StoreOp::create(builder, loc, vectors[lane], to,
+                            apply(dim(0) + dim(2) * rows + dim(1) + lane * rows,
+                                  {start, row, column}));
 }
 
 void TransposeEmitter::emit(Value source, Value result, bool isParallel) {

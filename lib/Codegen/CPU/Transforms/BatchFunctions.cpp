@@ -44,8 +44,8 @@ static void addStages(ApplyOp apply, OperatorOp op, BatchWork &work) {
       return plan.stages[operand.index].elements;
     return apply.getData().getType().getNumElements();
   };
-  int64_t elementBytes = llvm::divideCeil(
-      apply.getData().getType().getElementTypeBitWidth(), 8);
+  int64_t elementBytes =
+      llvm::divideCeil(apply.getData().getType().getElementTypeBitWidth(), 8);
   for (const solver::Stage &stage : plan.stages) {
     if (stage.isOfWeights)
       continue;

@@ -145,10 +145,11 @@ void Packing::emit(const InnerProductPlan &plan, Value output) {
   replace(op, output);
 }
 
-std::optional<Rearrangement> kas::codegen::chooseRearrangement(
-    const Contraction &source, Packing &packing, Value output,
-    ArrayRef<bool> prepared, const ContractionOptions &options,
-    std::optional<int64_t> &time) {
+std::optional<Rearrangement>
+kas::codegen::chooseRearrangement(const Contraction &source, Packing &packing,
+                                  Value output, ArrayRef<bool> prepared,
+                                  const ContractionOptions &options,
+                                  std::optional<int64_t> &time) {
   // Others are not even looked at where tiles are about as fast as they can be.
   ContractionTarget target(options.target);
   int64_t points = 1;

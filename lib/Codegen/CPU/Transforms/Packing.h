@@ -36,9 +36,8 @@ public:
   mlir::Value makeOutput();
   mlir::Value makeBuffer(llvm::ArrayRef<int64_t> shape);
   /// The buffers of the weights' copies.
-  llvm::SmallVector<mlir::Value>
-  makeCopies(const Contraction &contraction,
-             const Rearrangement &rearrangement);
+  llvm::SmallVector<mlir::Value> makeCopies(const Contraction &contraction,
+                                            const Rearrangement &rearrangement);
   /// Emits the loops and replaces the operation. Leaves all as it was on
   /// failure.
   mlir::LogicalResult

@@ -49,7 +49,8 @@ struct Layouts {
 static constexpr Place places[] = {Place::First, Place::Last};
 
 /// Moves the first element to the end.
-template <typename Range> static auto rotate(const Range &range) {
+template <typename Range>
+static auto rotate(const Range &range) {
   // Not `to_vector`, for which pointers to bool are bool.
   using Element = std::decay_t<decltype(*range.begin())>;
   SmallVector<Element> values(range.begin(), range.end());
@@ -186,7 +187,8 @@ int64_t ChainLayouts::getTime(ApplyOp apply, Layouts layouts) {
     inputs.push_back(packing.toBuffer(weight));
     prepared.push_back(options.prepared && isFromWeights(weight));
   }
-  Value output = packing.makeBuffer(getShape(apply.getResult(), layouts.result));
+  Value output =
+      packing.makeBuffer(getShape(apply.getResult(), layouts.result));
   OperatorPlan plan =
       planOperator(op, inputs, output, prepared, packing, options);
   // Of one sample, channels are few and far apart: such tiles take twice what
@@ -303,8 +305,7 @@ struct SamplesLast : kas::codegen::impl::SamplesLastBase<SamplesLast> {
   }
 
 private:
-  void apply(Chain &chain, ArrayRef<Place> places,
-             OperatorLayouts &operators);
+  void apply(Chain &chain, ArrayRef<Place> places, OperatorLayouts &operators);
 
   llvm::SmallPtrSet<Operation *, 8> used;
 };
@@ -320,8 +321,7 @@ void SamplesLast::apply(Chain &chain, ArrayRef<Place> places,
   for (auto [number, apply] : llvm::enumerate(chain)) {
     builder.setInsertionPoint(apply);
     Place place = places[number + 1];
-    OperatorOp op =
-        operators.get(apply.getOperator(), {places[number], place});
+    OperatorOp op = operators.get(apply.getOperator(), {places[number], place});
     used.insert(op);
     auto type = RankedTensorType::get(getShape(apply.getResult(), place),
                                       builder.getF32Type());
