@@ -375,8 +375,8 @@ def test_bindings_that_are_timed() -> None:
     """A quarter of the bytes, and not much less, each element of the weights once for a token."""
     pytest.importorskip("torch")
     times = pytest.importorskip("times")
-    drawn = list(times.draw(2, seed=1))
-    assert len(drawn) == 8 and [layer for layer, *_ in drawn] == [(768, 3072)] * 4 + [(3072, 768)] * 4
+    drawn = list(times.draw(1, seed=1))
+    assert [layer for layer, *_ in drawn] == [(768, 3072)] * 2 + [(3072, 768)] * 2
     for (inputs, outputs), part, _, structure, binding in drawn:
         assert 0.8 <= structure.parameters(binding) / (part * inputs * outputs) <= 1
         assert 1.9 <= structure.flops(binding) / structure.parameters(binding) <= 2.1

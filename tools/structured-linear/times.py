@@ -8,14 +8,16 @@ usage: PYTHONPATH=build/python $(tools/python.sh) tools/structured-linear/times.
 
 Draws operators of the complete list by seed, those that reach all inputs and share no parameters, and for each the
 sizes of blocks and of the rank at which its weights have as many bytes as they may: a quarter or an eighth of the dense
-layer's, not below 0.8 of that, each weight being used once for a token. Each is compiled as a layer whose weights are known before, for one thread, compared
-with its plain loops, and timed in turn with the dense layer of kas, that of PyTorch, and PyTorch's code for the same
-sum of products: one einsum, and one for each step of the cheapest order (products of weights made ahead), eager, and
-with --compiled by torch.compile, too. Prints a line of JSON for each operator and number of tokens, and at the end a
-summary of each kind.
+layer's, not below 0.8 of that, each weight being used once for a token. Each is compiled as a layer whose weights are
+known before, for one thread, compared with its plain loops, and timed in turn with the dense layer of kas, that of
+PyTorch, and PyTorch's code for the same sum of products: one einsum, and one for each step of the cheapest order
+(products of weights made ahead), eager, and with --compiled by torch.compile, too. Prints a line of JSON for each
+operator and number of tokens, and at the end a summary of each kind.
 """
 
 import argparse
+import functools
+import itertools
 import json
 import math
 import random
@@ -62,20 +64,20 @@ def choose_binding(structure, inputs, outputs, part):
 
 def draw(count, seed):
     """(layer, part, candidate, structure, binding), `count` of each layer and part."""
-    space = kas.SearchSpace.parse(SPACE.read_text())
-    pool = [(candidate, Structure.of(candidate.operator)) for candidate in space.list()]
-    random.Random(seed).shuffle(pool)
-    for layer in LAYERS:
-        for part in PARTS:
-            left = count
-            for candidate, structure in pool:
-                if not left:
-                    break
-                if not structure.reaches or structure.exponents(POWERS).sharing:
-                    continue
-                binding = choose_binding(structure, *layer, part)
-                if binding is None or not (1.9 <= structure.flops(binding) / structure.parameters(binding) <= 2.1):
-                    continue
+    candidates = list(kas.SearchSpace.parse(SPACE.read_text()).list())
+    random.Random(seed).shuffle(candidates)
+
+    @functools.cache
+    def get_structure(number):
+        structure = Structure.of(candidates[number].operator)
+        return structure if structure.reaches and not structure.exponents(POWERS).sharing else None
+
+    for layer, part in itertools.product(LAYERS, PARTS):
+        left = count
+        for number, candidate in enumerate(candidates):
+            structure = get_structure(number) if left else None
+            binding = choose_binding(structure, *layer, part) if structure else None
+            if binding and 1.9 <= structure.flops(binding) / structure.parameters(binding) <= 2.1:
                 left -= 1
                 yield layer, part, candidate, structure, binding
 
