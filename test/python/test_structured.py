@@ -381,3 +381,5 @@ def test_bindings_that_are_timed() -> None:
         assert 0.8 <= structure.parameters(binding) / (part * inputs * outputs) <= 1
         assert 1.9 <= structure.flops(binding) / structure.parameters(binding) <= 2.1
     assert times.evaluate_size("Cin/b**2", {"Cin": 96, "b": 4}) == 6
+    low_rank = Structure.of(kas.operator("linear_low_rank"))
+    assert times.count_left_to_right(low_rank, {"Cin": 10, "Cout": 20, "r": 3}) == 60

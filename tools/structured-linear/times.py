@@ -39,6 +39,8 @@ LAYERS = ((768, 3072), (3072, 768))
 PARTS = (Fraction(1, 4), Fraction(1, 8))
 BLOCKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 RANK_STEP = 4
+# A tenth of a second, or less.
+EINSUM_POINTS = 1 << 27
 
 
 def choose_binding(structure, inputs, outputs, part):
@@ -146,6 +148,16 @@ def evaluate_size(text, binding):
     return product(above) // product(below)
 
 
+def count_left_to_right(structure, binding):
+    """The points of the largest step of one einsum, which takes the weights in turn."""
+    most, live = 0, {index for index in structure.indices if index.in_data}
+    for number in range(structure.num_weights):
+        live |= {index for index in structure.indices if number in index.weights}
+        most = max(most, math.prod(evaluate_size(index.size, binding) for index in live))
+        live = {index for index in live if index.in_output or max(index.weights) > number}
+    return most
+
+
 def make_einsums(structure, binding, tokens):
     """PyTorch's code for a structure: one einsum, and one for each step of the cheapest order."""
     letters = dict(zip(structure.indices, "abcdefghijklm"))
@@ -226,8 +238,8 @@ def measure_operator(layer, part, operator, structure, binding, tokens, options)
         "dense_pytorch": PyTorchLayer(linear, torch.randn(tokens, inputs)),
         "steps": PyTorchLayer(step_by_step, example),
     }
-    # From left to right, whatever the order costs: with many tokens that takes seconds and gigabytes.
-    if tokens == 1:
+    # From left to right, whatever the order costs: that may take minutes and gigabytes.
+    if tokens * count_left_to_right(structure, binding) <= EINSUM_POINTS:
         contenders["einsum"] = PyTorchLayer(at_once, example)
     if options.compiled:
         torch._dynamo.reset()
