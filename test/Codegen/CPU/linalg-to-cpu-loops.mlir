@@ -191,6 +191,21 @@ func.func @transposes(%x: memref<6x32x64xf32>, %y: memref<6x64x32xf32>) {
   return
 }
 
+// One matrix: they share its blocks, and one of them does the last, which overlaps.
+// SHARED-LABEL: func.func @one_matrix
+// SHARED:         scf.parallel (%{{.*}}) = (%c0) to (%c12) step (%c1)
+// SHARED:           scf.for
+// SHARED:             vector.shuffle
+// SHARED:           scf.reduce
+// SHARED:         scf.for
+// SHARED:           vector.shuffle
+// SHARED-NOT:     scf.parallel
+// SHARED:         return
+func.func @one_matrix(%x: memref<100x256xf32>, %y: memref<256x100xf32>) {
+  linalg.transpose ins(%x : memref<100x256xf32>) outs(%y : memref<256x100xf32>) permutation = [1, 0]
+  return
+}
+
 // What is no matrix, has no place for a vector, or other elements is copied one by one.
 // SERIAL-LABEL: func.func @other_transposes
 // SERIAL-NOT:     vector

@@ -33,8 +33,9 @@ public:
 
 private:
   /// Calls `body` with where each block of `extent` begins; the last one begins
-  /// early enough to be whole.
-  void forEachBlock(int64_t extent, Body body);
+  /// early enough to be whole, and after the shared ones, some of which it
+  /// writes again.
+  void forEachBlock(int64_t extent, Body body, bool isParallel = false);
   void moveBlock(Value matrix, Value row, Value column);
 
   Matrices matrices;
@@ -44,8 +45,13 @@ private:
 
 } // namespace
 
-void TransposeEmitter::forEachBlock(int64_t extent, Body body) {
-  serialLoop(extent - extent % lanes, lanes, body);
+void TransposeEmitter::forEachBlock(int64_t extent, Body body,
+                                    bool isParallel) {
+  if (isParallel)
+    sharedLoop(extent / lanes,
+               [&](Value block) { body(apply(dim(0) * lanes, {block})); });
+  else
+    serialLoop(extent - extent % lanes, lanes, body);
   if (extent % lanes != 0)
     body(constant(extent - lanes));
 }
@@ -69,21 +75,29 @@ void TransposeEmitter::moveBlock(Value matrix, Value row, Value column) {
 void TransposeEmitter::emit(Value source, Value result, bool isParallel) {
   from = flatten(source, matrices.getSize());
   to = flatten(result, matrices.getSize());
+  // Threads share the matrices, or the blocks of a single one.
+  bool sharesBlocks = isParallel && matrices.count == 1;
   auto moveMatrix = [&](Value matrix) {
-    // Along the longer lines, which are so read or written in order.
-    if (matrices.columns > matrices.rows)
-      return forEachBlock(matrices.rows, [&](Value row) {
-        forEachBlock(matrices.columns,
-                     [&](Value column) { moveBlock(matrix, row, column); });
-      });
-    forEachBlock(matrices.columns, [&](Value column) {
+    auto moveRow = [&](Value row) {
+      forEachBlock(matrices.columns,
+                   [&](Value column) { moveBlock(matrix, row, column); });
+    };
+    auto moveColumn = [&](Value column) {
       forEachBlock(matrices.rows,
                    [&](Value row) { moveBlock(matrix, row, column); });
-    });
+    };
+    // Along the longer lines, which are so read or written in order.
+    if (matrices.columns > matrices.rows)
+      forEachBlock(matrices.rows, moveRow, sharesBlocks);
+    else
+      forEachBlock(matrices.columns, moveColumn, sharesBlocks);
   };
-  if (isParallel && matrices.count > 1)
-    return sharedLoop(matrices.count, moveMatrix);
-  serialLoop(matrices.count, 1, moveMatrix);
+  if (sharesBlocks)
+    moveMatrix(constant(0));
+  else if (isParallel)
+    sharedLoop(matrices.count, moveMatrix);
+  else
+    serialLoop(matrices.count, 1, moveMatrix);
 }
 
 /// What `op` transposes, where that is a number of matrices.
