@@ -364,3 +364,31 @@ def test_prepared_weights():
     assert numpy.allclose(call(), x @ w.T / 2, atol=1e-3)  # those that were packed
     with pytest.raises(ValueError, match="check='exact' requires prepare_weights=False"):
         kas.parse(NETWORK).compile("forward", prepare_weights=True, check="exact")
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("shape", "order"),
+    [
+        ((100, 512), (1, 0)),
+        ((513, 101), (1, 0)),
+        ((3, 130, 140), (0, 2, 1)),
+        ((37, 5, 211), (1, 2, 0)),
+        ((64, 1, 700), (2, 0, 1)),
+        ((16, 16), (1, 0)),
+        ((1, 1), (1, 0)),
+        ((2, 3, 4), (2, 1, 0)),
+    ],
+)
+def test_transposes(shape: tuple[int, ...], order: tuple[int, ...], threads: int) -> None:
+    """Whole blocks and rests, one matrix and several, and what is copied one by one."""
+    data = numpy.arange(numpy.prod(shape), dtype=numpy.float32).reshape(shape)
+    expected = data.transpose(order)
+    source, result = (f"tensor<{'x'.join(map(str, sizes))}xf32>" for sizes in (shape, expected.shape))
+    module = kas.Module(
+        f"func.func @f(%x: {source}) -> {result} {{\n"
+        f"  %e = tensor.empty() : {result}\n"
+        f"  %t = linalg.transpose ins(%x : {source}) outs(%e : {result}) permutation = {list(order)}\n"
+        f"  return %t : {result}\n}}\n"
+    )
+    numpy.testing.assert_array_equal(module.compile("f", threads=threads)(data), expected)

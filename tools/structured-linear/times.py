@@ -280,20 +280,30 @@ def summarize(records):
         }
 
 
+def read_positive(text):
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"requires a positive number, got {text!r}")
+    return int(text)
+
+
+def read_tokens(text):
+    return [read_positive(part) for part in text.split(",")]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=25, help="operators for each layer and part")
-    parser.add_argument("--tokens", default="1,16,512")
+    parser.add_argument("--count", type=read_positive, default=25, help="operators for each layer and part")
+    parser.add_argument("--tokens", type=read_tokens, default=[1, 16, 512])
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--calls", type=int, default=40, help="calls in a round, over the number of tokens")
+    parser.add_argument("--rounds", type=read_positive, default=4)
+    parser.add_argument("--calls", type=read_positive, default=40, help="calls in a round, over the number of tokens")
     parser.add_argument("--compiled", action="store_true", help="PyTorch's code by torch.compile, too")
     options = parser.parse_args()
     torch.set_num_threads(1)
     titles = get_titles(get_families())
     records = []
     for layer, part, candidate, structure, binding in draw(options.count, options.seed):
-        for tokens in map(int, options.tokens.split(",")):
+        for tokens in options.tokens:
             record = {
                 "layer": "x".join(map(str, layer)),
                 "part": str(part),
