@@ -186,6 +186,14 @@ struct RowTimeModel {
   }
 };
 
+/// What it takes to read `elements` elements that no cache holds, not the one
+/// that cores share either: a line of 16 takes some 16 cycles.
+int64_t getMemoryTime(int64_t elements, const TileTarget &target) {
+  constexpr int64_t elementTime = 2, sharedCaches = 8;
+  return elements > sharedCaches * target.l2Elements ? elements * elementTime
+                                                     : 0;
+}
+
 } // namespace
 
 llvm::SmallVector<int64_t, 3>
@@ -226,9 +234,10 @@ RowTile kas::solver::chooseRowTile(
       tile.products += model.getProducts(rest, vectors);
       tile.stores += model.getStores(rest, vectors);
     }
-    int64_t blocks =
-        shape.outer * llvm::divideCeilSigned(shape.rows, lanes * vectors);
+    int64_t rowBlocks = llvm::divideCeilSigned(shape.rows, lanes * vectors);
+    int64_t blocks = shape.outer * rowBlocks;
     tile.products *= blocks;
+    tile.products += rowBlocks * getMemoryTime(shape.dataElements, target);
     tile.stores *= blocks;
     if (best.getTime() == 0 || tile.getTime() < best.getTime())
       best = tile;

@@ -135,6 +135,8 @@ struct RowTileShape {
   int64_t outer, height, width, rows, depth;
   /// Whether the last tile of a line may begin before the one ahead of it ends.
   bool mayOverlap = false;
+  /// Elements of the data, all of which each tile of rows reads anew.
+  int64_t dataElements = 0;
 };
 
 /// The sizes of vectors that `rows` rows may be cut into: those of the target,

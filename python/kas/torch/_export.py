@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
-from torch import nn
+from torch import fx, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
@@ -18,6 +18,7 @@ from .._arguments import set_attributes
 from .._errors import need
 from .._module import Module
 from ._decompositions import get_table
+from ._kept_operators import lower_with_operators
 from ._modules import KasModule
 
 
@@ -153,18 +154,25 @@ def _train_all_but_normalizations(network: nn.Module) -> None:
             module.eval()
 
 
-def _prepare(model: nn.Module, fold_batch_norms: bool) -> nn.Module:
-    """A copy in evaluation mode, operators as PyTorch code, batch norms folded into the weights before them."""
+class _Tracer(fx.Tracer):
+    """Leaves operators as modules: what they do depends on the shape of their data."""
+
+    def is_leaf_module(self, module: nn.Module, name: str) -> bool:
+        return isinstance(module, KasModule) or super().is_leaf_module(module, name)
+
+
+def _prepare(model: nn.Module, fold_batch_norms: bool, keep_operators: bool) -> nn.Module:
+    """A copy in evaluation mode, operators as PyTorch code unless they are kept, batch norms folded into weights."""
     model = copy.deepcopy(model).eval()
     for module in model.modules():
         if isinstance(module, KasModule):
-            module.backend = module.chosen = "pytorch"
+            module.backend = module.chosen = "compiled" if keep_operators else "pytorch"
             module._make_functions()
     if fold_batch_norms and any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules()):
         from torch.fx.experimental.optimization import fuse
 
         try:
-            model = fuse(model)
+            model = fuse(fx.GraphModule(model, _Tracer().trace(model)), no_trace=True)
         except Exception as error:
             raise ValueError(
                 f"batch norms cannot be folded, since the network cannot be traced ({error}); use "
@@ -173,12 +181,22 @@ def _prepare(model: nn.Module, fold_batch_norms: bool) -> nn.Module:
     return model
 
 
-def to_mlir(model: nn.Module, example: Any, *, fold_batch_norms: bool = True, dropout: bool = False) -> Exported:
+def to_mlir(
+    model: nn.Module,
+    example: Any,
+    *,
+    fold_batch_norms: bool = True,
+    dropout: bool = False,
+    keep_operators: bool = False,
+) -> Exported:
     """The network in evaluation mode as MLIR (linalg on tensors), by torch-mlir, for data of the shapes of `example`.
 
     No weights are inside: parameters and buffers are arguments that say their names, so that `kas-extract` finds the
     layers: `exported.module.run("kas-extract")`. `exported.module.compile("forward")` compiles it; the function takes
     the data and `exported.tensors`. Buffers have the attribute `kas.constant`: training leaves them as they are.
+
+    `keep_operators`: each `KasModule` is a `kas.apply` of its operator, which the pipelines lower by the strategies of
+    operators, and not the products and sums of its PyTorch code.
 
     `dropout`: the network as in training, but for normalizations, with `kas.dropout` for `nn.Dropout`, `Dropout1d` to
     `Dropout3d`, their functions and the dropout of attention: for `-kas-training-step`.
@@ -192,7 +210,7 @@ def to_mlir(model: nn.Module, example: Any, *, fold_batch_norms: bool = True, dr
     from torch_mlir import fx as importer
 
     data = tuple(example) if isinstance(example, (list, tuple)) else (example,)
-    network = _prepare(model, fold_batch_norms)
+    network = _prepare(model, fold_batch_norms, keep_operators)
     tensors = {name: tensor.detach() for name, tensor in network.named_parameters()}
     # Evaluation never reads how many batches there were.
     tensors |= {name: value for name, value in network.named_buffers() if not name.endswith("num_batches_tracked")}
@@ -207,17 +225,16 @@ def to_mlir(model: nn.Module, example: Any, *, fold_batch_norms: bool = True, dr
         # Attention as products and a softmax.
         torch.backends.mha.set_fastpath_enabled(False)
         with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
-            text = str(
-                importer.export_and_import(
-                    lifted,
-                    *data,
-                    *tensors.values(),
-                    *markers,
-                    output_type="linalg-on-tensors",
-                    func_name="forward",
-                    decomposition_table=get_table(),
-                )
+            lowered = importer.export_and_import(
+                lifted,
+                *data,
+                *tensors.values(),
+                *markers,
+                output_type="raw" if keep_operators else "linalg-on-tensors",
+                func_name="forward",
+                decomposition_table=get_table(),
             )
+            text = lower_with_operators(lowered) if keep_operators else str(lowered)
     except Exception as error:
         raise ValueError(f"torch-mlir cannot express this network: {type(error).__name__}: {error}") from error
     finally:

@@ -17,9 +17,15 @@ from .._module import Binding, Operator, binding_to_text, parse_binding
 from ._apply import apply_compiled, is_empty
 from ._code import Code, any_batch_function, exported_function
 from ._effective import EffectiveConvolution, find_effective_convolution
-from ._sizes import fit
+from ._sizes import find_operator, fit
 
 BACKENDS = ("compiled", "pytorch", "effective", "auto")
+
+
+def is_row_operator(operator: Operator) -> bool:
+    """From rows of channels to rows of channels, each by itself."""
+    sizes = operator.sizes
+    return operator.has_batch and len(sizes["data"]) == len(sizes["output"]) == 2
 
 
 class ModuleOfParameters(nn.Module):
@@ -66,6 +72,9 @@ class KasModule(ModuleOfParameters):
     the symbols new values; the weights must keep their shapes.
 
     With `bias_dim`, that dimension of the output has a parameter `bias`, which starts as zeros.
+
+    An operator of a row of channels, such as `kas.linear_monarch`, takes data with more dimensions before its channels,
+    as `torch.nn.Linear` does: where data and output have two dimensions and each row is computed by itself.
 
     The weights start such that rectified data keeps its mean square, by the number of terms that the operator's sums
     really have (He et al., "Delving Deep into Rectifiers", ICCV 2015, carried over to operators).
@@ -114,6 +123,7 @@ class KasModule(ModuleOfParameters):
 
     def _make_functions(self) -> None:
         """PyTorch code by binding: made before anything is traced."""
+        self._has_rows = is_row_operator(find_operator(self.text))
         self._functions: dict[str, Code] = {}
         self._any_batch: Code | None = None
         self._effective: EffectiveConvolution | None = None
@@ -153,6 +163,8 @@ class KasModule(ModuleOfParameters):
 
     def forward(self, data: torch.Tensor) -> torch.Tensor:
         """The output for the data, differentiable."""
+        if self._has_rows and data.ndim > 2:
+            return self.forward(data.flatten(0, -2)).unflatten(0, data.shape[:-1])
         output = self._apply_operator(data)
         if self.bias is None or self.bias_dim is None:
             return output

@@ -20,7 +20,7 @@ from .._module import Binding, Module, Operator, parse_binding
 from .._search import SearchSpace
 from .._sequence import OperatorSequence
 from ._layers import NoLayerError, is_layer, write_layer
-from ._modules import KasModule
+from ._modules import KasModule, is_row_operator
 from ._sequences import SequenceModule
 
 LayerChoice: TypeAlias = str | Sequence[str] | Callable[[str, nn.Module], bool]
@@ -221,10 +221,14 @@ def _get_binding(operator: Operator | OperatorSequence, site: Site, given: Mappi
     if unknown := [name for name in given if name not in primaries + coefficients]:
         raise ValueError(f"requires symbols of the operator in the binding, got '{unknown[0]}'")
     sizes = operator.sizes
+    data_shape, output_shape = site.data_shape, site.output_shape
+    if len(data_shape) > 2 and isinstance(operator, Operator) and is_row_operator(operator):
+        # What is before the channels are rows, as `KasModule` has it.
+        data_shape, output_shape = ((math.prod(shape[:-1]), shape[-1]) for shape in (data_shape, output_shape))
     binding: dict[str, int] = {}
     for what, symbolic, shape in (
-        ("data", sizes["data"], site.data_shape),
-        ("output", sizes["output"], site.output_shape),
+        ("data", sizes["data"], data_shape),
+        ("output", sizes["output"], output_shape),
     ):
         if len(symbolic) != len(shape):
             raise ValueError(f"requires rank {len(symbolic)} for the {what}, got {len(shape)}")
@@ -242,8 +246,8 @@ def _get_binding(operator: Operator | OperatorSequence, site: Site, given: Mappi
             binding[name] = site.binding[name]
     shapes = operator.shapes(binding)
     for what, actual, expected in (
-        ("data", shapes.data, site.data_shape),
-        ("output", shapes.output, site.output_shape),
+        ("data", shapes.data, data_shape),
+        ("output", shapes.output, output_shape),
     ):
         if actual != expected:
             raise ValueError(f"requires the shape {actual} for the {what}, got {expected}")

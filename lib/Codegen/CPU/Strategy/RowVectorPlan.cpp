@@ -151,7 +151,8 @@ bool chooseTile(RowVectorPlan &plan, const StridedContraction &contraction,
   };
   solver::RowTile tile = solver::chooseRowTile(
       {outer, height, width, contraction.getExtent(contraction.rows),
-       contraction.getExtent(contraction.reductions), mayOverlap},
+       contraction.getExtent(contraction.reductions), mayOverlap,
+       contraction.vectorInputs.front().size},
       target, [&](int64_t columns, int64_t vectors) {
         return !schedule || (isLeft(schedule.getColumns(), columns) &&
                              isLeft(schedule.getVectors(), vectors));

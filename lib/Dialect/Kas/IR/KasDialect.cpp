@@ -12,6 +12,7 @@
 #include "kas/Dialect/Kas/IR/KasSequenceOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Transforms/InliningUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -27,7 +28,17 @@ using namespace kas;
 #define GET_TYPEDEF_CLASSES
 #include "kas/Dialect/Kas/IR/KasTypes.cpp.inc"
 
+namespace {
+/// All that a function may have of this dialect is about its operands alone.
+struct KasInlinerInterface : DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+
+  bool isLegalToInline(Operation *op, Region *dest, bool wouldBeCloned, IRMapping &mapping) const final { return true; }
+};
+} // namespace
+
 void KasDialect::initialize() {
+  addInterfaces<KasInlinerInterface>();
   registerAttributes();
   registerBytecode();
   addTypes<
