@@ -100,6 +100,38 @@ void separateWeights(func::FuncOp function) {
   }
 }
 
+/// Returns the buffer that is filled, in the shape of the result, and not a
+/// view of it: that would be copied to where the caller wants the result.
+void shapeResults(func::ReturnOp op) {
+  OpBuilder builder(op);
+  for (OpOperand &operand : op->getOpOperands()) {
+    // From the buffer to the last view.
+    SmallVector<Operation *> views;
+    Value source = operand.get();
+    while (isa_and_nonnull<memref::ExpandShapeOp, memref::CollapseShapeOp>(
+        source.getDefiningOp())) {
+      views.push_back(source.getDefiningOp());
+      source = views.back()->getOperand(0);
+    }
+    auto buffer = source.getDefiningOp<memref::AllocOp>();
+    auto type = dyn_cast<MemRefType>(operand.get().getType());
+    if (views.empty() || !buffer || !type.hasStaticShape() ||
+        !buffer.getType().hasStaticShape() || !type.getLayout().isIdentity() ||
+        !buffer.getType().getLayout().isIdentity())
+      continue;
+    builder.setInsertionPoint(buffer);
+    Value shaped = memref::AllocOp::create(builder, buffer.getLoc(), type,
+                                           buffer.getAlignmentAttr());
+    Value flat = memref::ReinterpretCastOp::create(
+        builder, buffer.getLoc(), buffer.getType(), shaped, /*offset=*/0,
+        buffer.getType().getShape(),
+        buffer.getType().getStridesAndOffset().first);
+    buffer.replaceAllUsesWith(flat);
+    buffer.erase();
+    operand.set(shaped);
+  }
+}
+
 struct Bufferize : kas::codegen::impl::BufferizeBase<Bufferize> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -126,6 +158,7 @@ struct Bufferize : kas::codegen::impl::BufferizeBase<Bufferize> {
       return signalPassFailure();
 
     module.walk(separateResults);
+    module.walk(shapeResults);
     bufferization::BufferResultsToOutParamsOpts results;
     results.memCpyFn = createCopy;
     results.hoistStaticAllocs = true;

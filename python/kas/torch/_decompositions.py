@@ -56,6 +56,15 @@ def gelu(x: torch.Tensor, approximate: str = "none") -> Any:
     return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
 
 
+def safe_softmax(x: torch.Tensor, dim: int, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """The softmax of attention, zero where all is masked: that is seen from the maximum, without passes of its own."""
+    x = x if dtype is None else x.to(dtype)
+    largest = x.max(dim, keepdim=True)[0]
+    exponentials = torch.exp(x - torch.where(largest == -math.inf, torch.zeros_like(largest), largest))
+    total = exponentials.sum(dim, keepdim=True)
+    return exponentials / torch.where(total == 0, torch.ones_like(total), total)
+
+
 def _place(data: torch.Tensor, dim: int, first: int, step: int, size: int) -> torch.Tensor:
     """`size` elements along `dim`: those of `data` from `first` on with `step`, and zeros."""
     data = data.movedim(dim, -1)
@@ -121,6 +130,7 @@ def get_table() -> dict[Any, Callable[..., Any]]:
     from torch_mlir.extras.fx_decomp_util import get_decomposition_table
 
     table: dict[Any, Callable[..., Any]] = dict(get_decomposition_table())
+    table[torch.ops.aten._safe_softmax.default] = safe_softmax
     table[torch.ops.aten.celu.default] = celu
     table[torch.ops.aten.elu.default] = elu
     table[torch.ops.aten.gelu.default] = gelu

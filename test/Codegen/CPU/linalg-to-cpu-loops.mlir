@@ -217,3 +217,47 @@ func.func @other_transposes(%x: memref<16x16x16xf32>, %y: memref<16x16x16xf32>, 
   linalg.transpose ins(%h : memref<32x32xf16>) outs(%i : memref<32x32xf16>) permutation = [1, 0]
   return
 }
+
+// A maximum along the innermost loop stays one operation, which LLVM takes in
+// vectors; in another loop it need not.
+// CHECK-LABEL: func.func @maximum
+// CHECK:         llvm.intr.maximum(%{{.*}}, %{{.*}})
+func.func @maximum(%x: memref<4x100xf32>, %y: memref<4xf32>) {
+  linalg.generic {
+      indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+      iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<4x100xf32>) outs(%y : memref<4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.maximumf %in, %out : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @minimum
+// CHECK:         llvm.intr.minimum(%{{.*}}, %{{.*}})
+func.func @minimum(%x: memref<4x100xf32>, %y: memref<4xf32>) {
+  linalg.generic {
+      indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+      iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<4x100xf32>) outs(%y : memref<4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.minimumf %out, %in : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @maximum_of_rows
+// CHECK:         arith.maximumf
+func.func @maximum_of_rows(%x: memref<4x100xf32>, %y: memref<100xf32>) {
+  linalg.generic {
+      indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>],
+      iterator_types = ["reduction", "parallel"]}
+      ins(%x : memref<4x100xf32>) outs(%y : memref<100xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.maximumf %in, %out : f32
+    linalg.yield %0 : f32
+  }
+  return
+}

@@ -57,3 +57,31 @@ func.func @weights(%x: tensor<4x4xf32>, %v: tensor<4x4xf32>, %w: tensor<16xf32>)
   %4 = linalg.matmul ins(%1, %3 : tensor<4x4xf32>, tensor<4x4xf32>) outs(%init : tensor<4x4xf32>) -> tensor<4x4xf32>
   return %4 : tensor<4x4xf32>
 }
+
+// The caller's buffer is filled, whatever shape it has then.
+// CHECK-LABEL: func.func @reshaped
+// CHECK-SAME:    (%[[X:.*]]: memref<6xf32>, %[[R:.*]]: memref<2x3xf32>)
+// CHECK:         %[[FLAT:.*]] = memref.reinterpret_cast %[[R]] to offset: [0], sizes: [6], strides: [1]
+// CHECK:         linalg.exp ins(%[[X]] : memref<6xf32>) outs(%[[FLAT]] : memref<6xf32>)
+// CHECK-NOT:     linalg.copy
+// CHECK:         return{{$}}
+func.func @reshaped(%x: tensor<6xf32>) -> tensor<2x3xf32> {
+  %e = tensor.empty() : tensor<6xf32>
+  %0 = linalg.exp ins(%x : tensor<6xf32>) outs(%e : tensor<6xf32>) -> tensor<6xf32>
+  %1 = tensor.expand_shape %0 [[0, 1]] output_shape [2, 3] : tensor<6xf32> into tensor<2x3xf32>
+  return %1 : tensor<2x3xf32>
+}
+
+// Two shapes of one buffer are two results: one of them is a copy.
+// CHECK-LABEL: func.func @two_shapes
+// CHECK-SAME:    (%[[X:.*]]: memref<6xf32>, %[[A:.*]]: memref<2x3xf32>, %[[B:.*]]: memref<3x2xf32>)
+// CHECK:         %[[FLAT:.*]] = memref.reinterpret_cast %[[A]]
+// CHECK:         linalg.exp ins(%[[X]] : memref<6xf32>) outs(%[[FLAT]] : memref<6xf32>)
+// CHECK:         linalg.copy ins(%{{.*}} : memref<3x2xf32>) outs(%[[B]] : memref<3x2xf32>)
+func.func @two_shapes(%x: tensor<6xf32>) -> (tensor<2x3xf32>, tensor<3x2xf32>) {
+  %e = tensor.empty() : tensor<6xf32>
+  %0 = linalg.exp ins(%x : tensor<6xf32>) outs(%e : tensor<6xf32>) -> tensor<6xf32>
+  %1 = tensor.expand_shape %0 [[0, 1]] output_shape [2, 3] : tensor<6xf32> into tensor<2x3xf32>
+  %2 = tensor.expand_shape %0 [[0, 1]] output_shape [3, 2] : tensor<6xf32> into tensor<3x2xf32>
+  return %1, %2 : tensor<2x3xf32>, tensor<3x2xf32>
+}

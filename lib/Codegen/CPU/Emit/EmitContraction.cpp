@@ -168,6 +168,19 @@ static bool mayComputeTwice(const StridedContraction &contraction,
          !options.tail->overwritesInput();
 }
 
+/// Whether weights are read once, by one row, and no cache keeps them until the
+/// next call: what takes time is where they lie.
+static bool readsWeightsOnce(const StridedContraction &contraction,
+                             const ContractionTarget &target,
+                             const ContractionOptions &options) {
+  return options.prepared && contraction.rows.empty() &&
+         contraction.guards.empty() && contraction.hasPreparedVectors() &&
+         llvm::any_of(contraction.vectorInputs,
+                      [&](const PackedAccess &access) {
+                        return access.size > target.l2Elements;
+                      });
+}
+
 /// The plan that takes the least time: of all strategies, or `strategy` alone
 /// if there is one.
 static std::optional<ContractionChoice>
@@ -176,7 +189,8 @@ choosePlan(const StridedContraction &contraction,
            std::optional<CPUStrategy> strategy, PlanReasons &reasons) {
   std::optional<ContractionChoice> best;
   int64_t tailTime = getTailTime(contraction, target, options);
-  auto consider = [&](auto makePlan, std::string &reason) {
+  auto considerFor = [&](const StridedContraction &contraction, auto makePlan,
+                         std::string &reason) {
     auto plan = makePlan(
         contraction, target, options.threads ? options.threads : 8,
         options.schedule, [&](const Twine &text) { reason = text.str(); });
@@ -188,6 +202,15 @@ choosePlan(const StridedContraction &contraction,
     if (!best || time < best->time)
       best = ContractionChoice{*plan, time};
   };
+  auto consider = [&](auto makePlan, std::string &reason) {
+    considerFor(contraction, makePlan, reason);
+  };
+  // Panels are read in the order of memory, other tiles in lines far apart.
+  if (!strategy && readsWeightsOnce(contraction, target, options)) {
+    considerFor(contraction.withOneRow(), makePanelPlan, reasons[0]);
+    if (best)
+      return best;
+  }
   if (strategy.value_or(CPUStrategy::Panels) == CPUStrategy::Panels)
     consider(makePanelPlan, reasons[0]);
   if (strategy.value_or(CPUStrategy::Direct) == CPUStrategy::Direct)
@@ -245,7 +268,10 @@ static void emitPlan(OpBuilder &builder, Location loc,
                      const ContractionTarget &target,
                      const ContractionOptions &options) {
   if (auto *panels = std::get_if<PanelPlan>(&choice.plan))
-    emitPanels(builder, loc, contraction, *panels, target, options);
+    emitPanels(builder, loc,
+               contraction.rows.empty() ? contraction.withOneRow()
+                                        : contraction,
+               *panels, target, options);
   else if (auto *direct = std::get_if<DirectPlan>(&choice.plan))
     emitDirect(builder, loc, contraction, *direct, target, options);
   else

@@ -105,10 +105,7 @@ kas::codegen::makePanelPlan(const StridedContraction &contraction,
                             CPUScheduleAttr schedule,
                             function_ref<void(const Twine &)> emitReason) {
   PanelPlan plan;
-  plan.isPrepared =
-      llvm::all_of(contraction.vectorInputs, [](const PackedAccess &access) {
-        return access.isPrepared;
-      });
+  plan.isPrepared = contraction.hasPreparedVectors();
   if (contraction.reductions.empty() || contraction.rows.empty()) {
     emitReason(contraction.reductions.empty()
                    ? "its reductions have one iteration"

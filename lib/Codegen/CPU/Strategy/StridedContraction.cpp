@@ -127,6 +127,16 @@ static void dropUnitLoops(StridedContraction &contraction,
     guard.expr = guard.expr.replaceDims(dims);
 }
 
+StridedContraction StridedContraction::withOneRow() const {
+  StridedContraction result = *this;
+  result.rows.push_back(result.loops.size());
+  result.loops.push_back({/*extent=*/1, /*isReduction=*/false});
+  result.output.strides.push_back(0);
+  for (StridedAccess &access : result.scalarInputs)
+    access.strides.push_back(0);
+  return result;
+}
+
 bool StridedContraction::stepsWithVectors(unsigned loop) const {
   return llvm::any_of(vectorInputs,
                       [&](const PackedAccess &access) {

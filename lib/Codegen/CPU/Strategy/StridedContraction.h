@@ -139,6 +139,16 @@ struct StridedContraction {
 
   /// Sets `segments`.
   void findSegments();
+
+  /// Whether all vector inputs may be copied ahead of the calls.
+  bool hasPreparedVectors() const {
+    return llvm::all_of(vectorInputs, [](const PackedAccess &access) {
+      return access.isPrepared;
+    });
+  }
+
+  /// The same with a loop of one row, for tiles that need one.
+  StridedContraction withOneRow() const;
 };
 
 /// What `op` on tensors computes, where inputs that are padded with zeros are

@@ -153,19 +153,34 @@ void keepLoop(scf::ForOp loop) {
                                        {}, {}, {}, {}, {}, {}, {}, {}));
 }
 
-/// Lets LLVM add up a sum along the innermost loop in vectors, which changes
-/// its order.
-void allowPartialSums(linalg::LinalgOp op) {
+/// Lets LLVM take a sum along the innermost loop in vectors, which changes its
+/// order, or a maximum: it knows that of its own, and not what it is expanded
+/// to, comparisons and selections that pass on what is no number.
+void allowVectors(linalg::LinalgOp op) {
   if (op.getNumLoops() == 0 || op.getNumDpsInits() != 1 ||
       op.getIteratorTypesArray().back() != utils::IteratorType::reduction)
     return;
   Block *body = op.getBlock();
-  auto sum =
-      body->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
-  if (!sum || !sum->hasOneUse() ||
-      !llvm::is_contained(sum->getOperands(), body->getArguments().back()))
+  Operation *combiner = body->getTerminator()->getOperand(0).getDefiningOp();
+  if (!combiner || !combiner->hasOneUse() ||
+      !llvm::is_contained(combiner->getOperands(), body->getArguments().back()))
     return;
-  sum.setFastmath(sum.getFastmath() | arith::FastMathFlags::reassoc);
+  if (auto sum = dyn_cast<arith::AddFOp>(combiner)) {
+    sum.setFastmath(sum.getFastmath() | arith::FastMathFlags::reassoc);
+    return;
+  }
+  OpBuilder builder(combiner);
+  Operation *intrinsic = nullptr;
+  if (isa<arith::MaximumFOp>(combiner))
+    intrinsic = LLVM::MaximumOp::create(builder, combiner->getLoc(),
+                                        combiner->getOperands());
+  else if (isa<arith::MinimumFOp>(combiner))
+    intrinsic = LLVM::MinimumOp::create(builder, combiner->getLoc(),
+                                        combiner->getOperands());
+  if (!intrinsic)
+    return;
+  combiner->replaceAllUsesWith(intrinsic);
+  combiner->erase();
 }
 
 int64_t getNumIterations(linalg::LinalgOp op) {
@@ -296,7 +311,7 @@ struct LinalgToCPULoops
     });
     kinds = op.getIteratorTypesArray();
     ranges = op.getStaticLoopRanges();
-    allowPartialSums(op);
+    allowVectors(op);
     rewriter.setInsertionPoint(op);
     FailureOr<linalg::LinalgLoops> loops =
         linalg::linalgOpToLoops(rewriter, op);
