@@ -265,3 +265,77 @@ def test_to_mlir(network, example):
     network.train()
     with pytest.raises(ValueError, match="torch-mlir cannot express this network"):
         kas.torch.to_mlir(nn.Linear(3, 4), torch.randn(2, 5))
+
+
+class _Mixed(nn.Module):
+    """Operators of two kinds, one of them twice, with batch norms and other layers around them."""
+
+    def __init__(self):
+        super().__init__()
+        conv = {"N": 2, "Cin": 4, "Cout": 4, "H": 6, "W": 6, "k": 3}
+        self.stem, self.norm = nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4)
+        self.first = kas.torch.KasModule(kas.operator("conv2d"), conv, bias_dim=1)
+        self.second = kas.torch.KasModule(kas.operator("conv2d"), conv)
+        self.rows = kas.torch.KasModule(kas.operator("linear_low_rank"), {"N": 12, "Cin": 6, "Cout": 8, "r": 2})
+
+    def forward(self, x):
+        x = self.second(self.first(self.norm(self.stem(x)).relu()).relu())
+        return self.rows(x.sum(1))
+
+
+@pytest.mark.parametrize("fold", [True, False])
+def test_to_mlir_keeps_operators(fold):
+    pytest.importorskip("torch_mlir", reason="torch-mlir is not installed")
+    torch.manual_seed(3)
+    network, example = _Mixed().eval(), torch.randn(2, 3, 6, 6)
+    network.norm.running_var.uniform_(0.5, 2)
+    exported = kas.torch.to_mlir(network, example, fold_batch_norms=fold, keep_operators=True)
+    text = str(exported.module)
+    assert text.count("kas.apply @") == 3
+    assert text.count("kas.operator @") == 2
+    assert "call @" not in text
+    assert 'kas.name = "first.weight0"' in text
+    run = exported.module.clone().compile("forward", threads=1)
+    expected = network(example).detach().numpy()
+    actual = run(example.numpy(), *(tensor.numpy() for tensor in exported.tensors.values()))
+    assert numpy.abs(actual - expected).max() < 1e-4 * numpy.abs(expected).max()
+    plain = str(kas.torch.to_mlir(network, example, fold_batch_norms=fold).module)
+    assert "kas.apply" not in plain
+
+
+def test_to_mlir_keeps_operators_of_networks_without_any():
+    pytest.importorskip("torch_mlir", reason="torch-mlir is not installed")
+    network, example = nn.Linear(4, 5), torch.randn(2, 4)
+    kept = kas.torch.to_mlir(network, example, keep_operators=True)
+    assert str(kept.module) == str(kas.torch.to_mlir(network, example).module)
+    with pytest.raises(ValueError, match="torch-mlir cannot express this network"):
+        kas.torch.to_mlir(nn.CTCLoss(), (example, example.long(), example.long(), example.long()), keep_operators=True)
+
+
+def test_softmax_of_attention():
+    """Rows that are masked as a whole give zeros, and others what PyTorch gives."""
+    pytest.importorskip("torch_mlir", reason="torch-mlir is not installed")
+
+    torch.manual_seed(4)
+    infinity = float("inf")
+    scores = torch.randn(1, 2, 8, 8)
+    mask = torch.zeros(8, 8)
+    mask[3], mask[5, 2:], mask[6, 1] = -infinity, -infinity, infinity
+
+    class Masked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mask", mask)
+
+        def forward(self, x):
+            return nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=self.mask)
+
+    network = Masked()
+    exported = kas.torch.to_mlir(network, scores)
+    run = exported.module.clone().compile("forward", threads=1)
+    actual = run(scores.numpy(), *(tensor.numpy() for tensor in exported.tensors.values()))
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        expected = network(scores).numpy()
+    assert numpy.isnan(expected[:, :, 6]).all()
+    assert not expected[:, :, 3].any()
+    assert numpy.allclose(actual, expected, atol=1e-5, equal_nan=True)

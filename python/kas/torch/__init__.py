@@ -8,6 +8,7 @@
 >>> y = module(x)                                               # differentiable
 >>> sites = kas.torch.extract(network, x)                       # the layers, and search problems for them
 >>> other = kas.torch.substitute(network, operator, sites)      # a copy with the operator in their place
+>>> kas.torch.fit(other, network, x)                            # weights that come close to those of the layers
 >>> compiled = torch.compile(network, backend="kas")            # compiled by kas
 """
 
@@ -18,6 +19,7 @@ need("torch", "torch")
 from .._module import parse_binding
 from ._backend import CompiledGraph, backend, explain
 from ._export import Exported, to_mlir
+from ._fit import fit
 from ._kernels import KernelModule
 from ._modules import KasModule
 from ._scales import WeightScale, parameter_groups, scale_weights, weight_scales
@@ -36,6 +38,7 @@ __all__ = [
     "backend",
     "explain",
     "extract",
+    "fit",
     "parameter_groups",
     "parse_binding",
     "scale_weights",

@@ -1,0 +1,180 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Weights of operators that come close to the layers whose places they took."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from ._layers import is_layer
+from ._modules import KasModule
+from ._sizes import bind, find_operator
+
+_PRODUCTS = 8
+"""Steps of conjugate gradients for a weight before the next one has its turn."""
+_RIDGE = 1e-6
+"""What is added to the second moments of features, over their mean: some may be sums of others."""
+
+
+class _Seen:
+    """What a layer sees: all of it, or, where rows of features count one by one and there are more of them than
+    features, their second moment."""
+
+    def __init__(self, has_rows: bool):
+        self.has_rows = has_rows
+        self.parts: list[torch.Tensor] = []
+        self.moment: torch.Tensor | None = None
+
+    def add(self, data: torch.Tensor) -> None:
+        data = data.detach()
+        if not self.has_rows:
+            self.parts.append(data.clone())
+            return
+        rows = data.flatten(0, -2)
+        if self.moment is None and sum(map(len, [*self.parts, rows])) <= rows.shape[-1]:
+            self.parts.append(rows.clone())
+            return
+        moment = torch.zeros((), dtype=torch.float64) if self.moment is None else self.moment
+        for part in [*self.parts, rows]:
+            moment = moment + part.double().T @ part.double()
+        self.moment, self.parts = moment, []
+
+    def get_data(self) -> torch.Tensor:
+        """Data for which errors of a linear layer have the same sum of squares."""
+        if self.moment is None:
+            return torch.cat(self.parts)
+        ridge = _RIDGE * self.moment.diagonal().mean()
+        lower = torch.linalg.cholesky(self.moment + ridge * torch.eye(len(self.moment), dtype=torch.float64))
+        return lower.T.float().contiguous()
+
+
+def _observe(model: nn.Module, operators: Mapping[str, KasModule], data: Any) -> dict[str, _Seen]:
+    """What the layers at the places of the operators see in evaluation mode."""
+    modules = dict(model.named_modules())
+    seen = {name: _Seen(operator._has_rows) for name, operator in operators.items()}
+    modes = {module: module.training for module in model.modules()}
+    handles = []
+    for name, one in seen.items():
+
+        def record(_: nn.Module, inputs: tuple[Any, ...], one: _Seen = one) -> None:
+            one.add(inputs[0])
+
+        handles.append(modules[name].register_forward_pre_hook(record))
+    try:
+        model.eval()
+        with torch.no_grad():
+            for batch in [data] if isinstance(data, (torch.Tensor, tuple)) else data:
+                model(*(batch if isinstance(batch, (list, tuple)) else (batch,)))
+    finally:
+        for handle in handles:
+            handle.remove()
+        for module, mode in modes.items():
+            module.training = mode
+    return seen
+
+
+def _solve(
+    apply: Callable[[torch.Tensor], torch.Tensor], weight: torch.Tensor, residual: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The weight and the residual after steps of conjugate gradients for least squares; `apply` is linear."""
+    variable = weight.clone().requires_grad_()
+    output = apply(variable)
+
+    def transpose(value: torch.Tensor) -> torch.Tensor:
+        return torch.autograd.grad(output, variable, value, retain_graph=True)[0]
+
+    gradient = transpose(residual)
+    direction, size = gradient, gradient.square().sum()
+    for _ in range(_PRODUCTS):
+        if size == 0:
+            break
+        with torch.no_grad():
+            image = apply(direction)
+        step = size / image.square().sum().clamp_min(torch.finfo(image.dtype).tiny)
+        weight, residual = weight + step * direction, residual - step * image
+        gradient = transpose(residual)
+        previous, size = size, gradient.square().sum()
+        direction = gradient + size / previous * direction
+    return weight, residual
+
+
+def _balance(weights: list[torch.Tensor]) -> list[torch.Tensor]:
+    """The same product of weights, all of one size."""
+    sizes = [weight.square().mean().sqrt() for weight in weights]
+    if min(map(float, sizes), default=0) == 0:
+        return weights
+    mean = torch.stack(sizes).log().mean().exp()
+    return [weight * (mean / size) for weight, size in zip(weights, sizes)]
+
+
+def _fit_module(module: KasModule, layer: nn.Module, data: torch.Tensor, rounds: int, tolerance: float) -> float:
+    """Fits one module; the error that is left, over the norm of the outputs."""
+    plain = copy.deepcopy(layer)
+    plain.bias = None
+    with torch.no_grad():
+        target = plain(data)
+    # As PyTorch code: its gradients are asked for again and again.
+    code = KasModule(find_operator(module.text), bind(module.text, module._binding_text, data.shape), "pytorch")
+    weights = [weight.detach().clone() for weight in module.weights]
+    with torch.no_grad():
+        residual = target - code._run_code(data, weights)
+    norm = target.norm().clamp_min(torch.finfo(target.dtype).tiny)
+    error = residual.norm()
+    for _ in range(rounds):
+        for number in range(len(weights)):
+
+            def apply(weight: torch.Tensor, number: int = number) -> torch.Tensor:
+                return code._run_code(data, [*weights[:number], weight, *weights[number + 1 :]])
+
+            weights[number], residual = _solve(apply, weights[number], residual)
+        weights = _balance(weights)
+        previous, error = error, residual.norm()
+        if error > (1 - tolerance) * previous:
+            break
+    with torch.no_grad():
+        for parameter, weight in zip(module.weights, weights):
+            parameter.copy_(weight)
+        return float((target - code._run_code(data, weights)).norm() / norm)
+
+
+def fit(
+    network: nn.Module, original: nn.Module, data: Any, *, rounds: int = 50, tolerance: float = 1e-3
+) -> dict[str, float]:
+    """Gives the operators in `network` weights with which they come close to the layers of `original`.
+
+    `network` is what `substitute` made of `original`. For each of its `KasModule`s the sum of squares of the
+    differences from the layer at the same place, for what that sees when `original` runs on `data` (a batch, or an
+    iterable of them), is made small: by least squares for one weight after the other, with conjugate gradients, for at
+    most so many `rounds` over all weights, or until one lowers the error by less than `tolerance` of it. The weights
+    that the operators have are where it starts; all of an operator then have the same root mean square. Each layer is
+    fitted by itself, to what it sees in `original`.
+
+    Returns the root of the sum of squares that is left, over that of the layer's outputs without bias, by the paths of
+    the modules: 0 is exact, 1 no better than zeros.
+
+    Raises `ValueError` where an operator takes maxima (it is not linear in its weights), or there is no layer at its
+    place, or there is no operator at all.
+    """
+    layers = dict(original.named_modules())
+    modules = {name: module for name, module in network.named_modules() if isinstance(module, KasModule)}
+    if not modules:
+        raise ValueError("requires a network with operators, such as kas.torch.substitute makes, got none")
+    for name, module in modules.items():
+        if name not in layers or not is_layer(layers[name]):
+            raise ValueError(f"requires a convolution or linear layer '{name}' in the original, got none")
+        if re.search(r"kas\.reduce (?!(?:sum|mean)\b)", module.text):
+            raise ValueError(f"requires operators of sums, got '{module.operator_name}' with maxima at '{name}'")
+    seen = _observe(original, modules, data)
+    errors: dict[str, float] = {}
+    for name, module in modules.items():
+        if not seen[name].parts and seen[name].moment is None:
+            raise ValueError(f"requires data for which the original runs its layer '{name}'")
+        errors[name] = _fit_module(module, layers[name], seen[name].get_data(), rounds, tolerance)
+    return errors
