@@ -366,6 +366,57 @@ def test_prepared_weights():
         kas.parse(NETWORK).compile("forward", prepare_weights=True, check="exact")
 
 
+def _one_row(inputs, outputs, groups, schedule=""):
+    """One row of `groups` groups of inputs by a weight of its own for each, which is read as it is written."""
+    types = [f"tensor<{groups}x{inputs}xf32>", f"tensor<{groups}x{outputs}x{inputs}xf32>", f"tensor<{groups}x{outputs}xf32>"]
+    return f"""
+    func.func @forward(%x: {types[0]}, %w: {types[1]} {{kas.name = "w"}}) -> {types[2]} {{
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<{groups}x{inputs}x{outputs}xf32>
+      %t = linalg.transpose ins(%w : {types[1]}) outs(%e : tensor<{groups}x{inputs}x{outputs}xf32>)
+          permutation = [0, 2, 1]
+      %o = tensor.empty() : {types[2]}
+      %f = linalg.fill ins(%zero : f32) outs(%o : {types[2]}) -> {types[2]}
+      %y = linalg.generic {{{schedule}indexing_maps = [
+          affine_map<(g, o, i) -> (g, i)>, affine_map<(g, o, i) -> (g, i, o)>, affine_map<(g, o, i) -> (g, o)>],
+          iterator_types = ["parallel", "parallel", "reduction"]}}
+          ins(%x, %t : {types[0]}, tensor<{groups}x{inputs}x{outputs}xf32>) outs(%f : {types[2]}) {{
+      ^bb0(%a: f32, %b: f32, %c: f32):
+        %p = arith.mulf %a, %b : f32
+        %s = arith.addf %c, %p : f32
+        linalg.yield %s : f32
+      }} -> {types[2]}
+      return %y : {types[2]}
+    }}"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "groups", "schedule"),
+    [
+        (768, 3072, 1, ""),
+        (513, 2311, 1, ""),
+        (1, 100, 1, ""),
+        (512, 1031, 3, ""),
+        (4096, 1030, 1, ""),
+        (64, 80, 1, "kas_cpu.schedule = #kas_cpu.schedule<strategy = panels>, "),
+        (96, 46, 2, "kas_cpu.schedule = #kas_cpu.schedule<strategy = panels, depth = 32>, "),
+    ],
+)
+def test_one_row_of_prepared_weights(inputs, outputs, groups, schedule, threads):
+    generator = numpy.random.default_rng(inputs)
+    # Sums of integers are exact in any order.
+    x, w = (
+        generator.integers(-4, 5, shape).astype(numpy.float32)
+        for shape in ((groups, inputs), (groups, outputs, inputs))
+    )
+    module = kas.parse(_one_row(inputs, outputs, groups, schedule))
+    function = module.compile("forward", threads=threads, prepare_weights=True)
+    call = function.bind(x, w)
+    call.prepare()
+    assert (call() == numpy.einsum("gi,goi->go", x, w)).all()
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
     ("shape", "order"),
@@ -392,3 +443,34 @@ def test_transposes(shape: tuple[int, ...], order: tuple[int, ...], threads: int
         f"  return %t : {result}\n}}\n"
     )
     numpy.testing.assert_array_equal(module.compile("f", threads=threads)(data), expected)
+
+
+@pytest.mark.parametrize("operation", ["maximumf", "minimumf"])
+@pytest.mark.parametrize("size", [1, 7, 16, 100, 1000])
+def test_largest_of_lines(operation: str, size: int) -> None:
+    """In vectors, with what is no number and with zeros of both signs as IEEE 754 has it."""
+    module = kas.parse(f"""
+    func.func @forward(%x: tensor<6x{size}xf32>, %i: tensor<6xf32>) -> tensor<6xf32> {{
+      %y = linalg.generic {{
+          indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+          iterator_types = ["parallel", "reduction"]}}
+          ins(%x : tensor<6x{size}xf32>) outs(%i : tensor<6xf32>) {{
+      ^bb0(%a: f32, %b: f32):
+        %m = arith.{operation} %a, %b : f32
+        linalg.yield %m : f32
+      }} -> tensor<6xf32>
+      return %y : tensor<6xf32>
+    }}""")
+    sign = 1 if operation == "maximumf" else -1
+    data = numpy.random.default_rng(size).standard_normal((6, size)).astype(numpy.float32)
+    start = numpy.full(6, -sign * numpy.inf, numpy.float32)
+    data[1, size // 2] = numpy.nan
+    data[2], data[2, size // 2] = -0.0 * sign, 0.0 * sign
+    data[3], data[4, -1] = -sign * numpy.inf, sign * numpy.inf
+    start[5] = numpy.nan
+    actual = module.compile("forward", threads=1)(data, start)
+    best = numpy.maximum if sign == 1 else numpy.minimum
+    expected = best.reduce(numpy.concatenate([data, start[:, None]], 1), axis=1)
+    expected[2] = 0.0 * sign
+    assert numpy.array_equal(actual, expected, equal_nan=True)
+    assert numpy.signbit(actual[2]) == (sign == -1)

@@ -168,14 +168,18 @@ static bool mayComputeTwice(const StridedContraction &contraction,
          !options.tail->overwritesInput();
 }
 
-/// Whether weights are read once, by one row, and no cache keeps them until the
-/// next call: what takes time is where they lie.
-static bool readsWeightsOnce(const StridedContraction &contraction,
-                             const ContractionTarget &target,
-                             const ContractionOptions &options) {
+/// Whether one row reads weights that are packed ahead.
+static bool hasOneRow(const StridedContraction &contraction,
+                      const ContractionOptions &options) {
   return options.prepared && contraction.rows.empty() &&
-         contraction.guards.empty() && contraction.hasPreparedVectors() &&
-         llvm::any_of(contraction.vectorInputs,
+         contraction.guards.empty() && contraction.hasPreparedVectors();
+}
+
+/// Whether no cache keeps these weights until the next call: what takes time is
+/// where they lie.
+static bool readsFromMemory(const StridedContraction &contraction,
+                            const ContractionTarget &target) {
+  return llvm::any_of(contraction.vectorInputs,
                       [&](const PackedAccess &access) {
                         return access.size > target.l2Elements;
                       });
@@ -205,14 +209,15 @@ choosePlan(const StridedContraction &contraction,
   auto consider = [&](auto makePlan, std::string &reason) {
     considerFor(contraction, makePlan, reason);
   };
+  bool oneRow = hasOneRow(contraction, options);
   // Panels are read in the order of memory, other tiles in lines far apart.
-  if (!strategy && readsWeightsOnce(contraction, target, options)) {
+  if (oneRow && (strategy ? *strategy == CPUStrategy::Panels
+                          : readsFromMemory(contraction, target)))
     considerFor(contraction.withOneRow(), makePanelPlan, reasons[0]);
-    if (best)
-      return best;
-  }
-  if (strategy.value_or(CPUStrategy::Panels) == CPUStrategy::Panels)
+  else if (strategy.value_or(CPUStrategy::Panels) == CPUStrategy::Panels)
     consider(makePanelPlan, reasons[0]);
+  if (best && oneRow)
+    return best;
   if (strategy.value_or(CPUStrategy::Direct) == CPUStrategy::Direct)
     consider(makeDirectPlan, reasons[1]);
   // Where weights are packed at each call, panels and direct tiles do as well.
