@@ -53,12 +53,14 @@ solver::PanelColumns chooseColumns(const Columns &columns, bool isPrepared,
 bool chooseRegisters(PanelPlan &plan, int64_t rows,
                      const ContractionTarget &target,
                      CPUScheduleAttr schedule) {
-  // Some registers hold columns and a row.
-  int64_t limit = schedule ? target.registers - 4 : target.accumulators;
+  // Some registers hold columns and a row. For panels that are copied at each
+  // call, fewer than that were not measured.
+  int64_t limit =
+      schedule || plan.isPrepared ? target.registers - 4 : target.accumulators;
   auto isLeft = [](int64_t given, int64_t number) {
     return given == 0 || given == number;
   };
-  int64_t maxRows = plan.isPrepared ? 12 : 8, maxVectors = 4;
+  int64_t maxRows = plan.isPrepared ? 14 : 8, maxVectors = 4;
   if (schedule)
     maxRows = maxVectors = limit;
   std::optional<solver::PanelRegisters> registers =
