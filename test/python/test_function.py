@@ -368,7 +368,11 @@ def test_prepared_weights():
 
 def _one_row(inputs, outputs, groups, schedule=""):
     """One row of `groups` groups of inputs by a weight of its own for each, which is read as it is written."""
-    types = [f"tensor<{groups}x{inputs}xf32>", f"tensor<{groups}x{outputs}x{inputs}xf32>", f"tensor<{groups}x{outputs}xf32>"]
+    types = [
+        f"tensor<{groups}x{inputs}xf32>",
+        f"tensor<{groups}x{outputs}x{inputs}xf32>",
+        f"tensor<{groups}x{outputs}xf32>",
+    ]
     return f"""
     func.func @forward(%x: {types[0]}, %w: {types[1]} {{kas.name = "w"}}) -> {types[2]} {{
       %zero = arith.constant 0.0 : f32

@@ -383,3 +383,24 @@ def test_bindings_that_are_timed() -> None:
     assert times.evaluate_size("Cin/b**2", {"Cin": 96, "b": 4}) == 6
     low_rank = Structure.of(kas.operator("linear_low_rank"))
     assert times.count_left_to_right(low_rank, {"Cin": 10, "Cout": 20, "r": 3}) == 60
+
+
+def test_language_models_that_are_timed() -> None:
+    """GPT-2's projections at a small size: all replaced, at most a quarter of their weights, outputs as PyTorch's."""
+    pytest.importorskip("torch_mlir")
+    torch = pytest.importorskip("torch")
+    gpt2 = pytest.importorskip("gpt2")
+    torch.manual_seed(0)
+    network = gpt2.LanguageModel(True, layers=1, width=192, words=20, length=5).eval()
+    words = torch.randint(0, 20, (1, 5))
+    dense = sum(layer.weight.numel() for layer in network.modules() if isinstance(layer, torch.nn.Linear))
+    key, operator = gpt2.find_operator("12f20b39")
+    assert key == "12f20b39b2013a9c"
+    replaced, parameters = gpt2.replace(network, operator, Fraction(1, 4), words)
+    assert not any(isinstance(layer, torch.nn.Linear) for layer in replaced.modules())
+    assert 0.2 * dense <= parameters <= 0.25 * dense
+    compiled = gpt2.Compiled(replaced, words, threads=1)
+    assert compiled.error < 1e-4
+    assert compiled.time(1) > 0
+    with pytest.raises(SystemExit, match="requires the beginning of one key of the list, got 'zz' of 0"):
+        gpt2.find_operator("zz")

@@ -51,16 +51,16 @@ def make_network(options, length):
 
 
 @functools.cache
-def list_operators():
-    """Operators of the complete list by key."""
-    return {one.key: one.operator for one in kas.SearchSpace.parse(SPACE.read_text()).list()}
+def list_candidates():
+    return tuple(kas.SearchSpace.parse(SPACE.read_text()).list())
 
 
 def find_operator(prefix):
-    found = [key for key in list_operators() if key.startswith(prefix)]
+    """The key that begins so, and its operator, of the complete list."""
+    found = [candidate for candidate in list_candidates() if candidate.key.startswith(prefix)]
     if len(found) != 1:
         raise SystemExit(f"requires the beginning of one key of the list, got '{prefix}' of {len(found)}")
-    return found[0], list_operators()[found[0]]
+    return found[0].key, found[0].operator
 
 
 def replace(network, operator, part, tokens):

@@ -24,8 +24,7 @@ _RIDGE = 1e-6
 
 
 class _Seen:
-    """What a layer sees: all of it, or, where rows of features count one by one and there are more of them than
-    features, their second moment."""
+    """What a layer sees: all of it, or, of rows of features that count one by one and are many, the second moment."""
 
     def __init__(self, has_rows: bool):
         self.has_rows = has_rows
@@ -52,7 +51,8 @@ class _Seen:
             return torch.cat(self.parts)
         ridge = _RIDGE * self.moment.diagonal().mean()
         lower = torch.linalg.cholesky(self.moment + ridge * torch.eye(len(self.moment), dtype=torch.float64))
-        return lower.T.float().contiguous()
+        rows: torch.Tensor = lower.T.float().contiguous()
+        return rows
 
 
 def _observe(model: nn.Module, operators: Mapping[str, KasModule], data: Any) -> dict[str, _Seen]:
@@ -117,10 +117,10 @@ def _balance(weights: list[torch.Tensor]) -> list[torch.Tensor]:
 def _fit_module(module: KasModule, layer: nn.Module, data: torch.Tensor, rounds: int, tolerance: float) -> float:
     """Fits one module; the error that is left, over the norm of the outputs."""
     plain = copy.deepcopy(layer)
-    plain.bias = None
+    plain.register_parameter("bias", None)
     with torch.no_grad():
         target = plain(data)
-    # As PyTorch code: its gradients are asked for again and again.
+    # As PyTorch code, whose gradients take no compilation.
     code = KasModule(find_operator(module.text), bind(module.text, module._binding_text, data.shape), "pytorch")
     weights = [weight.detach().clone() for weight in module.weights]
     with torch.no_grad():
@@ -129,9 +129,10 @@ def _fit_module(module: KasModule, layer: nn.Module, data: torch.Tensor, rounds:
     error = residual.norm()
     for _ in range(rounds):
         for number in range(len(weights)):
+            others = weights[:number], weights[number + 1 :]
 
-            def apply(weight: torch.Tensor, number: int = number) -> torch.Tensor:
-                return code._run_code(data, [*weights[:number], weight, *weights[number + 1 :]])
+            def apply(weight: torch.Tensor, others: Any = others) -> torch.Tensor:
+                return code._run_code(data, [*others[0], weight, *others[1]])
 
             weights[number], residual = _solve(apply, weights[number], residual)
         weights = _balance(weights)

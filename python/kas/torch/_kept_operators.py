@@ -47,7 +47,7 @@ def _call_functions(module: Any) -> list[_Applied]:
     from torch_mlir import ir
 
     def read(value: Any) -> str:
-        return ir.StringAttr(value.owner.attributes["value"]).value
+        return str(ir.StringAttr(value.owner.attributes["value"]).value)
 
     applied: list[_Applied] = []
     types: list[Any] = []
@@ -102,7 +102,9 @@ def _define(text: str, applied: list[_Applied]) -> str:
             f"    %r = kas.apply @{operator}<{binding}>({', '.join(arguments)}) : "
             f"({match[1]}) -> {match[2]}\n    return %r : {match[2]}\n  }}",
         )
-    renamed = [re.sub(r"(kas\.operator\s+(?:private\s+)?@)[\w$.]+", rf"\g<1>{name}", own) for own, name in names.items()]
+    renamed = [
+        re.sub(r"(kas\.operator\s+(?:private\s+)?@)[\w$.]+", rf"\g<1>{name}", own) for own, name in names.items()
+    ]
     start = re.search(r"^module.*\{$", text, re.MULTILINE)
     assert start, "torch-mlir writes a module with its braces"
     text = text[: start.end()] + "\n" + "\n".join(renamed) + text[start.end() :]

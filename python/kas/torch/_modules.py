@@ -164,7 +164,8 @@ class KasModule(ModuleOfParameters):
     def forward(self, data: torch.Tensor) -> torch.Tensor:
         """The output for the data, differentiable."""
         if self._has_rows and data.ndim > 2:
-            return self.forward(data.flatten(0, -2)).unflatten(0, data.shape[:-1])
+            rows = self.forward(data.flatten(0, -2))
+            return rows.reshape(*data.shape[:-1], rows.shape[-1])
         output = self._apply_operator(data)
         if self.bias is None or self.bias_dim is None:
             return output
