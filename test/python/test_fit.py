@@ -53,6 +53,12 @@ def test_rows_of_tokens(network, backend):
     assert all(parameter.grad is not None for parameter in other.parameters())
 
 
+def test_lines_of_images_are_no_rows():
+    network, example = nn.Conv1d(6, 6, 3, padding=1), torch.randn(2, 6, 6)
+    with pytest.raises(ValueError, match="requires rank 2 for the data, got 3"):
+        kas.torch.substitute(network, kas.operator("linear"), example=example)
+
+
 @pytest.mark.parametrize("rows", [5, 200])
 def test_low_rank_is_that_of_the_largest_singular_values(network, rows):
     """Eckart and Young: nothing of that rank is nearer, for the rows that the layer sees."""

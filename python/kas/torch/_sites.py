@@ -215,14 +215,16 @@ def extract(
     return Sites(module, module.spaces, found, misses)
 
 
-def _get_binding(operator: Operator | OperatorSequence, site: Site, given: Mapping[str, int]) -> dict[str, int]:
+def _get_binding(
+    operator: Operator | OperatorSequence, site: Site, layer: nn.Module, given: Mapping[str, int]
+) -> dict[str, int]:
     """The symbols of the operator at the site: what is given, what the shapes say, what the layer has."""
     primaries, coefficients = operator.symbols
     if unknown := [name for name in given if name not in primaries + coefficients]:
         raise ValueError(f"requires symbols of the operator in the binding, got '{unknown[0]}'")
     sizes = operator.sizes
     data_shape, output_shape = site.data_shape, site.output_shape
-    if len(data_shape) > 2 and isinstance(operator, Operator) and is_row_operator(operator):
+    if isinstance(layer, nn.Linear) and isinstance(operator, Operator) and is_row_operator(operator):
         # What is before the channels are rows, as `KasModule` has it.
         data_shape, output_shape = ((math.prod(shape[:-1]), shape[-1]) for shape in (data_shape, output_shape))
     binding: dict[str, int] = {}
@@ -314,7 +316,7 @@ def substitute(
         if not is_layer(modules.get(site.name, model)):
             raise ValueError(f"the network has no layer '{site.name}': these sites are of another one")
         try:
-            chosen[site.name] = _get_binding(operator, site, given)
+            chosen[site.name] = _get_binding(operator, site, modules.get(site.name, model), given)
         except (ValueError, Error) as error:
             misfits[site.name] = str(error)
     if not chosen or (misfits and named and strict):

@@ -349,7 +349,7 @@ void unrollWindow(RowVectorPlan &plan, const StridedContraction &contraction) {
     repeat(plan.dataStrides[reduction], extent);
     SmallVector<int64_t> sorted = read;
     llvm::sort(sorted);
-    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    if (llvm::adjacent_find(sorted) != sorted.end())
       break;
     ++count;
   }
