@@ -99,6 +99,26 @@ def test_monarch_comes_nearer_by_the_fit(network):
     assert all(0.1 < error < 0.9 for error in errors.values())
 
 
+def test_layers_that_see_zeros():
+    """Nothing to come near to: the error is 0, and weights stay numbers."""
+    data = torch.zeros(100, 24)
+    network = Tokens(bias=False)
+    other = substitute(network, data, "linear_monarch", g=2, p=2)
+    assert set(kas.torch.fit(other, network, data).values()) == {0.0}
+    assert all(parameter.isfinite().all() for parameter in other.parameters())
+
+
+def test_the_original_stays_as_it_was(network):
+    network.train()
+    network.up.eval()
+    data = torch.randn(64, 24)
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    kas.torch.fit(substitute(network, data, "linear_monarch", g=2, p=2), network, data)
+    assert network.training and not network.up.training and network.down.training
+    assert not network.up._forward_hooks and not network.down._forward_hooks
+    assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
+
+
 def test_bad_input(network):
     data = torch.randn(4, 24)
     other = substitute(network, data, "linear_monarch", g=2, p=2)
@@ -108,3 +128,6 @@ def test_bad_input(network):
         kas.torch.fit(other, nn.Sequential(), data)
     with pytest.raises(ValueError, match="requires data for which the original runs its layer 'up'"):
         kas.torch.fit(other, network, [])
+    for rows in (4, 100):
+        with pytest.raises(ValueError, match="requires finite data of the layer 'up', got infinity"):
+            kas.torch.fit(other, network, torch.full((rows, 24), float("inf")))

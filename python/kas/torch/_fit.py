@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ._layers import is_layer
+from ._layers import is_layer, observing
 from ._modules import KasModule
 from ._sizes import bind, find_operator
 
@@ -45,11 +45,17 @@ class _Seen:
             moment = moment + part.double().T @ part.double()
         self.moment, self.parts = moment, []
 
+    def is_finite(self) -> bool:
+        """Whether it is numbers."""
+        values = [*self.parts] if self.moment is None else [self.moment]
+        return all(bool(value.isfinite().all()) for value in values)
+
     def get_data(self) -> torch.Tensor:
         """Data for which errors of a linear layer have the same sum of squares."""
         if self.moment is None:
             return torch.cat(self.parts)
-        ridge = _RIDGE * self.moment.diagonal().mean()
+        # Of zeros alone, as after a rectifier, the moments are zero.
+        ridge = (_RIDGE * self.moment.diagonal().mean()).clamp_min(torch.finfo(torch.float64).tiny)
         lower = torch.linalg.cholesky(self.moment + ridge * torch.eye(len(self.moment), dtype=torch.float64))
         rows: torch.Tensor = lower.T.float().contiguous()
         return rows
@@ -59,24 +65,16 @@ def _observe(model: nn.Module, operators: Mapping[str, KasModule], data: Any) ->
     """What the layers at the places of the operators see in evaluation mode."""
     modules = dict(model.named_modules())
     seen = {name: _Seen(operator._has_rows) for name, operator in operators.items()}
-    modes = {module: module.training for module in model.modules()}
-    handles = []
+    hooks: dict[nn.Module, Callable[[nn.Module, Any, Any], None]] = {}
     for name, one in seen.items():
 
-        def record(_: nn.Module, inputs: tuple[Any, ...], one: _Seen = one) -> None:
+        def record(_: nn.Module, inputs: tuple[Any, ...], output: Any, one: _Seen = one) -> None:
             one.add(inputs[0])
 
-        handles.append(modules[name].register_forward_pre_hook(record))
-    try:
-        model.eval()
-        with torch.no_grad():
-            for batch in [data] if isinstance(data, (torch.Tensor, tuple)) else data:
-                model(*(batch if isinstance(batch, (list, tuple)) else (batch,)))
-    finally:
-        for handle in handles:
-            handle.remove()
-        for module, mode in modes.items():
-            module.training = mode
+        hooks[modules[name]] = record
+    with observing(model, hooks):
+        for batch in [data] if isinstance(data, (torch.Tensor, tuple)) else data:
+            model(*(batch if isinstance(batch, (list, tuple)) else (batch,)))
     return seen
 
 
@@ -161,7 +159,7 @@ def fit(
     the modules: 0 is exact, 1 no better than zeros.
 
     Raises `ValueError` where an operator takes maxima (it is not linear in its weights), or there is no layer at its
-    place, or there is no operator at all.
+    place, or there is no operator at all, or a layer sees what is not finite.
     """
     layers = dict(original.named_modules())
     modules = {name: module for name, module in network.named_modules() if isinstance(module, KasModule)}
@@ -175,6 +173,8 @@ def fit(
     seen = _observe(original, modules, data)
     errors: dict[str, float] = {}
     for name, module in modules.items():
+        if not seen[name].is_finite():
+            raise ValueError(f"requires finite data of the layer '{name}', got infinity or what is no number")
         if not seen[name].parts and seen[name].moment is None:
             raise ValueError(f"requires data for which the original runs its layer '{name}'")
         errors[name] = _fit_module(module, layers[name], seen[name].get_data(), rounds, tolerance)

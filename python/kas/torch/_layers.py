@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
+import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
@@ -123,6 +125,25 @@ def _convolution(name: str, layer: str, module: Convolution, data: Shape, output
         pad, padded = _pad(data, zeros + low, zeros + high)
     kinds = "p" * (len(loops) - len(reduced)) + "r" * len(reduced)
     return _generic(name, layer, data, weight, output, maps, kinds, pad, padded)
+
+
+@contextlib.contextmanager
+def observing(model: nn.Module, hooks: Mapping[nn.Module, Callable[[nn.Module, Any, Any], None]]) -> Iterator[None]:
+    """Evaluation mode without gradients, in which modules call hooks of module, inputs and output; all as before after.
+
+    Neither statistics of normalizations nor the state of random numbers change.
+    """
+    modes = {module: module.training for module in model.modules()}
+    handles = [module.register_forward_hook(hook) for module, hook in hooks.items()]
+    try:
+        model.eval()
+        with torch.no_grad():
+            yield
+    finally:
+        for handle in handles:
+            handle.remove()
+        for module, mode in modes.items():
+            module.training = mode
 
 
 def is_layer(module: nn.Module) -> bool:

@@ -19,7 +19,7 @@ from .._errors import Error
 from .._module import Binding, Module, Operator, parse_binding
 from .._search import SearchSpace
 from .._sequence import OperatorSequence
-from ._layers import NoLayerError, is_layer, write_layer
+from ._layers import NoLayerError, is_layer, observing, write_layer
 from ._modules import KasModule, is_row_operator
 from ._sequences import SequenceModule
 
@@ -70,7 +70,7 @@ class _Call(NamedTuple):
 def _observe(model: nn.Module, example: Any) -> dict[str, list[_Call]]:
     """The shapes that each layer sees in one run on the example, by its path."""
     calls: dict[str, list[_Call]] = {}
-    handles, modes = [], {module: module.training for module in model.modules()}
+    hooks: dict[nn.Module, Callable[[nn.Module, Any, Any], None]] = {}
     for name, module in model.named_modules():
         if is_layer(module):
 
@@ -78,19 +78,12 @@ def _observe(model: nn.Module, example: Any) -> dict[str, list[_Call]]:
                 if inputs and isinstance(inputs[0], torch.Tensor) and isinstance(output, torch.Tensor):
                     calls.setdefault(name, []).append(_Call(tuple(inputs[0].shape), tuple(output.shape)))
 
-            handles.append(module.register_forward_hook(record))
-    try:
-        # Neither statistics of normalizations nor the state of random numbers are to change.
-        model.eval()
-        with torch.no_grad():
+            hooks[module] = record
+    with observing(model, hooks):
+        try:
             model(*(example if isinstance(example, (list, tuple)) else (example,)))
-    except Exception as error:
-        raise ValueError(f"the network does not take this example: {type(error).__name__}: {error}") from error
-    finally:
-        for handle in handles:
-            handle.remove()
-        for module, mode in modes.items():
-            module.training = mode
+        except Exception as error:
+            raise ValueError(f"the network does not take this example: {type(error).__name__}: {error}") from error
     return calls
 
 

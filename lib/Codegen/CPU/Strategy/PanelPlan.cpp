@@ -53,8 +53,8 @@ solver::PanelColumns chooseColumns(const Columns &columns, bool isPrepared,
 bool chooseRegisters(PanelPlan &plan, int64_t rows,
                      const ContractionTarget &target,
                      CPUScheduleAttr schedule) {
-  // Some registers hold columns and a row. For panels that are copied at each
-  // call, fewer than that were not measured.
+  // Four registers hold columns and a row. Panels that are copied at each call
+  // were measured with a quarter of them left.
   int64_t limit =
       schedule || plan.isPrepared ? target.registers - 4 : target.accumulators;
   auto isLeft = [](int64_t given, int64_t number) {
