@@ -301,7 +301,11 @@ KasFunction *kasModuleCompile(KasModule *module, const char *function,
                               KasCompileOptions options,
                               KasDiagnostics diagnostics);
 
-/// How a function is to be called.
+/// What the factors of products of f32 may be rounded to where the processor
+/// has instructions for that and it saves time. Sums are of f32.
+typedef enum KasPrecision { KasPrecisionF32, KasPrecisionBF16 } KasPrecision;
+
+/// How a function is to be called, and how exact it is.
 typedef struct KasCallOptions {
   /// All arguments but the first are weights, which kasFunctionPrepare packs
   /// before the first call.
@@ -312,6 +316,7 @@ typedef struct KasCallOptions {
   /// samples, is the largest that it is fast for. Without prepared weights each
   /// part of a batch packs them anew.
   bool anyBatch;
+  KasPrecision precision;
 } KasCallOptions;
 
 /// The same for functions that are called in another way.

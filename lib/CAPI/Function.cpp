@@ -23,6 +23,9 @@ llvm::Expected<CompiledFunction> kas::compileFunction(ModuleOp module,
   pipeline.threads = options.threads;
   pipeline.prepareWeights = call.prepareWeights;
   pipeline.anyBatch = call.anyBatch;
+  pipeline.precision = call.precision == KasPrecisionBF16
+                           ? codegen::ProductPrecision::BF16
+                           : codegen::ProductPrecision::F32;
   JITOptions jit;
   jit.optLevel = options.optLevel;
   return compileForCPU(module, name, pipeline, jit);

@@ -38,6 +38,16 @@ static std::unique_ptr<Pass> createCanonicalize() {
   return createCanonicalizerPass(config);
 }
 
+static void addProductTypes(OpPassManager &manager,
+                            const CPUPipelineOptions &options) {
+  FloatProductsOptions products;
+  products.precision = options.precision;
+  products.prepared = options.prepareWeights;
+  products.roundAll = options.roundAll;
+  products.verifyLowering = options.verifyLowering;
+  manager.addNestedPass<func::FuncOp>(createFloatProducts(products));
+}
+
 /// Operators to panels, to linalg, or to loops where neither can be.
 static void addOperators(OpPassManager &manager,
                          const CPUPipelineOptions &options) {
@@ -65,6 +75,7 @@ static void addOperators(OpPassManager &manager,
     samples.prepared = options.prepareWeights;
     manager.addPass(createSamplesLast(samples));
   }
+  addProductTypes(manager, options);
   if (options.registerTiles)
     manager.addNestedPass<func::FuncOp>(createDenseOutputs());
   if (options.packOperators && options.registerTiles) {
@@ -100,7 +111,7 @@ static void addOperators(OpPassManager &manager,
   manager.addPass(createKasToAffinePass(loops));
   manager.addPass(createKasEraseOperatorsPass());
   if (options.registerTiles)
-    manager.addNestedPass<func::FuncOp>(createPackBytes());
+    manager.addNestedPass<func::FuncOp>(createPackDots());
   LowerPoolingOptions pooling;
   pooling.threads = options.threads;
   if (options.sharesShortLoops)
@@ -290,6 +301,19 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                      "vectors along the rows"),
           clEnumValN(ConvolutionAlgorithm::Winograd, "winograd",
                      "F(4x4, 3x3)"))};
+  Option<ProductPrecision> precision{
+      *this, "precision",
+      llvm::cl::desc("What the factors of products of f32 may be rounded to, "
+                     "where the target has instructions for that and it saves "
+                     "time"),
+      llvm::cl::init(CPUPipelineOptions().precision),
+      llvm::cl::values(
+          clEnumValN(ProductPrecision::F32, "f32", "as they are"),
+          clEnumValN(ProductPrecision::BF16, "bf16", "two products at once"))};
+  Option<bool> roundAll{
+      *this, "round-all",
+      llvm::cl::desc("Round factors also where that takes longer: for tests"),
+      llvm::cl::init(CPUPipelineOptions().roundAll)};
   Option<bool> splitBatch{
       *this, "split-batch",
       llvm::cl::desc("Compute a batch in parts where that takes less time; "
@@ -331,6 +355,8 @@ void kas::registerCPUPipeline() {
         options.registerTiles = text.registerTiles;
         options.prepareWeights = text.prepareWeights;
         options.algorithm = text.algorithm;
+        options.precision = text.precision;
+        options.roundAll = text.roundAll;
         options.splitBatch = text.splitBatch;
         options.anyBatch = text.anyBatch;
         options.minKernels = text.minKernels;

@@ -200,6 +200,15 @@ static int64_t getByteDotBits(const Triple &triple,
   return info.checkFeatures("+avxvnni") ? 256 : 0;
 }
 
+/// The widest vectors of f32 that an instruction adds products of bf16 to.
+static int64_t getBFloatDotBits(const Triple &triple,
+                                const llvm::MCSubtargetInfo &info) {
+  if (triple.isAArch64())
+    return info.checkFeatures("+bf16") ? 128 : 0;
+  return triple.isX86() && info.checkFeatures("+avx512bf16,+avx512vl") ? 512
+                                                                       : 0;
+}
+
 /// Asks the system for the caches of this machine.
 static void measureCaches(Target &target) {
 #ifdef _SC_LEVEL2_CACHE_SIZE
@@ -291,6 +300,7 @@ static Expected<Target> lookUpTarget(const TargetNames &names) {
   if (hasWideArithmetic(target.cpu, *info))
     target.arithmeticBits = 512;
   target.byteDotBits = getByteDotBits(*triple, *info);
+  target.bfloatDotBits = getBFloatDotBits(*triple, *info);
   target.l2Bytes = getLevel2KiB(target.cpu) << 10;
   if (isHost)
     measureCaches(target);

@@ -17,6 +17,9 @@ void kas::python::addModule(nb::module_ &m) {
       .value("AUTO", KasGradientStrategyAuto)
       .value("STRUCTURED", KasGradientStrategyStructured)
       .value("LOOPS", KasGradientStrategyLoops);
+  nb::enum_<KasPrecision>(m, "Precision")
+      .value("F32", KasPrecisionF32)
+      .value("BF16", KasPrecisionBF16);
   nb::enum_<KasOperatorText>(m, "OperatorText")
       .value("MLIR", KasOperatorTextMLIR)
       .value("FORMULA", KasOperatorTextFormula)
@@ -63,7 +66,7 @@ void kas::python::addModule(nb::module_ &m) {
       .def("compile_kernel", &Module::compileKernel, "name"_a, "binding"_a,
            "batch"_a, "gradient"_a, "threads"_a, "opt_level"_a)
       .def("compile_function", &Module::compileFunction, "name"_a, "threads"_a,
-           "opt_level"_a, "prepare_weights"_a, "any_batch"_a)
+           "opt_level"_a, "prepare_weights"_a, "any_batch"_a, "precision"_a)
       .def("load", &Module::load, "opt_level"_a,
            "cache_directory"_a = nb::none())
       .def("tune", &Module::tune, "name"_a, "database"_a, "network"_a,

@@ -205,11 +205,11 @@ public:
   }
   Function *compileFunction(const std::string &name, unsigned threads,
                             unsigned optLevel, bool prepareWeights,
-                            bool anyBatch) {
+                            bool anyBatch, KasPrecision precision) {
     return compileWith([&](KasDiagnostics sink) {
       return kasModuleCompileWith(module.get(), name.c_str(),
                                   {threads, optLevel},
-                                  {prepareWeights, anyBatch}, sink);
+                                  {prepareWeights, anyBatch, precision}, sink);
     });
   }
 

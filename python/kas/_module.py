@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Binding: TypeAlias = str | Mapping[str, int] | None
 
+_PRECISIONS = {kind.name.lower(): kind for kind in _kas.Precision}
 _GRADIENT_LOWERINGS = {kind.name.lower(): kind for kind in _kas.GradientStrategy}
 
 
@@ -203,6 +204,7 @@ class Module:
         opt_level: int = 2,
         prepare_weights: bool = False,
         any_batch: bool = False,
+        precision: str = "f32",
         check: str | None = None,
         seed: int = 0,
         draws: int = 0,
@@ -215,6 +217,8 @@ class Module:
         module, 2 to 4 096, is the largest that the function is fast for. Raises `kas.Error` where samples are not
         computed one by one, from the first argument and weights. Without `prepare_weights` parts of a batch pack the
         weights anew.
+        With `precision="bf16"` factors of products may be rounded to bf16 where the processor has instructions for that
+        and it saves time; sums, arguments and results stay f32 (docs/guide/quantization.md).
         `check`, `seed` and `draws` as in `Operator.compile`, for functions that compute with `kas.apply` alone, whose
         weights are not prepared.
         """
@@ -222,7 +226,11 @@ class Module:
             raise ValueError(f"check='{check}' requires prepare_weights=False, got True")
         if check and any_batch:
             raise ValueError(f"check='{check}' requires any_batch=False, got True")
-        how = (threads, opt_level, prepare_weights, any_batch)
+        if precision not in _PRECISIONS:
+            raise ValueError(f"precision requires {' or '.join(map(repr, _PRECISIONS))}, got {precision!r}")
+        if check and precision != "f32":
+            raise ValueError(f"check='{check}' requires precision='f32', got '{precision}'")
+        how = (threads, opt_level, prepare_weights, any_batch, _PRECISIONS[precision])
         compiled = Function(self._handle, str(self), "compile_function", function, *how)
         compiled.check = check_function(
             self._handle, function, None, check, threads=threads, opt_level=opt_level, seed=seed, draws=draws

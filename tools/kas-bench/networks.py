@@ -9,6 +9,7 @@
     networks.py --threads=2 --batch=16
     networks.py --backend --peers=                      torch.compile(backend="kas") beside kas alone
     networks.py --bytes --networks=resnet50             layers that multiply bytes, too
+    networks.py --bf16                                  products of bf16, too
 
 A program for the Python of the build (`tools/python.sh`), with torchvision beside it for all networks but the language
 models. One line of JSON for each network: seconds to import and to compile it without a cache; the largest error of
@@ -18,7 +19,8 @@ mean. With `--backend` also `backend_to_kas`, the least time of kas over that of
 1 PyTorch adds something), the number of graphs and what PyTorch runs in them. With `--bytes` also networks whose
 layers multiply bytes, calibrated on the same random images: of kas by `kas.quantize`, of the peers by ONNX Runtime's
 static quantizer (QDQ, per channel), their errors, `bytes_to_f32`, the least time of f32 by kas over that of bytes by
-kas, and `bytes_to_best_peer`. Parameters are random, batch norms have
+kas, and `bytes_to_best_peer`. With `--bf16` also `bf16_error`, `bf16_to_f32` and `bf16_to_best_peer` of networks whose
+products may be of bf16, by kas and by OpenVINO. Parameters are random, batch norms have
 statistics of their own. Peers are given ONNX files by PyTorch's own exporter, PyTorch freezes its weights, and kas
 packs them ahead.
 """
@@ -149,12 +151,14 @@ def make_network(name: str, batch: int) -> tuple[nn.Module, torch.Tensor]:
 class Kas:
     """The exported network, compiled as a whole."""
 
-    def __init__(self, network: nn.Module, example: torch.Tensor, expected: torch.Tensor, threads: int):
+    def __init__(
+        self, network: nn.Module, example: torch.Tensor, expected: torch.Tensor, threads: int, precision: str = "f32"
+    ):
         start = time.perf_counter()
         exported = kas.torch.to_mlir(network, example)
         imported = time.perf_counter()
         arrays = [tensor.detach().numpy() for tensor in (example, *exported.tensors.values())]
-        self.compiled = CompiledNetwork(exported.module, arrays, tuple(expected.shape), threads)
+        self.compiled = CompiledNetwork(exported.module, arrays, tuple(expected.shape), threads, precision)
         compiled = time.perf_counter()
         output = self.compiled.tensors[len(arrays)]
         error = float(numpy.abs(output - expected.numpy()).max() / expected.abs().max())
@@ -271,6 +275,10 @@ def load(name: str, options: argparse.Namespace, record: dict[str, Any], peers: 
         attempt("kas_bytes", lambda: KasBytes(network, batches, expected, options.threads))
     if "kas_bytes" in timers:
         record.update(timers["kas_bytes"].facts)
+    if options.bf16:
+        attempt("kas_bf16", lambda: Kas(network, example, expected, options.threads, "bf16"))
+    if "kas_bf16" in timers:
+        record["bf16_error"] = timers["kas_bf16"].facts["error"]
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "network.onnx")
         found = sorted(options.peers & set(peers.versions))
@@ -278,6 +286,8 @@ def load(name: str, options: argparse.Namespace, record: dict[str, Any], peers: 
             attempt(peer, lambda peer=peer: _load_peer(peers, peer, network, example, path)[0])
         if batches and found:
             attempt("bytes", lambda: quantize_onnx(path, batches))
+        if options.bf16 and "openvino" in found:
+            attempt("openvino_bf16", lambda: _Peer(peers, "openvino", path, "bf16"))
         if quantized := timers.pop("bytes", None):
             for peer in found:
                 attempt(f"{peer}_bytes", lambda peer=peer: _Peer(peers, peer, quantized))
@@ -301,14 +311,16 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     record["median_ms"] = {key: round(statistics.median(values), 3) for key, values in samples.items()}
     if "backend" in timers and "kas" in timers:
         record["backend_to_kas"] = round(record["least_ms"]["kas"] / record["least_ms"]["backend"], 3)
-    for ours, ratio in (("kas", "to_best_peer"), ("kas_bytes", "bytes_to_best_peer")):
+    for kind in ("", "bytes_", "bf16_"):
+        ours, ratio = f"kas_{kind}".rstrip("_"), f"{kind}to_best_peer"
         ending = ours.removeprefix("kas")
         rivals = {peer + ending for peer in options.peers}
         others = [least for key, least in record["least_ms"].items() if key in rivals]
         if others and ours in timers:
             record[ratio] = round(min(others) / record["least_ms"][ours], 3)
-    if "kas_bytes" in timers and "kas" in timers:
-        record["bytes_to_f32"] = round(record["least_ms"]["kas"] / record["least_ms"]["kas_bytes"], 3)
+    for kind in ("bytes", "bf16"):
+        if f"kas_{kind}" in timers and "kas" in timers:
+            record[f"{kind}_to_f32"] = round(record["least_ms"]["kas"] / record["least_ms"][f"kas_{kind}"], 3)
     return record
 
 
@@ -322,6 +334,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--peers", default="onnxruntime,openvino,pytorch", help="with which to compare")
     parser.add_argument("--backend", action="store_true", help="time torch.compile with kas as its backend as well")
     parser.add_argument("--bytes", action="store_true", help="time layers that multiply bytes as well")
+    parser.add_argument("--bf16", action="store_true", help="time products of bf16 as well")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5, help="of all implementations of a network in turn")
@@ -354,6 +367,8 @@ def main() -> None:
         "backend_": "backend_to_kas",
         "bytes_": "bytes_to_best_peer",
         "bytes_to_f32_": "bytes_to_f32",
+        "bf16_": "bf16_to_best_peer",
+        "bf16_to_f32_": "bf16_to_f32",
     }
     for prefix, ratio in ratios_by_prefix.items():
         if ratios := [record[ratio] for record in records if ratio in record]:

@@ -125,14 +125,21 @@ private:
 };
 } // namespace
 
+CPUPipelineOptions kas::getCPUOptions(const RunSettings &settings) {
+  CPUPipelineOptions options;
+  options.threads = settings.threads;
+  if (settings.precision == GPUPrecision::BF16)
+    options.precision = codegen::ProductPrecision::BF16;
+  return options;
+}
+
 /// Fills `report.profile`, and writes its trace.
 static Error profileFunction(mlir::ModuleOp module, StringRef name,
                              const RunSettings &settings,
                              llvm::ArrayRef<Tensor> arguments,
                              llvm::MutableArrayRef<Tensor> results,
                              RunReport &report) {
-  CPUPipelineOptions pipeline;
-  pipeline.threads = settings.threads;
+  CPUPipelineOptions pipeline = getCPUOptions(settings);
   auto profile = profileOnCPU(module, name, arguments, results, pipeline, {},
                               getTimingOptions(settings));
   if (!profile)
@@ -152,8 +159,7 @@ loadOnCPU(mlir::ModuleOp module, StringRef name, const RunSettings &settings,
   ObjectCache cache(settings.cacheDirectory);
   JITOptions jit;
   jit.cache = &cache;
-  CPUPipelineOptions pipeline;
-  pipeline.threads = settings.threads;
+  CPUPipelineOptions pipeline = getCPUOptions(settings);
   // Weights do not change between the runs.
   pipeline.prepareWeights = true;
   auto function = compileForCPU(module, name, pipeline, jit);

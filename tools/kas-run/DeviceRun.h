@@ -25,6 +25,9 @@ bool isRuntimeDevice(llvm::StringRef name);
 /// schedules are chosen for.
 bool isEmulator(llvm::StringRef name);
 
+/// How the settings want code for the CPU to be made.
+CPUPipelineOptions getCPUOptions(const RunSettings &settings);
+
 /// A function of a module, ready to run where it was compiled for.
 class LoadedFunction {
 public:

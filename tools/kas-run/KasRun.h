@@ -36,7 +36,7 @@ struct RunSettings {
   std::string kernelName;
   std::vector<std::string> bindings;
   std::string device;
-  /// Of factors, on tensor cores.
+  /// What factors may be rounded to.
   GPUPrecision precision = GPUPrecision::F32;
   /// Of tensors on devices.
   codegen::GPUElements elements = codegen::GPUElements::F32;

@@ -65,8 +65,7 @@ static Expected<double> timeFunction(mlir::ModuleOp module,
       return error;
     return report.timing->median;
   }
-  CPUPipelineOptions pipeline;
-  pipeline.threads = settings.threads;
+  CPUPipelineOptions pipeline = getCPUOptions(settings);
   // A network's weights do not change: packing them costs it nothing.
   pipeline.prepareWeights = true;
   auto function = compileForCPU(module, name, pipeline);

@@ -74,8 +74,8 @@ struct Options {
       cl::cat(category)};
   cl::opt<GPUPrecision> precision{
       "precision", cl::init(GPUPrecision::F32),
-      cl::desc("cuda: what factors of products may be rounded to, for tensor "
-               "cores"),
+      cl::desc("What factors of products may be rounded to: with cuda for "
+               "tensor cores, with cpu bf16 where that saves time"),
       codegen::getPrecisionValues(), cl::cat(category)};
   cl::opt<codegen::GPUElements> elements{
       "elements", cl::init(codegen::GPUElements::F32),
@@ -210,9 +210,13 @@ llvm::Error checkOptions(const Options &options) {
     return refuse("args", "a function",
                   options.kernelName.empty() ? "--operator" : "--kernel");
   llvm::StringRef device = options.device;
-  if (options.precision != GPUPrecision::F32 && !device.starts_with("cuda") &&
-      !device.starts_with("emulator"))
-    return refuse("precision", "the device 'cuda' or 'emulator'",
+  if (device == "cpu" && options.precision != GPUPrecision::F32 &&
+      options.precision != GPUPrecision::BF16)
+    return refuse("precision", "f32 or bf16 on the device 'cpu'",
+                  stringifyGPUPrecision(options.precision));
+  if (options.precision != GPUPrecision::F32 && device != "cpu" &&
+      !device.starts_with("cuda") && !device.starts_with("emulator"))
+    return refuse("precision", "the device 'cpu', 'cuda' or 'emulator'",
                   "'" + options.device + "'");
   // Written so that NaN fails.
   if (!(options.tolerance >= 0))

@@ -52,6 +52,11 @@ struct CPUPipelineOptions {
   bool registerTiles = true;
   /// How convolutions are computed where it suits them.
   codegen::ConvolutionAlgorithm algorithm = codegen::ConvolutionAlgorithm::Auto;
+  /// What the factors of products of f32 may be rounded to where the target has
+  /// instructions for that and it saves time (`-kas-float-products`).
+  codegen::ProductPrecision precision = codegen::ProductPrecision::F32;
+  /// Round factors also where that takes longer, for tests of such products.
+  bool roundAll = false;
   /// Functions with at least so many loop nests are split into one function for
   /// each, equal ones once (`-kas-outline-kernels`); 0: none.
   unsigned minKernels = 32;

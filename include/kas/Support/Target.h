@@ -52,6 +52,8 @@ struct Target {
   /// Bits of the widest sums that one instruction adds products of unsigned and
   /// signed bytes to, four to each 32 bits; 0: there is none.
   int64_t byteDotBits = 0;
+  /// The same of sums of f32 and products of bf16, two to each sum.
+  int64_t bfloatDotBits = 0;
   /// Sizes of the caches of one core.
   int64_t l1Bytes = 32 << 10, l2Bytes = 512 << 10;
 };

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Conversion/KasToAffine.h"
-#include "../VerifiedConversion.h"
 #include "kas/Conversion/KasGradient.h"
 #include "kas/Conversion/Passes.h"
+#include "kas/Conversion/VerifiedConversion.h"
 #include "kas/Dialect/Kas/IR/KasDag.h"
 #include "kas/Dialect/Kas/IR/KasSequenceOps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"

@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Conversion/KasToLinalg.h"
-#include "../VerifiedConversion.h"
 #include "Peeling.h"
 #include "kas/Conversion/BatchNorm.h"
 #include "kas/Conversion/Dropout.h"
 #include "kas/Conversion/Passes.h"
+#include "kas/Conversion/VerifiedConversion.h"
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -10,6 +10,7 @@
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=cascadelake | FileCheck %s --check-prefix=VNNI
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=alderlake | FileCheck %s --check-prefix=AVX-VNNI
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=neoverse-v1 | FileCheck %s --check-prefix=I8MM
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=cooperlake | FileCheck %s --check-prefix=BF16
 // RUN: kas-opt %s -kas-attach-cpu-target | FileCheck %s --check-prefix=HOST
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=neoverse-n1 -kas-attach-cpu-target | FileCheck %s --check-prefix=NEON
 
@@ -26,10 +27,12 @@
 // GENERIC-SAME: chip = "generic"
 // FEATURES: "max_vector_op_width" = 512 : i64
 // FEATURES-SAME: features = <["-fma", "+avx512f"]>
-// With instructions for products of bytes.
+// With instructions for products of bytes, and of bf16.
 // VNNI: "byte_dot_width" = 512 : i64
 // AVX-VNNI: "byte_dot_width" = 256 : i64
-// I8MM: "byte_dot_width" = 128 : i64
+// I8MM: "byte_dot_width" = 128 : i64, "bfloat_dot_width" = 128 : i64
+// VNNI-NOT: "bfloat_dot_width"
+// BF16: "bfloat_dot_width" = 512 : i64
 // A server, whatever a virtual machine calls it, and whichever of its instructions that hides.
 // SERVER: "max_vector_op_width" = 512 : i64, "arithmetic_vector_width" = 512 : i64
 // HOST: "max_vector_op_width" = {{[0-9]+}}

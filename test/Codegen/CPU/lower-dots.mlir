@@ -1,9 +1,10 @@
-// Products of bytes become instructions where the target has them for vectors of that size.
+// Products of bytes and of bf16 become instructions where the target has them for vectors of that size.
 
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=cascadelake" -kas-lower-dots | FileCheck %s --check-prefixes=CHECK,AVX512
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=alderlake" -kas-lower-dots | FileCheck %s --check-prefixes=CHECK,AVX
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=haswell" -kas-lower-dots | FileCheck %s --check-prefixes=CHECK,NONE
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=neoverse-v1" -kas-lower-dots | FileCheck %s --check-prefixes=CHECK,ARM
+// RUN: kas-opt %s -kas-attach-cpu-target="cpu=cooperlake" -kas-lower-dots | FileCheck %s --check-prefixes=CHECK,BF16
 
 // CHECK-LABEL: @wide(
 // CHECK-SAME:    %[[A:.*]]: vector<64xi8>, %[[B:.*]]: vector<64xi8>, %[[SUM:.*]]: vector<16xi32>
@@ -48,4 +49,43 @@ func.func @narrow(%a: vector<16xi8>, %b: vector<16xi8>, %sum: vector<4xi32>) -> 
 func.func @two(%a: vector<8xi8>, %b: vector<8xi8>, %sum: vector<2xi32>) -> vector<2xi32> {
   %r = kas_cpu.dot %a, %b, %sum : vector<8xi8>, vector<2xi32>
   return %r : vector<2xi32>
+}
+
+// The upper halves of words first.
+// CHECK-LABEL: @floats(
+// CHECK-SAME:    %[[A:.*]]: vector<32xbf16>, %[[B:.*]]: vector<32xbf16>, %[[SUM:.*]]: vector<16xf32>
+// BF16: llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%[[SUM]], %[[A]], %[[B]])
+// AVX512: %[[X:.*]] = vector.bitcast %[[A]] : vector<32xbf16> to vector<16xi32>
+// AVX512: %[[UPPER:.*]] = arith.andi %[[X]]
+// AVX512: %[[LEFT:.*]] = vector.bitcast %[[UPPER]] : vector<16xi32> to vector<16xf32>
+// AVX512: %[[NEXT:.*]] = vector.fma %[[LEFT]], %{{.*}}, %[[SUM]]
+// AVX512: arith.shli
+// AVX512: arith.shli
+// AVX512: vector.fma %{{.*}}, %{{.*}}, %[[NEXT]]
+// ARM-COUNT-2: vector.fma
+func.func @floats(%a: vector<32xbf16>, %b: vector<32xbf16>, %sum: vector<16xf32>) -> vector<16xf32> {
+  %r = kas_cpu.dot %a, %b, %sum : vector<32xbf16>, vector<16xf32>
+  return %r : vector<16xf32>
+}
+
+// CHECK-LABEL: @few_floats(
+// BF16: llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.128"
+// ARM: llvm.call_intrinsic "llvm.aarch64.neon.bfdot"
+func.func @few_floats(%a: vector<8xbf16>, %b: vector<8xbf16>, %sum: vector<4xf32>) -> vector<4xf32> {
+  %r = kas_cpu.dot %a, %b, %sum : vector<8xbf16>, vector<4xf32>
+  return %r : vector<4xf32>
+}
+
+// CHECK-LABEL: @words(
+// CHECK-SAME:    %[[A:.*]]: memref<128xbf16>
+// CHECK:       %[[FROM:.*]] = builtin.unrealized_conversion_cast %[[A]] : memref<128xbf16> to !llvm.struct
+// CHECK:       %[[PTR:.*]] = llvm.extractvalue %[[FROM]][1]
+// CHECK:       llvm.insertvalue %[[PTR]], %{{.*}}[1]
+// CHECK:       %[[SIZE:.*]] = llvm.mlir.constant(64 : index)
+// CHECK:       %[[TO:.*]] = llvm.insertvalue %[[SIZE]], %{{.*}}[3, 0]
+// CHECK:       builtin.unrealized_conversion_cast %{{.*}} : !llvm.struct<{{.*}}> to memref<64xf32>
+func.func @words(%a: memref<128xbf16>, %i: index) -> f32 {
+  %words = kas_cpu.view_words %a : memref<128xbf16> to memref<64xf32>
+  %word = memref.load %words[%i] : memref<64xf32>
+  return %word : f32
 }

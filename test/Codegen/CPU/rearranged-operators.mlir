@@ -8,6 +8,7 @@
 // RUN: kas-run %s --function=batches_last --check=exact --threads=2 | FileCheck %s --check-prefix=VALUES
 // RUN: kas-run %s --function=blocks --check=exact --threads=1 | FileCheck %s --check-prefix=VALUES
 // RUN: kas-run %s --function=one_set --check=exact --threads=1 | FileCheck %s --check-prefix=VALUES
+// RUN: kas-run %s --function=beyond --check=exact --threads=1 | FileCheck %s --check-prefix=VALUES
 
 // VALUES: {{^ *}}ok
 
@@ -82,4 +83,31 @@ func.func @blocks(%x: tensor<1x24x20x40xf32>, %w: tensor<8x20x24xf32>) -> tensor
 func.func @one_set(%x: tensor<1x24x512x20xf32>, %w: tensor<8x512x24xf32>) -> tensor<1x8x20x512xf32> {
   %y = kas.apply @batched(%x, %w) : (tensor<1x24x512x20xf32>, tensor<8x512x24xf32>) -> tensor<1x8x20x512xf32>
   return %y : tensor<1x8x20x512xf32>
+}
+
+// A window of the weight goes beyond its ends, where the copy has zeros: what lies there is not read.
+//
+// CHECK-LABEL: func.func @beyond(
+// CHECK:         %[[SIZE:.*]] = arith.constant 3 : index
+// CHECK:         %[[INSIDE:.*]] = arith.cmpi ult, %{{.*}}, %[[SIZE]]
+// CHECK:         %[[ELEMENT:.*]] = scf.if %[[INSIDE]] -> (f32) {
+// CHECK:           memref.load
+// CHECK:         } else {
+// CHECK:           arith.constant 0.0
+// CHECK:         memref.store %[[ELEMENT]]
+kas.operator @clipped<N | k, s>(%o: N, %o_0: N/s, %o_1: N, %o_2: 3*s) from [s**2, 1] {
+  %x = kas.stride %o_2 by s : 3*s
+  %r = kas.reduce mean : 1
+  %s = kas.split %r, %x : 1, 3*s**2
+  %t = kas.shift %o_0 by -9 : N/s
+  %s_3 = kas.split %t, %o_1 : N/s, N
+  %r_4 = kas.reduce sum : 1
+  %q, %m = kas.merge %s by 3 : 3*s**2
+  %d, %w = kas.share %m : 3
+  %u = kas.unfold %d, %s_3 : 3, N**2/s
+  kas.yield data(%q, %r_4) weight(%w, %o, %u)
+}
+func.func @beyond(%x: tensor<9x1xf32>, %w: tensor<3x30x3xf32>) -> tensor<30x10x30x9xf32> {
+  %y = kas.apply @clipped<k = 4, s = 3>(%x, %w) : (tensor<9x1xf32>, tensor<3x30x3xf32>) -> tensor<30x10x30x9xf32>
+  return %y : tensor<30x10x30x9xf32>
 }

@@ -7,16 +7,20 @@
 //===----------------------------------------------------------------------===//
 
 #include "Batch.h"
+#include "RandomContraction.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Codegen/CPU/ScheduleSpace.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
+#include "kas/Dialect/KasCPU/IR/KasCPUOps.h"
 #include "kas/Pipelines/CPU.h"
 #include "kas/Support/Random.h"
+#include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 #include "gtest/gtest.h"
+#include <atomic>
 #include <map>
 
 using namespace kas;
@@ -143,6 +147,59 @@ TEST(LoweringPaths, PreparedWeightsAgreeWithTheReference) {
     checkStrategy([](OpPassManager &) {}, prepared, getNumOperators(50, 1000),
                   larger);
   }
+}
+
+namespace {
+
+/// Counts products of words.
+class CountDots : public PassInstrumentation {
+public:
+  explicit CountDots(std::atomic<unsigned> &count) : count(count) {}
+
+  void runBeforePass(Pass *pass, Operation *op) override {
+    if (pass->getArgument() == "kas-lower-dots")
+      op->walk([&](DotOp) { ++count; });
+  }
+
+private:
+  std::atomic<unsigned> &count;
+};
+
+} // namespace
+
+TEST(LoweringPaths, ProductsOfBFloatsAgreeWithTheReference) {
+  auto target = getTarget();
+  ASSERT_TRUE(bool(target)) << llvm::toString(target.takeError());
+  RandomOperatorOptions larger;
+  larger.maxPoints = 100000;
+  larger.maxExtent = 60;
+  BatchOptions options;
+  options.pipeline.precision = codegen::ProductPrecision::BF16;
+  options.pipeline.roundAll = true;
+  options.pipeline.prepareWeights = true;
+  options.pipeline.sharesShortLoops = true;
+  options.comparison = compareRounded("bf16");
+  std::atomic<unsigned> count = 0;
+  options.prepare = [&](PassManager &manager) {
+    manager.addInstrumentation(std::make_unique<CountDots>(count));
+  };
+  for (unsigned threads : {1, 2}) {
+    options.pipeline.threads = threads;
+    options.pipeline.vectorBits = threads == 1 ? 0 : 256;
+    auto check = [&](Batch &batch) {
+      batch.check([](OpPassManager &) {}, options);
+    };
+    forEachBatch(getNumOperators(50, 1000), larger, check);
+    forEachBatchOf(
+        [](OpBuilder &builder, StringRef name, uint64_t seed) {
+          return makeRandomContraction(builder, name, seed,
+                                       /*maxProducts=*/1 << 18);
+        },
+        getNumOperators(50, 1000), check);
+  }
+  RecordProperty("products", static_cast<int>(count));
+  if (target->bfloatDotBits > 0)
+    EXPECT_GT(count, 100u);
 }
 
 namespace {

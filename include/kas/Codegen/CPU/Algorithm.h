@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The algorithms of convolutions that the CPU pipeline may be given.
+// The algorithms of convolutions, and the precisions of products, that the CPU
+// pipeline may be given.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,6 +34,10 @@ enum class ConvolutionAlgorithm {
   /// differ from those of the others by more than their rounding.
   Winograd
 };
+
+/// What the factors of products of f32 may be rounded to, where that saves time
+/// on the target. Sums are of f32.
+enum class ProductPrecision { F32, BF16 };
 
 } // namespace kas::codegen
 

@@ -120,15 +120,57 @@ def AttachCPUTarget : Pass<"kas-attach-cpu-target", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::DLTIDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
-def PackBytes : Pass<"kas-pack-bytes", "::mlir::func::FuncOp"> {
-  let summary = "Lay out products of bytes in words of four";
+def FloatProducts : Pass<"kas-float-products", "::mlir::func::FuncOp"> {
+  let summary = "Choose the types in which sums of products are computed";
+  let description = [{
+    For linalg operations on tensors that sum products of f32, bf16 or f16:
+
+    - Sums are of f32. Where the result is narrower, it is rounded once, at the end.
+    - Products are of bf16 where both inputs are, the target has instructions for dot products of bf16, and some
+      reduction is a dimension of both inputs and may take two elements at once (`-kas-pack-dots`).
+    - With `precision=bf16` inputs of f32 are rounded to bf16 where that holds, too, and does not take longer than it
+      saves: each element is read often enough, or is `prepared` ahead. Operators (`kas.apply`) of which that is true
+      become linalg operations.
+    - All other inputs are widened to f32, which is exact.
+
+    ```mlir
+    %y = linalg.matmul ins(%x, %w : tensor<64x64xbf16>, tensor<64x32xbf16>) outs(%init : tensor<64x32xbf16>)
+    // becomes, on a target with such instructions
+    %sums = linalg.generic ins(%x, %w : tensor<64x64xbf16>, tensor<64x32xbf16>) outs(%wide : tensor<64x32xf32>)
+    %y = linalg.generic ins(%sums : tensor<64x32xf32>) outs(%empty : tensor<64x32xbf16>)
+    ```
+
+    Example: `test/Codegen/CPU/float-products.mlir`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+  let options = [
+    Option<"precision", "precision", "::kas::codegen::ProductPrecision",
+           "::kas::codegen::ProductPrecision::F32",
+           "What the factors of products of f32 may be rounded to",
+           [{::llvm::cl::values(
+             clEnumValN(::kas::codegen::ProductPrecision::F32, "f32", "as they are"),
+             clEnumValN(::kas::codegen::ProductPrecision::BF16, "bf16", "two products at once"))}]>,
+    Option<"prepared", "prepared", "bool", "false",
+           "Weights are rounded ahead of the calls">,
+    Option<"roundAll", "round-all", "bool", "false",
+           "Round where it takes longer, too: for tests">,
+    Option<"verifyLowering", "verify-lowering", "bool", "false",
+           "Prove that linalg operations compute the operators">,
+  ];
+}
+
+def PackDots : Pass<"kas-pack-dots", "::mlir::func::FuncOp"> {
+  let summary = "Lay out products of bytes and of bf16 in words";
   let description = [{
     A sum of products of i8, widened to i32, gets an innermost reduction over four elements that lie together in
     both inputs (upstream's data tiling of one loop), unsigned ones in one input and signed ones in the other, as
-    instructions for bytes want it. Where both are signed, 128 is added to one of them, and 128 times the sums of
-    the other is subtracted from the output; they are made once where they are weights. Of the reductions that are
-    a dimension of both inputs the one that needs the fewest zeros at its end is taken. Where there is none, or
-    both inputs are unsigned, nothing changes.
+    instructions for bytes want it; one of bf16, widened to f32, over two. Where both are signed, 128 is added to one
+    of them, and 128 times the sums of the other is subtracted from the output; they are made once where they are
+    weights. Of the reductions that are a dimension of both inputs the one that needs the fewest zeros at its end is
+    taken. Where there is none, or both inputs are unsigned, nothing changes.
 
     ```mlir
     %c = linalg.matmul ins(%a, %b : tensor<8x64xi8>, tensor<64x32xi8>) outs(%init : tensor<8x32xi32>)
@@ -137,7 +179,7 @@ def PackBytes : Pass<"kas-pack-bytes", "::mlir::func::FuncOp"> {
       ins(%x, %y : tensor<8x16x4xi8>, tensor<16x32x4xi8>) outs(%less : tensor<8x32xi32>)
     ```
 
-    Example: `test/Codegen/CPU/pack-bytes.mlir`.
+    Example: `test/Codegen/CPU/pack-dots.mlir`.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
@@ -386,11 +428,12 @@ def ExpandMath : Pass<"kas-expand-math", "::mlir::func::FuncOp"> {
 }
 
 def LowerDots : Pass<"kas-lower-dots", "::mlir::func::FuncOp"> {
-  let summary = "Replace products of bytes by instructions of the target";
+  let summary = "Replace products of narrow elements by instructions of the target";
   let description = [{
     `kas_cpu.dot` becomes one instruction where the target has one for vectors of its size: `vpdpbusd` of AVX-512
-    or AVX VNNI, `usdot` of Arm's int8 matrix extension. Elsewhere bytes are taken out of words and multiplied one
-    after the other; the values are the same.
+    or AVX VNNI and `usdot` of Arm's int8 matrix extension for bytes, `vdpbf16ps` and `bfdot` for bf16. Elsewhere
+    elements are taken out of words and multiplied one after the other; the values are the same. `kas_cpu.view_words`
+    becomes a descriptor of the same memory.
 
     Example: `test/Codegen/CPU/lower-dots.mlir`.
   }];

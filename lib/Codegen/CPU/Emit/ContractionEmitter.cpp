@@ -70,10 +70,12 @@ void ContractionEmitter::storeSum(Value sum, Value place, Piece piece) {
 }
 
 Value ContractionEmitter::multiplyAdd(Value row, Value column, Value sum) {
-  if (!contraction.isOfBytes())
+  if (!contraction.isOfWords())
     return LoopEmitter::multiplyAdd(row, column, sum, target.hasFMA);
   int64_t lanes = cast<VectorType>(sum.getType()).getDimSize(0);
-  auto type = VectorType::get({4 * lanes}, builder.getI8Type());
+  VectorType type = contraction.isOfBytes()
+                        ? VectorType::get({4 * lanes}, builder.getI8Type())
+                        : VectorType::get({2 * lanes}, builder.getBF16Type());
   row = vector::BitCastOp::create(builder, loc, type, row);
   column = vector::BitCastOp::create(builder, loc, type, column);
   if (contraction.elements == ElementKind::UnsignedVectorBytes)

@@ -43,7 +43,7 @@ static Value getWhole(Value value) {
 static bool isPlain(Value buffer) {
   auto type = dyn_cast<MemRefType>(buffer.getType());
   return type && type.hasStaticShape() && type.getLayout().isIdentity() &&
-         (type.getElementType().isF32() ||
+         (type.getElementType().isF32() || type.getElementType().isBF16() ||
           type.getElementType().isInteger(32) ||
           type.getElementType().isInteger(8));
 }

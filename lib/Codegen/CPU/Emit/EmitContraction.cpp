@@ -210,9 +210,11 @@ choosePlan(const StridedContraction &contraction,
     considerFor(contraction, makePlan, reason);
   };
   bool oneRow = hasOneRow(contraction, options);
-  // Panels are read in the order of memory, other tiles in lines far apart.
+  // Panels are read in the order of memory, other tiles in lines far apart; and
+  // no other tiles are for one row of words.
   if (oneRow && (strategy ? *strategy == CPUStrategy::Panels
-                          : readsFromMemory(contraction, target)))
+                          : contraction.isOfWords() ||
+                                readsFromMemory(contraction, target)))
     considerFor(contraction.withOneRow(), makePanelPlan, reasons[0]);
   else if (strategy.value_or(CPUStrategy::Panels) == CPUStrategy::Panels)
     consider(makePanelPlan, reasons[0]);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LoopEmitter.h"
+#include "kas/Dialect/KasCPU/IR/KasCPUOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -32,11 +33,16 @@ Value LoopEmitter::flatten(Value buffer, int64_t size) {
 }
 
 Value LoopEmitter::flattenInput(Value buffer, int64_t size) {
-  if (cast<MemRefType>(buffer.getType()).getElementType() == elementType)
+  Type type = cast<MemRefType>(buffer.getType()).getElementType();
+  if (type == elementType)
     return flatten(buffer, size);
-  return memref::ViewOp::create(
-      builder, loc, MemRefType::get({size}, elementType),
-      flatten(buffer, 4 * size), constant(0), ValueRange());
+  auto words = MemRefType::get({size}, elementType);
+  // Upstream's views are of bytes only.
+  if (type.isInteger(8))
+    return memref::ViewOp::create(builder, loc, words,
+                                  flatten(buffer, 4 * size), constant(0),
+                                  ValueRange());
+  return ViewWordsOp::create(builder, loc, words, flatten(buffer, 2 * size));
 }
 
 scf::ForOp LoopEmitter::serialLoop(int64_t extent, int64_t step, Body body) {

@@ -42,6 +42,9 @@ private:
   /// Loops over the block that begins at the index of `loop`.
   void enterBlock(unsigned loop, int64_t size, function_ref<void()> body);
   SmallVector<Value> getIndices(ArrayRef<AffineExpr> exprs);
+  /// The element of `input` at the indices of the loops, zero beyond its ends:
+  /// there the guards of the contraction say that it counts as that.
+  Value loadOrZero(const Contraction::Input &input);
   SmallVector<Value> getIndices(ArrayRef<unsigned> loops) {
     return llvm::map_to_vector(loops,
                                [&](unsigned loop) { return indices[loop]; });
@@ -82,11 +85,44 @@ RearrangementEmitter::getIndices(ArrayRef<AffineExpr> exprs) {
   });
 }
 
+Value RearrangementEmitter::loadOrZero(const Contraction::Input &input) {
+  SmallVector<Value> indices = getIndices(input.indices);
+  SmallVector<Interval> ranges = contraction.getRanges();
+  Value exists;
+  for (auto [expr, size, index] : llvm::zip_equal(
+           input.indices, cast<MemRefType>(input.value.getType()).getShape(),
+           indices)) {
+    Interval interval = getInterval(expr, ranges);
+    if (interval.lower >= 0 && interval.upper < size)
+      continue;
+    // A negative number is a large one without its sign.
+    Value isInside = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::ult, index, constant(size));
+    exists = exists ? arith::AndIOp::create(builder, loc, exists, isInside)
+                    : isInside;
+  }
+  auto load = [&](OpBuilder &inner) -> Value {
+    return memref::LoadOp::create(inner, loc, input.value, indices);
+  };
+  if (!exists)
+    return load(builder);
+  return scf::IfOp::create(
+             builder, loc, exists,
+             [&](OpBuilder &inner, Location) {
+               scf::YieldOp::create(inner, loc, load(inner));
+             },
+             [&](OpBuilder &inner, Location) {
+               Value zero = arith::ConstantOp::create(
+                   inner, loc, inner.getZeroAttr(elementType));
+               scf::YieldOp::create(inner, loc, zero);
+             })
+      .getResult(0);
+}
+
 void RearrangementEmitter::emitCopy(const Contraction::Input &input,
                                     ArrayRef<unsigned> loops, Value copied) {
   enter(loops, [&] {
-    Value element = memref::LoadOp::create(builder, loc, input.value,
-                                           getIndices(input.indices));
+    Value element = loadOrZero(input);
     memref::StoreOp::create(builder, loc, element, copied, getIndices(loops));
   });
 }

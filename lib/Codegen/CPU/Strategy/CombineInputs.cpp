@@ -20,8 +20,8 @@ using namespace mlir;
 std::optional<CombinedInputs>
 CombinedInputs::get(const StridedContraction &contraction) {
   constexpr int64_t maxElements = 1 << 24;
-  // Sums of words would be none of bytes.
-  if (contraction.isOfBytes())
+  // Sums of words would be none of their elements.
+  if (contraction.isOfWords())
     return std::nullopt;
   CombinedInputs combined;
   combined.inputs = contraction.scalarInputs;

@@ -8,7 +8,7 @@
 
 #include "StridedContraction.h"
 #include "../Transforms/PackOperations.h"
-#include "ByteProducts.h"
+#include "DotProducts.h"
 
 using namespace kas;
 using namespace kas::codegen;
@@ -42,11 +42,9 @@ static bool addLinear(AffineExpr expr, int64_t factor,
 
 static FailureOr<StridedAccess> getAccess(Value buffer, unsigned numLoops,
                                           ArrayRef<AffineExpr> indices,
-                                          unsigned integerBits = 0) {
+                                          Type element) {
   auto type = dyn_cast<MemRefType>(buffer.getType());
-  if (!type || !type.hasStaticShape() ||
-      !(integerBits ? type.getElementType().isInteger(integerBits)
-                    : type.getElementType().isF32()))
+  if (!type || !type.hasStaticShape() || type.getElementType() != element)
     return failure();
   SmallVector<int64_t> strides;
   StridedAccess access;
@@ -226,14 +224,14 @@ finish(StridedContraction contraction, Contraction::EmitReasonFn emitReason) {
 static FailureOr<StridedContraction> begin(const Contraction &source,
                                            Value output, bool accumulates,
                                            Contraction::EmitReasonFn emitReason,
-                                           unsigned integerBits = 0) {
+                                           Type element) {
   StridedContraction contraction;
   contraction.loops = source.loops;
   contraction.guards = source.guards;
   contraction.factor = source.factor;
   contraction.accumulates = accumulates;
   FailureOr<StridedAccess> access =
-      getAccess(output, source.loops.size(), source.output, integerBits);
+      getAccess(output, source.loops.size(), source.output, element);
   if (failed(access)) {
     emitReason("its output is not strided");
     return failure();
@@ -248,13 +246,15 @@ Type StridedContraction::getElementType() const {
                      : Float32Type::get(context);
 }
 
-/// The bytes of `input` as words, without `wordLoop`, which steps through them.
-static StridedAccess getWords(StridedAccess input, unsigned wordLoop) {
+/// `input` as words of `size` elements, without `wordLoop`, which steps through
+/// them.
+static StridedAccess getWords(StridedAccess input, unsigned wordLoop,
+                              int64_t size) {
   input.strides[wordLoop] = 0;
   for (int64_t &stride : input.strides)
-    stride /= 4;
-  input.base /= 4;
-  input.size /= 4;
+    stride /= size;
+  input.base /= size;
+  input.size /= size;
   return input;
 }
 
@@ -268,30 +268,36 @@ StridedContraction::match(linalg::LinalgOp op,
   FailureOr<Contraction> source = Contraction::match(op, emitReason);
   if (failed(source))
     return failure();
-  std::optional<unsigned> unsignedInput = findUnsignedBytes(op);
+  std::optional<DotProduct> product = DotProduct::match(op);
   std::optional<unsigned> wordLoop;
-  if (unsignedInput) {
-    wordLoop = findWordLoop(op);
+  Type element = Float32Type::get(op.getContext());
+  Type sum = element;
+  if (product) {
+    wordLoop = findWordLoop(op, product->getWordSize());
     if (!wordLoop)
-      return fail("its bytes are not in words");
+      return fail("its elements are not in words");
     source->loops[*wordLoop].extent = 1;
+    element = product->element;
+    if (product->isOfBytes())
+      sum = IntegerType::get(op.getContext(), 32);
   }
   FailureOr<StridedContraction> begun =
       begin(*source, op.getDpsInitOperand(0)->get(), /*accumulates=*/true,
-            emitReason, /*integerBits=*/wordLoop ? 32 : 0);
+            emitReason, sum);
   if (failed(begun))
     return failure();
   StridedContraction contraction = std::move(*begun);
   SmallVector<StridedAccess> inputs;
   for (const Contraction::Input &input : source->inputs) {
     FailureOr<StridedAccess> access =
-        getAccess(input.value, source->loops.size(), input.indices,
-                  /*integerBits=*/wordLoop ? 8 : 0);
+        getAccess(input.value, source->loops.size(), input.indices, element);
     if (failed(access) ||
         (wordLoop &&
          !cast<MemRefType>(input.value.getType()).getLayout().isIdentity()))
       return fail("an input is not strided");
-    inputs.push_back(wordLoop ? getWords(*access, *wordLoop) : *access);
+    if (wordLoop)
+      access = getWords(*access, *wordLoop, product->getWordSize());
+    inputs.push_back(*access);
   }
   dropUnitLoops(contraction, inputs);
 
@@ -299,12 +305,14 @@ StridedContraction::match(linalg::LinalgOp op,
   if (innermost == contraction.output.strides.end())
     return fail("no loop steps along the output's last dimension");
   unsigned vectorLoop = innermost - contraction.output.strides.begin();
-  if (unsignedInput) {
-    bool isVector = inputs[*unsignedInput].strides[vectorLoop] != 0;
-    if (isVector == (inputs[1 - *unsignedInput].strides[vectorLoop] != 0))
+  if (product) {
+    unsigned number = product->getUnsignedInput().value_or(0);
+    bool isVector = inputs[number].strides[vectorLoop] != 0;
+    if (isVector == (inputs[1 - number].strides[vectorLoop] != 0))
       return fail("both or no inputs step with the output's last dimension");
-    contraction.elements = isVector ? ElementKind::UnsignedVectorBytes
-                                    : ElementKind::UnsignedScalarBytes;
+    contraction.elements = !product->isOfBytes() ? ElementKind::BFloats
+                           : isVector ? ElementKind::UnsignedVectorBytes
+                                      : ElementKind::UnsignedScalarBytes;
   }
   SmallVector<StridedAccess> vectorInputs;
   for (StridedAccess &input : inputs)
@@ -350,7 +358,8 @@ StridedContraction::get(const Contraction &source, Value output,
     return failure();
   };
   FailureOr<StridedContraction> begun =
-      begin(source, output, /*accumulates=*/false, emitReason);
+      begin(source, output, /*accumulates=*/false, emitReason,
+            Float32Type::get(output.getContext()));
   if (failed(begun))
     return failure();
   StridedContraction contraction = std::move(*begun);
@@ -376,7 +385,8 @@ StridedContraction::get(const Contraction &source, Value output,
       continue;
     }
     FailureOr<StridedAccess> strided =
-        getAccess(input.value, ranges.size(), input.indices);
+        getAccess(input.value, ranges.size(), input.indices,
+                  Float32Type::get(output.getContext()));
     if (failed(strided))
       return fail("an input that is constant along the output's last "
                   "dimension is not strided");

@@ -61,10 +61,15 @@ struct ColumnSegment {
   llvm::SmallVector<Guard> guards;
 };
 
-/// F32, or words of four bytes. Of an input that steps with the innermost
-/// dimension of the output and one that does not, one has unsigned bytes, the
-/// other signed ones.
-enum class ElementKind { F32, UnsignedVectorBytes, UnsignedScalarBytes };
+/// F32, or words of two bf16 or of four bytes. Of an input that steps with the
+/// innermost dimension of the output and one that does not, one has unsigned
+/// bytes, the other signed ones.
+enum class ElementKind {
+  F32,
+  BFloats,
+  UnsignedVectorBytes,
+  UnsignedScalarBytes
+};
 
 /// `output += product of inputs`, summed over the reduction loops.
 struct StridedContraction {
@@ -77,10 +82,10 @@ struct StridedContraction {
   /// Where one of these does not hold, the vector inputs count as zero and are
   /// not read. Their expressions are of the loops.
   llvm::SmallVector<Guard> guards;
-  /// What the products are multiplied with; 1 for bytes.
+  /// What the products are multiplied with; 1 for words.
   double factor = 1;
-  /// What an element is multiplied as: f32, or a word of four bytes, whose
-  /// products with those of another word are added to a sum of i32.
+  /// What an element is multiplied as: f32, or a word, whose products with
+  /// another word are added to a sum of f32, or of i32 for bytes.
   ElementKind elements = ElementKind::F32;
   /// Whether the output holds values that the sums are added to; else they
   /// replace whatever it holds.
@@ -105,13 +110,16 @@ struct StridedContraction {
     return extent;
   }
 
-  bool isOfBytes() const { return elements != ElementKind::F32; }
-  /// F32, or i32 for sums and words.
+  bool isOfWords() const { return elements != ElementKind::F32; }
+  bool isOfBytes() const {
+    return isOfWords() && elements != ElementKind::BFloats;
+  }
+  /// The type of sums, which words are read as: f32, or i32 for bytes.
   mlir::Type getElementType() const;
 
   /// What `op` computes, if it is such a sum of f32 on buffers of static shape
-  /// and layout with sums of loops as indices, or one of bytes whose innermost
-  /// reduction takes four that lie together; else why it is none.
+  /// and layout with sums of loops as indices, or one of bytes or bf16 whose
+  /// innermost reduction takes a word; else why it is none.
   static mlir::FailureOr<StridedContraction>
   match(mlir::linalg::LinalgOp op, Contraction::EmitReasonFn emitReason);
 

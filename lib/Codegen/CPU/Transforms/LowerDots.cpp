@@ -6,13 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Products of bytes by what the target has for them.
+// Products of narrow elements by what the target has for them.
 //
 //===----------------------------------------------------------------------===//
 
 #include "PackOperations.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/KasCPU/IR/KasCPUOps.h"
+#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -30,26 +32,32 @@ using namespace mlir;
 
 /// The instruction of `target` for a sum of `bits` bits, as LLVM names it;
 /// empty if there is none.
-static StringRef getIntrinsic(const Target &target, int64_t bits) {
-  if (bits > target.byteDotBits)
+static StringRef getIntrinsic(const Target &target, int64_t bits,
+                              bool isOfBytes) {
+  if (bits > (isOfBytes ? target.byteDotBits : target.bfloatDotBits))
     return "";
   llvm::Triple triple(target.triple);
-  if (triple.isAArch64())
-    return bits == 128 ? "llvm.aarch64.neon.usdot" : "";
+  if (triple.isAArch64() && bits == 128)
+    return isOfBytes ? "llvm.aarch64.neon.usdot" : "llvm.aarch64.neon.bfdot";
+  if (!triple.isX86())
+    return "";
   switch (bits) {
   case 128:
-    return "llvm.x86.avx512.vpdpbusd.128";
+    return isOfBytes ? "llvm.x86.avx512.vpdpbusd.128"
+                     : "llvm.x86.avx512bf16.dpbf16ps.128";
   case 256:
-    return "llvm.x86.avx512.vpdpbusd.256";
+    return isOfBytes ? "llvm.x86.avx512.vpdpbusd.256"
+                     : "llvm.x86.avx512bf16.dpbf16ps.256";
   case 512:
-    return "llvm.x86.avx512.vpdpbusd.512";
+    return isOfBytes ? "llvm.x86.avx512.vpdpbusd.512"
+                     : "llvm.x86.avx512bf16.dpbf16ps.512";
   default:
     return "";
   }
 }
 
 /// One product after the other, each of bytes that are taken out of words.
-static Value expandDot(OpBuilder &builder, DotOp op) {
+static Value expandByteDot(OpBuilder &builder, DotOp op) {
   Location loc = op.getLoc();
   auto type = cast<VectorType>(op.getSum().getType());
   auto splat = [&](int32_t value) {
@@ -71,16 +79,76 @@ static Value expandDot(OpBuilder &builder, DotOp op) {
   return sum;
 }
 
+/// A bf16 is the upper half of the f32 of the same value. An FMA rounds as an
+/// addition does, since products of bf16 are exact.
+static Value expandBFloatDot(OpBuilder &builder, DotOp op,
+                             const Target &target) {
+  Location loc = op.getLoc();
+  auto type = cast<VectorType>(op.getSum().getType());
+  auto words = type.clone(builder.getI32Type());
+  auto splat = [&](uint32_t value) {
+    return arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(words, static_cast<int32_t>(value)));
+  };
+  auto widen = [&](Value elements, bool isUpper) -> Value {
+    Value bits = vector::BitCastOp::create(builder, loc, words, elements);
+    bits =
+        isUpper
+            ? arith::AndIOp::create(builder, loc, bits, splat(0xffff0000))
+                  .getResult()
+            : arith::ShLIOp::create(builder, loc, bits, splat(16)).getResult();
+    return vector::BitCastOp::create(builder, loc, type, bits);
+  };
+  Value sum = op.getSum();
+  for (bool isUpper : {true, false}) {
+    Value lhs = widen(op.getLhs(), isUpper), rhs = widen(op.getRhs(), isUpper);
+    if (target.hasFMA) {
+      sum = vector::FMAOp::create(builder, loc, lhs, rhs, sum);
+      continue;
+    }
+    Value product = arith::MulFOp::create(builder, loc, lhs, rhs);
+    sum = arith::AddFOp::create(builder, loc, product, sum);
+  }
+  return sum;
+}
+
 static Value lowerDot(OpBuilder &builder, DotOp op, const Target &target) {
   auto type = cast<VectorType>(op.getSum().getType());
-  StringRef intrinsic = getIntrinsic(target, 32 * type.getDimSize(0));
+  bool isOfBytes =
+      cast<VectorType>(op.getLhs().getType()).getElementType().isInteger(8);
+  StringRef intrinsic =
+      getIntrinsic(target, 32 * type.getDimSize(0), isOfBytes);
   if (intrinsic.empty())
-    return expandDot(builder, op);
+    return isOfBytes ? expandByteDot(builder, op)
+                     : expandBFloatDot(builder, op, target);
   // Arm's instruction takes the unsigned bytes first, as Intel's does.
   return LLVM::CallIntrinsicOp::create(
              builder, op.getLoc(), type, builder.getStringAttr(intrinsic),
              ValueRange{op.getSum(), op.getLhs(), op.getRhs()})
       .getResult(0);
+}
+
+/// The same memory, described as one of words.
+static Value lowerView(OpBuilder &builder, ViewWordsOp op,
+                       const LLVMTypeConverter &converter) {
+  Location loc = op.getLoc();
+  auto describe = [&](Value value, Type type) {
+    return UnrealizedConversionCastOp::create(builder, loc, type, value)
+        .getResult(0);
+  };
+  Type resultType = op.getResult().getType();
+  Type descriptor = converter.convertType(resultType);
+  MemRefDescriptor source(describe(
+      op.getSource(), converter.convertType(op.getSource().getType())));
+  auto result = MemRefDescriptor::poison(builder, loc, descriptor);
+  result.setAllocatedPtr(builder, loc, source.allocatedPtr(builder, loc));
+  result.setAlignedPtr(builder, loc, source.alignedPtr(builder, loc));
+  result.setConstantOffset(builder, loc, 0);
+  result.setConstantSize(builder, loc, 0,
+                         cast<MemRefType>(resultType).getDimSize(0));
+  result.setConstantStride(builder, loc, 0, 1);
+  return describe(result, resultType);
 }
 
 namespace {
@@ -92,6 +160,16 @@ struct LowerDots : kas::codegen::impl::LowerDotsBase<LowerDots> {
     for (DotOp op : dots) {
       OpBuilder builder(op);
       op.replaceAllUsesWith(lowerDot(builder, op, target));
+      op.erase();
+    }
+    SmallVector<ViewWordsOp> views;
+    getOperation().walk([&](ViewWordsOp op) { views.push_back(op); });
+    if (views.empty())
+      return;
+    LLVMTypeConverter converter(&getContext());
+    for (ViewWordsOp op : views) {
+      OpBuilder builder(op);
+      op.replaceAllUsesWith(lowerView(builder, op, converter));
       op.erase();
     }
   }

@@ -27,10 +27,30 @@ void KasCPUDialect::addKasCPUOps() {
 }
 
 LogicalResult DotOp::verify() {
-  int64_t bytes = cast<VectorType>(getLhs().getType()).getDimSize(0);
-  int64_t lanes = cast<VectorType>(getSum().getType()).getDimSize(0);
-  if (bytes != 4 * lanes) // D1
-    return emitOpError() << "expected " << 4 * lanes << " bytes for " << lanes
-                         << " lanes of the sum, got " << bytes;
+  auto elements = cast<VectorType>(getLhs().getType());
+  auto sum = cast<VectorType>(getSum().getType());
+  bool isOfBytes = elements.getElementType().isInteger(8);
+  int64_t lanes = sum.getDimSize(0), size = isOfBytes ? 4 : 2;
+  if (elements.getDimSize(0) != size * lanes) // D1
+    return emitOpError() << "expected " << size * lanes
+                         << (isOfBytes ? " bytes" : " bf16") << " for " << lanes
+                         << " lanes of the sum, got " << elements.getDimSize(0);
+  if (isOfBytes != sum.getElementType().isInteger(32)) // D2
+    return emitOpError() << "expected a sum of " << (isOfBytes ? "i32" : "f32")
+                         << " for products of " << elements.getElementType()
+                         << ", got " << sum;
+  return success();
+}
+
+LogicalResult ViewWordsOp::verify() {
+  auto source = cast<MemRefType>(getSource().getType());
+  auto result = cast<MemRefType>(getResult().getType());
+  if (!source.hasStaticShape() || !result.hasStaticShape() ||
+      source.getDimSize(0) != 2 * result.getDimSize(0) ||
+      !source.getLayout().isIdentity() ||
+      !result.getLayout().isIdentity()) // D3
+    return emitOpError() << "expected half as many words as elements without "
+                            "holes, got "
+                         << result << " of " << source;
   return success();
 }

@@ -17,8 +17,9 @@ using namespace kas;
 using namespace mlir;
 
 static constexpr StringRef deviceName = "CPU";
-/// Where a target has no such instructions, this is left out.
-static constexpr StringRef byteDotKey = "byte_dot_width";
+/// Where a target has no such instructions, these are left out.
+static constexpr StringRef byteDotKey = "byte_dot_width",
+                           bfloatDotKey = "bfloat_dot_width";
 
 /// The numbers of a target by their keys; the first and the caches are those
 /// that upstream uses.
@@ -53,6 +54,8 @@ void kas::setModuleTarget(ModuleOp module, const Target &target) {
   add("fused_multiply_add", builder.getBoolAttr(target.hasFMA));
   if (target.byteDotBits > 0)
     add(byteDotKey, builder.getI64IntegerAttr(target.byteDotBits));
+  if (target.bfloatDotBits > 0)
+    add(bfloatDotKey, builder.getI64IntegerAttr(target.bfloatDotBits));
   DataLayoutEntryInterface device = DataLayoutEntryAttr::get(
       builder.getStringAttr(deviceName),
       TargetDeviceSpecAttr::get(module.getContext(), entries));
@@ -86,5 +89,7 @@ std::optional<Target> kas::getModuleTarget(Operation *op) {
     target.hasFMA = fma.getValue();
   if (auto bits = dyn_cast_or_null<IntegerAttr>(query(byteDotKey)))
     target.byteDotBits = bits.getInt();
+  if (auto bits = dyn_cast_or_null<IntegerAttr>(query(bfloatDotKey)))
+    target.bfloatDotBits = bits.getInt();
   return target;
 }

@@ -45,8 +45,15 @@ class _Timer(Interface):
 class CompiledNetwork:
     """The exported network, compiled as a whole, its weights packed ahead."""
 
-    def __init__(self, module: Module, tensors: Sequence[numpy.ndarray], output: tuple[int, ...], threads: int):
-        module.run(f"kas-cpu-pipeline{{threads={threads} prepare-weights=true}}")
+    def __init__(
+        self,
+        module: Module,
+        tensors: Sequence[numpy.ndarray],
+        output: tuple[int, ...],
+        threads: int,
+        precision: str = "f32",
+    ):
+        module.run(f"kas-cpu-pipeline{{threads={threads} prepare-weights=true precision={precision}}}")
         self.program = module._handle.load(2)
         self.tensors: list[Any] = [*tensors, numpy.zeros(output, numpy.float32)]
         self.wall_clock = threads != 1
@@ -134,9 +141,9 @@ class Peers:
 class _Peer:
     """A network that a peer has loaded."""
 
-    def __init__(self, peers: Peers, name: str, path: str):
+    def __init__(self, peers: Peers, name: str, path: str, precision: str = "f32"):
         self.peers = peers
-        self.number = peers.ask(load=path, name=name)["number"]
+        self.number = peers.ask(load=path, name=name, precision=precision)["number"]
 
     def time(self, calls: int) -> float:
         least: float = self.peers.ask(time=self.number, calls=calls)["microseconds"]

@@ -35,10 +35,12 @@ def _make_input(shape: Any, is_integral: bool) -> Any:
     return generator.integers(0, 64, shape) if is_integral else generator.standard_normal(shape, dtype=numpy.float32)
 
 
-def _load_onnxruntime(path: str, threads: int) -> Callable[[], Any]:
+def _load_onnxruntime(path: str, threads: int, precision: str) -> Callable[[], Any]:
     import numpy
     import onnxruntime
 
+    if precision != "f32":
+        raise ValueError(f"ONNX Runtime requires the precision 'f32', got '{precision}'")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 3
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
@@ -51,11 +53,11 @@ def _load_onnxruntime(path: str, threads: int) -> Callable[[], Any]:
     return lambda: session.run_with_iobinding(binding)
 
 
-def _load_openvino(path: str, threads: int) -> Callable[[], Any]:
+def _load_openvino(path: str, threads: int, precision: str) -> Callable[[], Any]:
     import openvino
 
     options = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": "1", "INFERENCE_NUM_THREADS": str(threads)}
-    options |= {"INFERENCE_PRECISION_HINT": "f32", "ENABLE_CPU_PINNING": "NO"}
+    options |= {"INFERENCE_PRECISION_HINT": precision, "ENABLE_CPU_PINNING": "NO"}
     model = openvino.Core().compile_model(path, "CPU", options)
     request = model.create_infer_request()
     x = _make_input(tuple(model.input(0).shape), model.input(0).element_type.is_integral())
@@ -81,7 +83,7 @@ def main() -> None:
         request = json.loads(line)
         try:
             if "load" in request:
-                loaded.append(loaders[request["name"]](request["load"], threads))
+                loaded.append(loaders[request["name"]](request["load"], threads, request["precision"]))
                 loaded[-1]()
                 answer: dict[str, Any] = {"number": len(loaded) - 1}
             else:

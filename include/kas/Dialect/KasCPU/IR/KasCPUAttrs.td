@@ -24,7 +24,7 @@ def KasCPU_Dialect : Dialect {
   let cppNamespace = "::kas";
   let summary = "How operators are compiled for CPUs";
   let description = [{
-    Has one operation, for products of bytes. Its attribute `kas_cpu.schedule` is set on `kas.apply` and on
+    Has operations for products of narrow elements. Its attribute `kas_cpu.schedule` is set on `kas.apply` and on
     linalg operations, `kas_cpu.batch_parts`, `kas_cpu.batch_version` and `kas_cpu.serial` on
     functions. `kas_cpu.serial`, a unit attribute, is that of a function in which threads share
     nothing, as several of them call it at once.

@@ -16,6 +16,7 @@
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 
 #define GET_OP_CLASSES
 #include "kas/Dialect/KasCPU/IR/KasCPUOps.h.inc"

@@ -17,33 +17,62 @@
 include "kas/Dialect/KasCPU/IR/KasCPUAttrs.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/ViewLikeInterface.td"
 
 class KasCPU_Op<string mnemonic, list<Trait> traits = []>
     : Op<KasCPU_Dialect, mnemonic, traits>;
 
 def KasCPU_DotOp : KasCPU_Op<"dot", [Pure,
     AllTypesMatch<["lhs", "rhs"]>, AllTypesMatch<["sum", "result"]>]> {
-  let summary = "add products of four bytes to each lane of a sum";
+  let summary = "add products of narrow elements to each lane of a sum";
   let description = [{
-    Lane `i` of the result is `sum[i]` plus the sum over `j` from 0 to 3 of `lhs[4 i + j] * rhs[4 i + j]`, modulo
-    2^32. The bytes of `lhs` are unsigned, those of `rhs` signed.
+    Of bytes: lane `i` of the result is `sum[i]` plus the sum over `j` from 0 to 3 of `lhs[4 i + j] * rhs[4 i + j]`,
+    modulo 2^32. The bytes of `lhs` are unsigned, those of `rhs` signed.
+
+    Of bf16: lane `i` is `(sum[i] + lhs[2 i + 1] * rhs[2 i + 1]) + lhs[2 i] * rhs[2 i]`. The products are exact, each sum
+    is rounded to the nearest f32, or to odd where the target does so. Subnormal numbers may count as zero.
 
     ```mlir
     %next = kas_cpu.dot %data, %weights, %sum : vector<64xi8>, vector<16xi32>
+    %other = kas_cpu.dot %x, %w, %total : vector<32xbf16>, vector<16xf32>
     ```
 
     Constraints:
-    - D1: there are four bytes for each lane of the sum.
+    - D1: as many elements as the lanes of the sum have bits for: four bytes or two bf16 for each.
+    - D2: the sum of bytes is of i32, that of bf16 of f32.
 
     `-kas-lower-dots` makes one instruction of it where the target has one. Sources: Intel's Software Developer's
-    Manual, volume 2, `VPDPBUSD`; Arm's Architecture Reference Manual, `USDOT`.
+    Manual, volume 2, `VPDPBUSD`, `VDPBF16PS`; Arm's Architecture Reference Manual, `USDOT`, `BFDOT`.
   }];
   let arguments = (ins
-    VectorOfRankAndType<[1], [I8]>:$lhs, VectorOfRankAndType<[1], [I8]>:$rhs,
-    VectorOfRankAndType<[1], [I32]>:$sum);
-  let results = (outs VectorOfRankAndType<[1], [I32]>:$result);
+    VectorOfRankAndType<[1], [I8, BF16]>:$lhs, VectorOfRankAndType<[1], [I8, BF16]>:$rhs,
+    VectorOfRankAndType<[1], [I32, F32]>:$sum);
+  let results = (outs VectorOfRankAndType<[1], [I32, F32]>:$result);
   let assemblyFormat =
       "$lhs `,` $rhs `,` $sum attr-dict `:` type($lhs) `,` type($sum)";
+  let hasVerifier = 1;
+}
+
+def KasCPU_ViewWordsOp : KasCPU_Op<"view_words", [Pure, ViewLikeOpInterface]> {
+  let summary = "a buffer of bf16, two of which are one word";
+  let description = [{
+    Element `i` of the result has the bits of elements `2 i` and `2 i + 1` of the source, which is at a multiple of four
+    bytes. Words have the type of sums, f32, but are only moved and taken apart (`memref.view` is for bytes).
+
+    ```mlir
+    %words = kas_cpu.view_words %elements : memref<128xbf16> to memref<64xf32>
+    ```
+
+    Constraints:
+    - D3: the sizes are known, that of the source is twice that of the result, and the layouts are the identity.
+  }];
+  let arguments = (ins MemRefRankOf<[BF16], [1]>:$source);
+  let results = (outs MemRefRankOf<[F32], [1]>:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `to` type($result)";
+  let extraClassDeclaration = [{
+    ::mlir::Value getViewSource() { return getSource(); }
+    ::mlir::Value getViewDest() { return getResult(); }
+  }];
   let hasVerifier = 1;
 }
 

@@ -1,6 +1,6 @@
-// Products of bytes are laid out in words of four, unsigned by signed.
+// Products of bytes are laid out in words of four, unsigned by signed, those of bf16 in words of two.
 
-// RUN: kas-opt %s -split-input-file -kas-pack-bytes | FileCheck %s
+// RUN: kas-opt %s -split-input-file -kas-pack-dots | FileCheck %s
 
 // One input is unsigned: nothing but the layout changes.
 
@@ -71,4 +71,30 @@ func.func @depthwise(%x: tensor<1x8x9x9xi8>, %w: tensor<8x3x3xi8>, %init: tensor
 func.func @halves(%x: tensor<8x64xi16>, %w: tensor<64x32xi16>, %init: tensor<8x32xi32>) -> tensor<8x32xi32> {
   %y = linalg.matmul ins(%x, %w : tensor<8x64xi16>, tensor<64x32xi16>) outs(%init : tensor<8x32xi32>) -> tensor<8x32xi32>
   return %y : tensor<8x32xi32>
+}
+
+// -----
+
+// CHECK-LABEL: @floats(
+// CHECK-SAME:    %[[X:.*]]: tensor<8x64xbf16>, %[[W:.*]]: tensor<64x32xbf16>
+// CHECK:       tensor.expand_shape %[[X]] {{.*}} : tensor<8x64xbf16> into tensor<8x32x2xbf16>
+// CHECK:       linalg.transpose {{.*}} permutation = [0, 2, 1]
+// CHECK:       linalg.generic
+// CHECK-SAME:    iterator_types = ["parallel", "parallel", "reduction", "reduction"]
+// CHECK-SAME:    ins(%{{.*}}, %{{.*}} : tensor<8x32x2xbf16>, tensor<32x32x2xbf16>) outs(%{{.*}} : tensor<8x32xf32>)
+// CHECK:         arith.extf
+func.func @floats(%x: tensor<8x64xbf16>, %w: tensor<64x32xbf16>, %init: tensor<8x32xf32>) -> tensor<8x32xf32> {
+  %y = linalg.matmul ins(%x, %w : tensor<8x64xbf16>, tensor<64x32xbf16>) outs(%init : tensor<8x32xf32>) -> tensor<8x32xf32>
+  return %y : tensor<8x32xf32>
+}
+
+// -----
+
+// Sums of bf16 stay as they are: `-kas-float-products` makes them sums of f32.
+
+// CHECK-LABEL: @narrow_sums(
+// CHECK-NEXT:  linalg.matmul
+func.func @narrow_sums(%x: tensor<8x64xbf16>, %w: tensor<64x32xbf16>, %init: tensor<8x32xbf16>) -> tensor<8x32xbf16> {
+  %y = linalg.matmul ins(%x, %w : tensor<8x64xbf16>, tensor<64x32xbf16>) outs(%init : tensor<8x32xbf16>) -> tensor<8x32xbf16>
+  return %y : tensor<8x32xbf16>
 }

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_LIB_CONVERSION_VERIFIEDCONVERSION_H
-#define KAS_LIB_CONVERSION_VERIFIEDCONVERSION_H
+#ifndef KAS_CONVERSION_VERIFIEDCONVERSION_H
+#define KAS_CONVERSION_VERIFIEDCONVERSION_H
 
 #include "kas/Dialect/Kas/Analysis/VerifyLowering.h"
 #include "mlir/IR/PatternMatch.h"
@@ -47,4 +47,4 @@ convertAndVerify(mlir::IRRewriter &rewriter, ApplyOp apply,
 
 } // namespace kas
 
-#endif // KAS_LIB_CONVERSION_VERIFIEDCONVERSION_H
+#endif // KAS_CONVERSION_VERIFIEDCONVERSION_H

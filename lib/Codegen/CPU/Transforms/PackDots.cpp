@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Strategy/ByteProducts.h"
+#include "../Strategy/DotProducts.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,10 +15,10 @@
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/Support/DebugLog.h"
 
-#define DEBUG_TYPE "kas-pack-bytes"
+#define DEBUG_TYPE "kas-pack-dots"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_PACKBYTES
+#define GEN_PASS_DEF_PACKDOTS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -27,16 +27,17 @@ using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
-struct PackBytes : kas::codegen::impl::PackBytesBase<PackBytes> {
+struct PackDots : kas::codegen::impl::PackDotsBase<PackDots> {
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> ops;
     getOperation().walk([&](linalg::LinalgOp op) {
-      if (getByteSigns(op) && !findWordLoop(op))
+      auto product = DotProduct::match(op);
+      if (product && !findWordLoop(op, product->getWordSize()))
         ops.push_back(op);
     });
     IRRewriter rewriter(&getContext());
     for (linalg::LinalgOp op : ops)
-      (void)packBytes(rewriter, op, [&](const Twine &reason) {
+      (void)packDots(rewriter, op, [&](const Twine &reason) {
         LDBG() << op.getLoc() << ": not packed: " << reason.str();
       });
   }

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ByteProducts.h"
+#include "DotProducts.h"
 #include "kas/Dialect/Kas/Analysis/Contraction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
@@ -17,32 +17,29 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
-std::optional<std::array<bool, 2>>
-kas::codegen::getByteSigns(linalg::LinalgOp op) {
-  if (op.getNumDpsInputs() != 2 || !isSumOfProducts(op) ||
-      !getElementTypeOrSelf(op.getDpsInitOperand(0)->get()).isInteger(32))
+std::optional<DotProduct> DotProduct::match(linalg::LinalgOp op) {
+  if (op.getNumDpsInputs() != 2 || !isSumOfProducts(op))
     return std::nullopt;
-  std::array<bool, 2> isUnsigned;
+  DotProduct product;
+  product.element = getElementTypeOrSelf(op.getDpsInputOperand(0)->get());
+  Type sum = getElementTypeOrSelf(op.getDpsInitOperand(0)->get());
+  if (!(product.element.isInteger(8) && sum.isInteger(32)) &&
+      !(product.element.isBF16() && sum.isF32()))
+    return std::nullopt;
   for (OpOperand *input : op.getDpsInputOperands()) {
-    if (!getElementTypeOrSelf(input->get()).isInteger(8))
+    if (getElementTypeOrSelf(input->get()) != product.element)
       return std::nullopt;
     BlockArgument argument = op.getMatchingBlockArgument(input);
     if (!argument.hasOneUse())
       return std::nullopt;
     Operation *widened = *argument.user_begin();
-    if (!isa<arith::ExtUIOp, arith::ExtSIOp>(widened) ||
-        !widened->getResult(0).getType().isInteger(32))
+    if (!isa<arith::ExtUIOp, arith::ExtSIOp, arith::ExtFOp>(widened) ||
+        widened->getResult(0).getType() != sum)
       return std::nullopt;
-    isUnsigned[input->getOperandNumber()] = isa<arith::ExtUIOp>(widened);
+    product.isUnsigned[input->getOperandNumber()] =
+        isa<arith::ExtUIOp>(widened);
   }
-  return isUnsigned;
-}
-
-std::optional<unsigned> kas::codegen::findUnsignedBytes(linalg::LinalgOp op) {
-  auto isUnsigned = getByteSigns(op);
-  if (!isUnsigned || (*isUnsigned)[0] == (*isUnsigned)[1])
-    return std::nullopt;
-  return (*isUnsigned)[0] ? 0 : 1;
+  return product;
 }
 
 //===----------------------------------------------------------------------===//
@@ -50,9 +47,9 @@ std::optional<unsigned> kas::codegen::findUnsignedBytes(linalg::LinalgOp op) {
 //===----------------------------------------------------------------------===//
 
 /// Whether `loop` alone is the index of one dimension, and of no other part.
-static bool isDimension(AffineMap map, unsigned loop) {
+static bool isDimension(ArrayRef<AffineExpr> indices, unsigned loop) {
   unsigned alone = 0;
-  for (AffineExpr expr : map.getResults()) {
+  for (AffineExpr expr : indices) {
     if (!expr.isFunctionOfDim(loop))
       continue;
     if (!isa<AffineDimExpr>(expr))
@@ -62,7 +59,8 @@ static bool isDimension(AffineMap map, unsigned loop) {
   return alone == 1;
 }
 
-std::optional<unsigned> kas::codegen::findWordLoop(linalg::LinalgOp op) {
+std::optional<unsigned> kas::codegen::findWordLoop(linalg::LinalgOp op,
+                                                   int64_t size) {
   if (op.getNumDpsInputs() != 2)
     return std::nullopt;
   std::optional<unsigned> loop;
@@ -71,34 +69,32 @@ std::optional<unsigned> kas::codegen::findWordLoop(linalg::LinalgOp op) {
     if (map.getNumResults() == 0)
       return std::nullopt;
     auto last = dyn_cast<AffineDimExpr>(map.getResults().back());
-    if (!last || !isDimension(map, last.getPosition()) ||
+    if (!last || !isDimension(map.getResults(), last.getPosition()) ||
         (loop && *loop != last.getPosition()))
       return std::nullopt;
     loop = last.getPosition();
   }
-  bool isFour =
-      op.getStaticLoopRanges()[*loop] == 4 &&
+  bool isWord =
+      op.getStaticLoopRanges()[*loop] == size &&
       op.getIteratorTypesArray()[*loop] == utils::IteratorType::reduction;
-  return isFour ? loop : std::nullopt;
+  return isWord ? loop : std::nullopt;
 }
 
-/// The reduction to take four bytes of: the one that is filled up the least,
-/// and of these the longest.
-static std::optional<unsigned> chooseReduction(linalg::LinalgOp op) {
+std::optional<unsigned>
+kas::codegen::chooseWordLoop(const Contraction &contraction, int64_t size) {
   std::optional<unsigned> best;
   double bestPart = 0;
-  SmallVector<int64_t> extents = op.getStaticLoopRanges();
-  SmallVector<unsigned> reductions;
-  op.getReductionDims(reductions);
-  for (unsigned loop : reductions) {
-    int64_t extent = extents[loop];
-    bool suits = extent > 1 &&
-                 llvm::all_of(op.getDpsInputOperands(), [&](OpOperand *input) {
-                   return isDimension(op.getMatchingIndexingMap(input), loop);
-                 });
-    double part = double(extent) / llvm::alignTo(extent, 4);
-    if (!suits || (best && std::pair(part, extent) <=
-                               std::pair(bestPart, extents[*best])))
+  for (auto [loop, entry] : llvm::enumerate(contraction.loops)) {
+    int64_t extent = entry.extent;
+    bool suits =
+        entry.isReduction && extent > 1 &&
+        llvm::all_of(contraction.inputs, [&](const Contraction::Input &input) {
+          return isDimension(input.indices, loop);
+        });
+    double part = double(extent) / llvm::alignTo(extent, size);
+    if (!suits ||
+        (best && std::pair(part, extent) <=
+                     std::pair(bestPart, contraction.loops[*best].extent)))
       continue;
     best = loop;
     bestPart = part;
@@ -259,26 +255,30 @@ static LogicalResult rearrange(RewriterBase &rewriter, linalg::PackOp pack) {
 }
 
 LogicalResult
-kas::codegen::packBytes(RewriterBase &rewriter, linalg::LinalgOp op,
-                        function_ref<void(const Twine &)> emitReason) {
+kas::codegen::packDots(RewriterBase &rewriter, linalg::LinalgOp op,
+                       function_ref<void(const Twine &)> emitReason) {
   auto fail = [&](const Twine &reason) {
     emitReason(reason);
     return failure();
   };
-  auto isUnsigned = getByteSigns(op);
-  if (!isUnsigned)
-    return fail("it multiplies no bytes");
+  std::optional<DotProduct> product = DotProduct::match(op);
+  if (!product)
+    return fail("it multiplies no bytes or bf16");
   AffineMap output = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   if (op.hasDynamicShape() || !op.hasPureTensorSemantics() ||
       !output.isProjectedPermutation())
     return fail("its output is not indexed by loops of static extents");
-  std::optional<unsigned> loop = chooseReduction(op);
+  FailureOr<Contraction> contraction = Contraction::match(op, emitReason);
+  if (failed(contraction))
+    return failure();
+  std::optional<unsigned> loop =
+      chooseWordLoop(*contraction, product->getWordSize());
   if (!loop)
     return fail("no reduction is a dimension of both inputs");
-  if ((*isUnsigned)[0] && (*isUnsigned)[1])
+  if (product->isUnsigned[0] && product->isUnsigned[1])
     return fail("both inputs are unsigned");
   rewriter.setInsertionPoint(op);
-  if (!(*isUnsigned)[0] && !(*isUnsigned)[1]) {
+  if (product->isOfBytes() && !product->getUnsignedInput()) {
     FailureOr<linalg::LinalgOp> moved = makeUnsigned(rewriter, op);
     if (failed(moved))
       return fail("both inputs are signed, and indexed by sums of loops");
@@ -286,7 +286,7 @@ kas::codegen::packBytes(RewriterBase &rewriter, linalg::LinalgOp op,
     rewriter.setInsertionPoint(op);
   }
   SmallVector<OpFoldResult> sizes(op.getNumLoops(), rewriter.getIndexAttr(0));
-  sizes[*loop] = rewriter.getIndexAttr(4);
+  sizes[*loop] = rewriter.getIndexAttr(product->getWordSize());
   FailureOr<linalg::PackResult> packed = linalg::pack(rewriter, op, sizes);
   if (failed(packed))
     return fail("it cannot be packed");

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Sums of products of bytes, as tiles, between guard pages.
+// Sums of products of bytes and of bf16, as tiles, between guard pages.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +24,7 @@
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
 #include "gtest/gtest.h"
 #include <cstring>
 #include <numeric>
@@ -35,7 +36,7 @@ using namespace mlir;
 
 namespace {
 
-/// Counts the tiles of bytes, and takes the alignment off allocations, or else
+/// Counts the tiles of words, and takes the alignment off allocations, or else
 /// buffers could not be flush to the end of a page.
 class Watch : public PassInstrumentation {
 public:
@@ -56,11 +57,13 @@ private:
   unsigned &numTiled;
 };
 
-/// A product of two tensors of bytes: `loops` of rows, columns, both or none of
-/// them, and reductions, one of which may step through a window.
+/// A product of two tensors of bytes, or of bf16: `loops` of rows, columns,
+/// both or none of them, and reductions, one of which may step through a
+/// window.
 class RandomProduct {
 public:
-  explicit RandomProduct(uint64_t seed) : random(seed) {
+  RandomProduct(uint64_t seed, bool isOfBytes)
+      : random(seed), isOfBytes(isOfBytes) {
     for (bool &sign : isUnsigned)
       sign = random.below(2);
     if (isUnsigned[0] && isUnsigned[1])
@@ -85,6 +88,9 @@ public:
 
   std::string getText() const {
     std::string loops = llvm::join(names, ", ");
+    std::string element = isOfBytes ? "i8" : "bf16";
+    std::string sum = isOfBytes ? "i32" : "f32";
+    std::string kind = isOfBytes ? "i" : "f";
     auto map = [&](unsigned tensor) {
       return "affine_map<(" + loops + ") -> (" +
              llvm::join(indices[tensor], ", ") + ")>";
@@ -93,32 +99,45 @@ public:
       std::string text = "tensor<";
       for (const std::string &index : indices[tensor])
         text += std::to_string(getSize(index)) + "x";
-      return text + (tensor == 2 ? "i32>" : "i8>");
+      return text + (tensor == 2 ? sum : element) + ">";
     };
-    auto widen = [&](unsigned tensor) {
-      return isUnsigned[tensor] ? "arith.extui" : "arith.extsi";
+    auto widen = [&](unsigned tensor, const std::string &value) {
+      std::string name = !isOfBytes           ? "arith.extf"
+                         : isUnsigned[tensor] ? "arith.extui"
+                                              : "arith.extsi";
+      return name + " " + value + " : " + element + " to " + sum;
     };
     return "func.func @f(%x: " + type(0) + ", %w: " + type(1) + ") -> " +
            type(2) + " {\n  %zero = arith.constant " + std::to_string(start) +
-           " : i32\n" + "  %e = tensor.empty() : " + type(2) + "\n" +
-           "  %i = linalg.fill ins(%zero : i32) outs(%e : " + type(2) +
+           (isOfBytes ? "" : ".0") + " : " + sum + "\n" +
+           "  %e = tensor.empty() : " + type(2) + "\n" +
+           "  %i = linalg.fill ins(%zero : " + sum + ") outs(%e : " + type(2) +
            ") -> " + type(2) + "\n  %r = linalg.generic {indexing_maps = [" +
            map(0) + ", " + map(1) + ", " + map(2) +
            "],\n    iterator_types = [" + llvm::join(kinds, ", ") +
            "]}\n    ins(%x, %w : " + type(0) + ", " + type(1) +
-           ") outs(%i : " + type(2) + ") {\n" +
-           "  ^bb0(%a: i8, %b: i8, %o: i32):\n    %c = " + widen(0) +
-           " %a : i8 to i32\n    %d = " + widen(1) +
-           " %b : i8 to i32\n    %p = arith.muli %c, %d : i32\n" +
-           "    %s = arith.addi %o, %p : i32\n    linalg.yield %s : i32\n" +
-           "  } -> " + type(2) + "\n  return %r : " + type(2) + "\n}\n";
+           ") outs(%i : " + type(2) + ") {\n" + "  ^bb0(%a: " + element +
+           ", %b: " + element + ", %o: " + sum +
+           "):\n    %c = " + widen(0, "%a") + "\n    %d = " + widen(1, "%b") +
+           "\n    %p = arith.mul" + kind + " %c, %d : " + sum +
+           "\n    %s = arith.add" + kind + " %o, %p : " + sum +
+           "\n    linalg.yield %s : " + sum + "\n  } -> " + type(2) +
+           "\n  return %r : " + type(2) + "\n}\n";
   }
 
-  /// Bytes of the whole range.
+  /// Bytes of the whole range, or bf16 for which no sum rounds.
   std::vector<uint8_t> makeInput(unsigned tensor) {
-    std::vector<uint8_t> bytes(getNumElements(tensor));
-    for (uint8_t &byte : bytes)
-      byte = static_cast<uint8_t>(random.below(256));
+    std::vector<uint8_t> bytes;
+    for (int64_t i = 0, end = getNumElements(tensor); i < end; ++i) {
+      if (isOfBytes) {
+        bytes.push_back(static_cast<uint8_t>(random.below(256)));
+        continue;
+      }
+      // The upper half of an f32.
+      uint32_t bits = llvm::bit_cast<uint32_t>(float(random.below(257)) - 128);
+      bytes.push_back(static_cast<uint8_t>(bits >> 16));
+      bytes.push_back(static_cast<uint8_t>(bits >> 24));
+    }
     return bytes;
   }
   int64_t getNumElements(unsigned tensor) const {
@@ -134,7 +153,12 @@ public:
     std::vector<uint32_t> sums(getNumElements(2), start);
     std::vector<int64_t> point(names.size());
     auto get = [&](ArrayRef<uint8_t> bytes, unsigned tensor) {
-      uint8_t byte = bytes[getPlace(tensor, point)];
+      int64_t place = getPlace(tensor, point);
+      if (!isOfBytes)
+        return int32_t(
+            llvm::bit_cast<float>(uint32_t(bytes[2 * place]) << 16 |
+                                  uint32_t(bytes[2 * place + 1]) << 24));
+      uint8_t byte = bytes[place];
       return isUnsigned[tensor] ? int32_t(byte) : int32_t(int8_t(byte));
     };
     int64_t numPoints = std::accumulate(extents.begin(), extents.end(),
@@ -148,6 +172,16 @@ public:
       sums[getPlace(2, point)] += uint32_t(get(x, 0) * get(w, 1));
     }
     return std::vector<int32_t>(sums.begin(), sums.end());
+  }
+
+  /// The same from the output of a function.
+  std::vector<int32_t> read(const void *output) const {
+    std::vector<int32_t> sums(getNumElements(2));
+    std::memcpy(sums.data(), output, 4 * sums.size());
+    if (!isOfBytes)
+      for (int32_t &sum : sums)
+        sum = static_cast<int32_t>(llvm::bit_cast<float>(sum));
+    return sums;
   }
 
 private:
@@ -186,6 +220,7 @@ private:
   }
 
   Random random;
+  bool isOfBytes;
   bool isUnsigned[2];
   /// What the sums are added to: sums of zero may replace the output.
   uint32_t start = 7 * random.below(2);
@@ -218,8 +253,9 @@ void call(CompiledModule &compiled, StringRef name,
 }
 
 /// Compiles a product, and compares all of its output.
-void check(uint64_t seed, MLIRContext &context, unsigned &numTiled) {
-  RandomProduct product(seed);
+void check(uint64_t seed, bool isOfBytes, MLIRContext &context,
+           unsigned &numTiled) {
+  RandomProduct product(seed, isOfBytes);
   SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + product.getText());
   auto module = parseSourceString<ModuleOp>(product.getText(), &context);
   ASSERT_TRUE(bool(module));
@@ -229,7 +265,7 @@ void check(uint64_t seed, MLIRContext &context, unsigned &numTiled) {
   options.vectorBits = seed % 4 == 3 ? 128 : 0;
   options.prepareWeights = seed % 2;
   // Without instructions for bytes, too.
-  if (seed % 7 == 6)
+  if (isOfBytes && seed % 7 == 6)
     options.target.features = "-avx512vnni,-avxvnni";
   PassManager manager(&context);
   manager.addInstrumentation(std::make_unique<Watch>(numTiled));
@@ -250,14 +286,10 @@ void check(uint64_t seed, MLIRContext &context, unsigned &numTiled) {
   if (!room.empty())
     call(**compiled, "f_prepare", {&weight, &packed});
   call(**compiled, "f", {&data, &weight, &output, &packed});
-  std::vector<int32_t> sums(product.getNumElements(2));
-  std::memcpy(sums.data(), output.data, 4 * sums.size());
-  EXPECT_EQ(sums, product.evaluate(x, w));
+  EXPECT_EQ(product.read(output.data), product.evaluate(x, w));
 }
 
-} // namespace
-
-TEST(ByteProducts, AgreeWithTheirDefinitionBetweenGuardPages) {
+void checkAll(bool isOfBytes, double leastTiled) {
   DialectRegistry registry;
   registerAllDialects(registry);
   registerCPUPipelineDialects(registry);
@@ -265,10 +297,23 @@ TEST(ByteProducts, AgreeWithTheirDefinitionBetweenGuardPages) {
   for (uint64_t seed = getFirstSeed(); seed < getFirstSeed() + count; ++seed) {
     MLIRContext context(registry);
     context.disableMultithreading();
-    check(seed, context, numTiled);
+    check(seed, isOfBytes, context, numTiled);
     if (testing::Test::HasFailure())
       return;
   }
+  EXPECT_GE(numTiled, count * leastTiled);
+}
+
+} // namespace
+
+TEST(DotProducts, OfBytesAgreeWithTheirDefinitionBetweenGuardPages) {
   // Those of one column, or of a reduction of one, are plain loops.
-  EXPECT_GE(numTiled, count * 3 / 4);
+  checkAll(/*isOfBytes=*/true, /*leastTiled=*/0.75);
+}
+
+TEST(DotProducts, OfBFloatsAgreeWithTheirDefinitionBetweenGuardPages) {
+  // Without instructions for bf16 all are products of f32.
+  auto target = getTarget();
+  ASSERT_TRUE(bool(target)) << llvm::toString(target.takeError());
+  checkAll(/*isOfBytes=*/false, target->bfloatDotBits ? 0.75 : 0);
 }
