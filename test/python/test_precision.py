@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Functions whose products may be of bf16."""
 
-import kas
 import numpy
 import pytest
+
+import kas
 
 MODULE = """
 func.func @f(%x: tensor<64x128xf32>, %w: tensor<128x96xf32>) -> tensor<64x96xf32> {

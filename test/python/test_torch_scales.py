@@ -130,6 +130,18 @@ def test_groups_of_parameters():
     torch.optim.Adam(kas.torch.parameter_groups(network, 0.01))
 
 
+def test_initializations_need_no_gradients():
+    binding = bind("linear_monarch", 64)
+    network = torch.nn.Sequential(kas.torch.KasModule(kas.operator("linear_monarch"), binding, "pytorch"))
+    torch.manual_seed(0)
+    kas.torch.scale_weights(network)
+    weights = [weight.detach().clone() for weight in network[0].weights]
+    torch.manual_seed(0)
+    with torch.no_grad():
+        kas.torch.scale_weights(network)
+    assert all((weight == other).all() for weight, other in zip(network[0].weights, weights, strict=True))
+
+
 def test_groups_leave_other_modules_alone():
     convolution = kas.torch.KasModule(kas.operator("conv2d"), "N=1,Cin=4,Cout=4,H=8,W=8,k=3", "pytorch")
     (group,) = kas.torch.parameter_groups(torch.nn.Sequential(convolution, torch.nn.Linear(8, 8)), 0.1)

@@ -63,7 +63,7 @@ def find_operator(prefix):
     return found[0].key, found[0].operator
 
 
-def replace(network, operator, part, tokens):
+def replace(network, operator, part, tokens, least=0.8, backend="pytorch"):
     """The network with the operator in its projections, and the parameters of these; nothing where it fits none."""
     structure = Structure.of(operator)
     shapes = defaultdict(list)
@@ -71,12 +71,12 @@ def replace(network, operator, part, tokens):
         shapes[site.data_shape[-1], site.output_shape[-1]].append(site)
     parameters = 0
     for (inputs, outputs), sites in shapes.items():
-        binding = choose_binding(structure, inputs, outputs, part)
+        binding = choose_binding(structure, inputs, outputs, part, least)
         if binding is None:
             raise ValueError(f"requires sizes of blocks that divide {inputs} and {outputs}, got none")
         parameters += len(sites) * structure.parameters(binding)
         own = {name: binding[name] for name in ("b", "R") if name in (*operator.symbols[0], *operator.symbols[1])}
-        network = kas.torch.substitute(network, operator, sites, binding=own, backend="pytorch")
+        network = kas.torch.substitute(network, operator, sites, binding=own, backend=backend)
     return network, parameters
 
 

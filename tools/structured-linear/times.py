@@ -43,8 +43,11 @@ RANK_STEP = 4
 EINSUM_POINTS = 1 << 27
 
 
-def choose_binding(structure, inputs, outputs, part):
-    """The sizes with the most elements of weights among those allowed, or nothing."""
+def choose_binding(structure, inputs, outputs, part, least=0.8):
+    """The sizes with the most elements of weights among those allowed, or nothing.
+
+    These have at most `part` of the elements of the dense layer, and at least `least` times that.
+    """
     most = part * inputs * outputs
     found = []
     text = " ".join(index.size for index in structure.indices)
@@ -59,7 +62,7 @@ def choose_binding(structure, inputs, outputs, part):
         except ValueError:
             # Blocks that do not divide the channels.
             continue
-        if binding["R"] > 0 and 0.8 * most <= parameters <= most:
+        if binding["R"] > 0 and least * most <= parameters <= most:
             found.append((parameters, -b, binding))
     return max(found, key=lambda entry: entry[:2])[-1] if found else None
 

@@ -83,8 +83,10 @@ def count_uses(operator: Operator, binding: Binding) -> Uses:
     first.view(-1, shapes.data[-1])[0] = 1
     if code(first, *weights).detach().view(-1, shapes.output[-1])[1:].any():
         raise Error(f"requires a linear layer, got the operator '{operator.name}', whose rows depend on each other")
-    output = code(ones, *weights)
-    uses = torch.autograd.grad(output.sum(), weights)
+    # Initializations mostly run without gradients.
+    with torch.enable_grad():
+        output = code(ones, *weights)
+        uses = torch.autograd.grad(output.sum(), weights)
     rows = math.prod(shapes.data[:-1])
     roots = tuple(float(count.sqrt().sum()) for count in uses)
     return Uses(rows, shapes.data[-1], shapes.output[-1], float(output.detach().mean()), roots)

@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Language models of characters with dense and with structured projections: docs/reports/structured-linear.md.
+
+usage: PYTHONPATH=build/python $(tools/python.sh) tools/structured-linear/language.py COMMAND STORE [options]
+
+  train   trains what STORE has not: each network with several seeds
+  time    times each network for one token and for a prompt
+  report  what is above the envelope of the others, and the tables of the report
+
+The text is the GNU version of the Collaborative International Dictionary of English, as Debian's package `dict-gcide`
+has it (`tools/setup.sh --package=dict-gcide`): training, validation and test are three parts of it, in this order.
+Networks are Transformers of four blocks (`tools/kas-bench/networks.py`), dense ones of five widths, and at three of the
+widths with operators of the complete list in the place of all projections, whose weights have at most a quarter
+of the elements. All are trained by one recipe: AdamW, each character of the training part at most once, a learning rate that
+falls with the width, and for the weights of operators what `kas.torch.parameter_groups` makes of it. STORE is a file of
+lines of JSON, one for each training and each time; any number of processes may add to it, one part each
+(`--part=1/2`).
+"""
+
+import argparse
+import gzip
+import json
+import math
+import statistics
+import sys
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import torch
+from gpt2 import Compiled, find_operator, replace
+from structured_linear import ROOT
+from times import read_positive, read_tokens
+from torch.nn import functional
+
+import kas.evaluate
+import kas.torch
+from kas.evaluate._training import Recipe, Training, initialize
+from kas.evaluate.protocol.statistics import Measured, decide, pool
+from kas.structured import Structure
+
+sys.path.insert(0, str(ROOT / "tools" / "kas-bench"))
+from networks import LanguageModel
+
+TEXT = Path("/usr/share/dictd/gcide.dict.dz")
+LENGTH, BATCH, BLOCKS = 128, 16, 4
+STEPS = 400
+"""Batches of 16 times 128 characters."""
+WIDTHS = (64, 128, 192, 256, 320)
+REPLACED = (192, 256, 320)
+PART = Fraction(1, 4)
+NAMED = {"low rank": "12f20b39", "Monarch": "ccd8cd3c", "BTT": "814a9570", "BLAST": "052a9234"}
+FOUND = ("2e06d08d", "2b14cf1b", "5b9f7d5b")
+VALIDATION, TEST = 256, 1024
+"""Windows of 128 characters."""
+
+
+def read_text():
+    """All characters as numbers, and how many different ones there are: those that are not of ASCII are one."""
+    if not TEXT.exists():
+        raise SystemExit(f"requires {TEXT}, of Debian's package dict-gcide (tools/setup.sh --package=dict-gcide)")
+    letters = gzip.decompress(TEXT.read_bytes())
+    codes = torch.frombuffer(bytearray(letters), dtype=torch.uint8)
+    codes = torch.where(codes < 128, codes, 0)
+    kinds, numbers = torch.unique(codes, return_inverse=True)
+    return numbers, len(kinds)
+
+
+def cut(numbers, count):
+    """The first `count` windows: inputs, and what follows each character."""
+    end = count * LENGTH
+    return numbers[:end].view(count, LENGTH), numbers[1 : end + 1].view(count, LENGTH)
+
+
+def make_data(steps):
+    numbers, kinds = read_text()
+    whole = len(numbers)
+    parts = [
+        cut(numbers, steps * BATCH),
+        cut(numbers[whole * 8 // 10 :], VALIDATION),
+        cut(numbers[whole * 9 // 10 :], TEST),
+    ]
+    return kas.evaluate.TaskData(f"gcide characters {kinds}", *parts), kinds
+
+
+@dataclass(frozen=True)
+class NextCharacter(kas.evaluate.Task):
+    """To predict the next character; `bits` for each."""
+
+    metric = "bits"
+
+    def loss(self, outputs, targets):
+        return functional.cross_entropy(outputs.flatten(0, 1), targets.flatten())
+
+    def metrics(self, outputs, targets):
+        return {"bits": self.loss(outputs, targets) / math.log(2)}
+
+    def make_optimizer(self, network, recipe):
+        groups = kas.torch.parameter_groups(network, recipe.learning_rate)
+        return torch.optim.AdamW(groups, betas=(0.9, 0.95), weight_decay=recipe.weight_decay)
+
+
+def make_recipe(width):
+    """Rates that fall with the width, as the steps of Adam add up over the inputs of a layer."""
+    return Recipe(
+        epochs=1,
+        batch_size=BATCH,
+        learning_rate=0.4 / width,
+        weight_decay=0.01,
+        warmup_steps=60,
+        clip_gradients=1.0,
+        recalibrate=False,
+    )
+
+
+def draw(network, seed):
+    """Weights of the seed: of the embedding and of places small, others as PyTorch or the structure has them."""
+    initialize(network, seed)
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(seed)
+        torch.nn.init.normal_(network.words.weight, std=network.words.weight.shape[1] ** -0.5)
+        torch.nn.init.normal_(network.places, std=0.02)
+        # As dense layers of PyTorch start, with a third of the variance that would keep that of their data.
+        kas.torch.scale_weights(network, gain=3**-0.5)
+
+
+def make_network(kinds, width, operator, length, backend="pytorch"):
+    """The network and the number of its parameters."""
+    network = LanguageModel(True, BLOCKS, width, kinds, length)
+    if operator != "dense":
+        tokens = torch.zeros(1, length, dtype=torch.int64)
+        network, _ = replace(network, find_operator(operator)[1], PART, tokens, 0.3, backend)
+    return network, sum(parameter.numel() for parameter in network.parameters())
+
+
+def list_points():
+    """Width and operator of each network."""
+    yield from ((width, "dense") for width in WIDTHS)
+    yield from ((width, operator) for operator in (*NAMED.values(), *FOUND) for width in REPLACED)
+
+
+def read_store(path):
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def add(path, record):
+    with path.open("a") as file:
+        file.write(json.dumps(record) + "\n")
+
+
+def train(options):
+    torch.set_num_threads(options.threads)
+    known = {(r["width"], r["operator"], r["seed"]) for r in read_store(options.store) if "bits" in r}
+    data, kinds = make_data(options.steps)
+    first, count = options.part
+    jobs = [(seed, width, operator) for seed in range(options.seeds) for width, operator in list_points()]
+    for seed, width, operator in jobs[first - 1 :: count]:
+        if (width, operator, seed) in known:
+            continue
+        network, parameters = make_network(kinds, width, operator, LENGTH, "compiled")
+        draw(network, seed)
+        start = time.process_time()
+        training = Training(network, data, make_recipe(width), seed, task=NextCharacter())
+        training.advance(1)
+        record = {
+            "width": width,
+            "operator": operator,
+            "seed": seed,
+            "parameters": parameters,
+            "steps": options.steps,
+            "train_loss": round(training.curve[0][2], 4),
+            "bits": round(training.evaluate()["bits"], 4),
+            "test_bits": round(training.evaluate("test")["bits"], 4),
+            "cpu_seconds": round(time.process_time() - start, 1),
+        }
+        add(options.store, record)
+        print(json.dumps(record), flush=True)
+
+
+def measure(options):
+    torch.set_num_threads(1)
+    known = {(r["width"], r["operator"], r["tokens"]) for r in read_store(options.store) if "least_ms" in r}
+    _, kinds = read_text()
+    for tokens in options.tokens:
+        timers = {}
+        for width, operator in list_points():
+            if (width, operator, tokens) not in known:
+                torch.manual_seed(0)
+                network, _ = make_network(kinds, width, operator, tokens)
+                words = torch.randint(0, kinds, (1, tokens))
+                timers[width, operator] = Compiled(network.eval(), words, 1)
+        samples = defaultdict(list)
+        for _ in range(options.rounds):
+            for key, timer in timers.items():
+                samples[key].append(timer.time(options.calls) / 1e3)
+        for (width, operator), values in samples.items():
+            record = {"width": width, "operator": operator, "tokens": tokens, "least_ms": round(min(values), 4)}
+            record["median_ms"] = round(statistics.median(values), 4)
+            add(options.store, record)
+            print(json.dumps(record), flush=True)
+
+
+def collect(records, tokens):
+    """For each operator its points, of validation and of test: more bits are worse."""
+    times = {(r["width"], r["operator"]): r["least_ms"] for r in records if r.get("tokens") == tokens}
+    bits = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        for split, name in (("validation", "bits"), ("test", "test_bits")):
+            if name in record:
+                bits[split][record["width"], record["operator"]].append(-record[name])
+    curves = {split: defaultdict(list) for split in bits}
+    for split, points in bits.items():
+        for (width, operator), values in sorted(points.items()):
+            if (width, operator) in times:
+                point = Measured(times[width, operator], statistics.fmean(values), len(values), width)
+                curves[split][operator].append(point)
+    return curves, {split: pool(points.values()) for split, points in bits.items()}
+
+
+def name_of(operator):
+    known = {key: name for name, key in NAMED.items()}
+    if operator == "dense":
+        return operator
+    return known.get(operator) or f"`{operator}` {Structure.of(find_operator(operator)[1]).pattern}"
+
+
+def report(options):
+    records = read_store(options.store)
+    for tokens in options.tokens:
+        curves, deviations = collect(records, tokens)
+        print(f"\n{tokens} tokens; a seed's deviation: {deviations['test'].value:.4f} bits\n")
+        print("| operator | width | parameters | ms | validation | test | seeds |\n|---|---|---|---|---|---|---|")
+        parameters = {(r["width"], r["operator"]): r["parameters"] for r in records if "parameters" in r}
+        for operator, points in curves["test"].items():
+            for point, other in zip(points, curves["validation"][operator], strict=True):
+                print(
+                    f"| {name_of(operator)} | {point.width} | {parameters[point.width, operator]} | {point.latency:.3f} "
+                    f"| {-other.mean:.3f} | {-point.mean:.3f} | {point.seeds} |"
+                )
+        for split in ("validation", "test"):
+            baselines = {key: curves[split][key] for key in ("dense", *NAMED.values()) if key in curves[split]}
+            found = {key: curves[split][key] for key in FOUND if key in curves[split]}
+            for key, verdict in decide(found, baselines, deviations[split]).items():
+                parts = [
+                    f"{d.point.width}: {d.difference:+.3f} ({d.ratio:+.1f}) to {d.baseline}"
+                    for d in verdict.differences
+                ]
+                above = "above" if verdict.is_above else "not above"
+                print(f"{split}: {name_of(key)} {above} (p = {verdict.probability:.2g}); {'; '.join(parts)}")
+
+
+def read_part(text):
+    first, _, count = text.partition("/")
+    if not (first.isdigit() and count.isdigit() and 1 <= int(first) <= int(count)):
+        raise argparse.ArgumentTypeError(f"requires I/N with 1 <= I <= N, got '{text}'")
+    return int(first), int(count)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=("train", "time", "report"))
+    parser.add_argument("store", type=Path)
+    parser.add_argument("--seeds", type=read_positive, default=3)
+    parser.add_argument("--steps", type=read_positive, default=STEPS)
+    parser.add_argument("--part", type=read_part, default=(1, 1), help="I/N: every N-th training from the I-th on")
+    parser.add_argument("--threads", type=read_positive, default=1, help="of a training")
+    parser.add_argument("--tokens", type=read_tokens, default=[1, 512])
+    parser.add_argument("--rounds", type=read_positive, default=5)
+    parser.add_argument("--calls", type=read_positive, default=20)
+    options = parser.parse_args()
+    {"train": train, "time": measure, "report": report}[options.command](options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
