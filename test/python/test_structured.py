@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
+import json
 import os
 import pathlib
 import re
@@ -404,3 +406,36 @@ def test_language_models_that_are_timed() -> None:
     assert compiled.time(1) > 0
     with pytest.raises(SystemExit, match="requires the beginning of one key of the list, got 'zz' of 0"):
         gpt2.find_operator("zz")
+
+
+def test_language_models_that_are_trained(tmp_path, monkeypatch, capsys) -> None:
+    """Trainings, times and the verdict of the smallest networks; what the store has is not done again."""
+    pytest.importorskip("torch_mlir")
+    pytest.importorskip("torch")
+    language = pytest.importorskip("language")
+    for name, value in (("WIDTHS", (64,)), ("REPLACED", (64,)), ("NAMED", {"low rank": "12f20b39"})):
+        monkeypatch.setattr(language, name, value)
+    for name, value in (("FOUND", ("2b14cf1b",)), ("VALIDATION", 2), ("TEST", 3), ("LENGTH", 16)):
+        monkeypatch.setattr(language, name, value)
+    text, store = tmp_path / "text.gz", tmp_path / "store.jsonl"
+    text.write_bytes(gzip.compress(b"the cat sat on the mat, \xe9 " * 40))
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["language.py", *arguments])
+        language.main()
+        return capsys.readouterr().out
+
+    assert len(run("train", str(store), f"--text={text}", "--seeds=2", "--steps=2").splitlines()) == 6
+    assert run("train", str(store), f"--text={text}", "--seeds=2", "--steps=2") == ""
+    assert len(run("time", str(store), f"--text={text}", "--rounds=1", "--calls=1", "--tokens=1").splitlines()) == 3
+    records = [json.loads(line) for line in store.read_text().splitlines()]
+    assert {record["operator"] for record in records} == {"dense", "12f20b39", "2b14cf1b"}
+    # Nothing is learned in two steps: about as many bits as there are kinds of characters.
+    assert all(2 < record["bits"] < 8 for record in records if "bits" in record)
+    page = run("report", str(store), "--tokens=1")
+    assert "| dense | 64 | " in page and "| low rank | 64 | " in page
+    assert "test: `2b14cf1b` 12 13Y 3Y X1 X23 X2 not above" in page
+    with pytest.raises(SystemExit, match=r"requires a text of at least \d+ characters for 900 steps, got 1040"):
+        run("train", str(store), f"--text={text}", "--steps=900")
+    with pytest.raises(SystemExit, match=r"requires missing\.gz, of Debian's package dict-gcide"):
+        run("train", str(store), "--text=missing.gz")

@@ -13,8 +13,8 @@ usage: PYTHONPATH=build/python $(tools/python.sh) tools/structured-linear/langua
 The text is the GNU version of the Collaborative International Dictionary of English, as Debian's package `dict-gcide`
 has it (`tools/setup.sh --package=dict-gcide`): training, validation and test are three parts of it, in this order.
 Networks are Transformers of four blocks (`tools/kas-bench/networks.py`), dense ones of five widths, and at three of the
-widths with operators of the complete list in the place of all projections, whose weights have at most a quarter
-of the elements. All are trained by one recipe: AdamW, each character of the training part at most once, a learning rate that
+widths with operators of the complete list in the place of all projections, whose weights have at most a quarter of the
+elements. All are trained by one recipe: AdamW, each character of the training part at most once, a learning rate that
 falls with the width, and for the weights of operators what `kas.torch.parameter_groups` makes of it. STORE is a file of
 lines of JSON, one for each training and each time; any number of processes may add to it, one part each
 (`--part=1/2`).
@@ -60,11 +60,11 @@ VALIDATION, TEST = 256, 1024
 """Windows of 128 characters."""
 
 
-def read_text():
+def read_text(path):
     """All characters as numbers, and how many different ones there are: those that are not of ASCII are one."""
-    if not TEXT.exists():
-        raise SystemExit(f"requires {TEXT}, of Debian's package dict-gcide (tools/setup.sh --package=dict-gcide)")
-    letters = gzip.decompress(TEXT.read_bytes())
+    if not path.exists():
+        raise SystemExit(f"requires {path}, of Debian's package dict-gcide (tools/setup.sh --package=dict-gcide)")
+    letters = gzip.decompress(path.read_bytes())
     codes = torch.frombuffer(bytearray(letters), dtype=torch.uint8)
     codes = torch.where(codes < 128, codes, 0)
     kinds, numbers = torch.unique(codes, return_inverse=True)
@@ -77,9 +77,12 @@ def cut(numbers, count):
     return numbers[:end].view(count, LENGTH), numbers[1 : end + 1].view(count, LENGTH)
 
 
-def make_data(steps):
-    numbers, kinds = read_text()
+def make_data(path, steps):
+    numbers, kinds = read_text(path)
     whole = len(numbers)
+    least = 10 * max(steps * BATCH * LENGTH // 8, TEST * LENGTH, VALIDATION * LENGTH) + 10
+    if whole < least:
+        raise SystemExit(f"requires a text of at least {least} characters for {steps} steps, got {whole}")
     parts = [
         cut(numbers, steps * BATCH),
         cut(numbers[whole * 8 // 10 :], VALIDATION),
@@ -158,7 +161,7 @@ def add(path, record):
 def train(options):
     torch.set_num_threads(options.threads)
     known = {(r["width"], r["operator"], r["seed"]) for r in read_store(options.store) if "bits" in r}
-    data, kinds = make_data(options.steps)
+    data, kinds = make_data(options.text, options.steps)
     first, count = options.part
     jobs = [(seed, width, operator) for seed in range(options.seeds) for width, operator in list_points()]
     for seed, width, operator in jobs[first - 1 :: count]:
@@ -187,7 +190,7 @@ def train(options):
 def measure(options):
     torch.set_num_threads(1)
     known = {(r["width"], r["operator"], r["tokens"]) for r in read_store(options.store) if "least_ms" in r}
-    _, kinds = read_text()
+    _, kinds = read_text(options.text)
     for tokens in options.tokens:
         timers = {}
         for width, operator in list_points():
@@ -240,10 +243,9 @@ def report(options):
         parameters = {(r["width"], r["operator"]): r["parameters"] for r in records if "parameters" in r}
         for operator, points in curves["test"].items():
             for point, other in zip(points, curves["validation"][operator], strict=True):
-                print(
-                    f"| {name_of(operator)} | {point.width} | {parameters[point.width, operator]} | {point.latency:.3f} "
-                    f"| {-other.mean:.3f} | {-point.mean:.3f} | {point.seeds} |"
-                )
+                cells = [name_of(operator), point.width, parameters[point.width, operator], f"{point.latency:.3f}"]
+                cells += [f"{-other.mean:.3f}", f"{-point.mean:.3f}", point.seeds]
+                print("| " + " | ".join(map(str, cells)) + " |")
         for split in ("validation", "test"):
             baselines = {key: curves[split][key] for key in ("dense", *NAMED.values()) if key in curves[split]}
             found = {key: curves[split][key] for key in FOUND if key in curves[split]}
@@ -267,6 +269,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=("train", "time", "report"))
     parser.add_argument("store", type=Path)
+    parser.add_argument("--text", type=Path, default=TEXT, help="a text that gzip has compressed")
     parser.add_argument("--seeds", type=read_positive, default=3)
     parser.add_argument("--steps", type=read_positive, default=STEPS)
     parser.add_argument("--part", type=read_part, default=(1, 1), help="I/N: every N-th training from the I-th on")
