@@ -56,7 +56,8 @@ static Value convert(OpBuilder &builder, Location loc, Value tensor,
                                  convertScalar(builder, loc, border, type));
   }
   Value empty = tensor::EmptyOp::create(builder, loc, from.getShape(), type);
-  if (auto fill = tensor.getDefiningOp<linalg::FillOp>()) {
+  if (auto fill = tensor.getDefiningOp<linalg::FillOp>();
+      fill && fill.getInputs().front().getType() == from.getElementType()) {
     Value value = convertScalar(builder, loc, fill.getInputs().front(), type);
     return linalg::FillOp::create(builder, loc, value, empty).getResult(0);
   }
@@ -260,6 +261,7 @@ struct FloatProducts : kas::codegen::impl::FloatProductsBase<FloatProducts> {
           result = arith::AddFOp::create(builder, loc, values.back(), result);
           linalg::YieldOp::create(builder, loc, result);
         });
+    product->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     rewriter.replaceOp(op, convert(rewriter, loc, product.getResult(0),
                                    getElementTypeOrSelf(output)));
   }
