@@ -264,9 +264,10 @@ void check(uint64_t seed, bool isOfBytes, MLIRContext &context,
   options.sharesShortLoops = true;
   options.vectorBits = seed % 4 == 3 ? 128 : 0;
   options.prepareWeights = seed % 2;
-  // Without instructions for bytes, too.
-  if (isOfBytes && seed % 7 == 6)
-    options.target.features = "-avx512vnni,-avxvnni";
+  // Without instructions for such products, too.
+  if (seed % 7 == 6)
+    options.target.features =
+        isOfBytes ? "-avx512vnni,-avxvnni" : "-avx512bf16";
   PassManager manager(&context);
   manager.addInstrumentation(std::make_unique<Watch>(numTiled));
   buildCPUPipeline(manager, options);
@@ -312,8 +313,8 @@ TEST(DotProducts, OfBytesAgreeWithTheirDefinitionBetweenGuardPages) {
 }
 
 TEST(DotProducts, OfBFloatsAgreeWithTheirDefinitionBetweenGuardPages) {
-  // Without instructions for bf16 all are products of f32.
+  // Without instructions for bf16, as for some seeds, all are products of f32.
   auto target = getTarget();
   ASSERT_TRUE(bool(target)) << llvm::toString(target.takeError());
-  checkAll(/*isOfBytes=*/false, target->bfloatDotBits ? 0.75 : 0);
+  checkAll(/*isOfBytes=*/false, target->bfloatDotBits ? 0.6 : 0);
 }
