@@ -109,11 +109,14 @@ class NextCharacter(kas.evaluate.Task):
 
 
 def make_recipe(width):
-    """Rates that fall with the width, as the steps of Adam add up over the inputs of a layer."""
+    """Rates that fall with the width, as the steps of Adam add up over the inputs of a layer.
+
+    Of 0.2, 0.4, 0.8 and 1.6 over the width, 0.8 is best for dense networks of widths 64 and 128, with another seed.
+    """
     return Recipe(
         epochs=1,
         batch_size=BATCH,
-        learning_rate=0.4 / width,
+        learning_rate=0.8 / width,
         weight_decay=0.01,
         warmup_steps=60,
         clip_gradients=1.0,
