@@ -1,6 +1,7 @@
 // Products of bytes are laid out in words of four, unsigned by signed, those of bf16 in words of two.
 
 // RUN: kas-opt %s -split-input-file -kas-pack-dots | FileCheck %s
+// RUN: kas-opt %s -split-input-file -kas-cpu-pipeline="cpu=cascadelake threads=1" | FileCheck %s --check-prefix=TILES
 
 // One input is unsigned: nothing but the layout changes.
 
@@ -97,4 +98,49 @@ func.func @floats(%x: tensor<8x64xbf16>, %w: tensor<64x32xbf16>, %init: tensor<8
 func.func @narrow_sums(%x: tensor<8x64xbf16>, %w: tensor<64x32xbf16>, %init: tensor<8x32xbf16>) -> tensor<8x32xbf16> {
   %y = linalg.matmul ins(%x, %w : tensor<8x64xbf16>, tensor<64x32xbf16>) outs(%init : tensor<8x32xbf16>) -> tensor<8x32xbf16>
   return %y : tensor<8x32xbf16>
+}
+
+// -----
+
+// Words that a module has itself: instructions are for unsigned by signed bytes, not for two of a kind.
+
+// CHECK-LABEL: @words(
+// CHECK-NEXT:  linalg.generic
+// TILES-LABEL: llvm.func @words(
+// TILES:         vpdpbusd
+func.func @words(%x: tensor<8x16x4xi8>, %w: tensor<16x32x4xi8>, %init: tensor<8x32xi32>) -> tensor<8x32xi32> {
+  %y = linalg.generic {
+      indexing_maps = [affine_map<(m, n, k, j) -> (m, k, j)>, affine_map<(m, n, k, j) -> (k, n, j)>, affine_map<(m, n, k, j) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
+      ins(%x, %w : tensor<8x16x4xi8>, tensor<16x32x4xi8>) outs(%init : tensor<8x32xi32>) {
+  ^bb0(%a: i8, %b: i8, %sum: i32):
+    %c = arith.extui %a : i8 to i32
+    %d = arith.extsi %b : i8 to i32
+    %p = arith.muli %c, %d : i32
+    %s = arith.addi %sum, %p : i32
+    linalg.yield %s : i32
+  } -> tensor<8x32xi32>
+  return %y : tensor<8x32xi32>
+}
+
+// -----
+
+// CHECK-LABEL: @signed_words(
+// CHECK-NEXT:  linalg.generic
+// TILES-LABEL: llvm.func @signed_words(
+// TILES-NOT:     vpdpbusd
+// TILES:         llvm.return
+func.func @signed_words(%x: tensor<8x16x4xi8>, %w: tensor<16x32x4xi8>, %init: tensor<8x32xi32>) -> tensor<8x32xi32> {
+  %y = linalg.generic {
+      indexing_maps = [affine_map<(m, n, k, j) -> (m, k, j)>, affine_map<(m, n, k, j) -> (k, n, j)>, affine_map<(m, n, k, j) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
+      ins(%x, %w : tensor<8x16x4xi8>, tensor<16x32x4xi8>) outs(%init : tensor<8x32xi32>) {
+  ^bb0(%a: i8, %b: i8, %sum: i32):
+    %c = arith.extsi %a : i8 to i32
+    %d = arith.extsi %b : i8 to i32
+    %p = arith.muli %c, %d : i32
+    %s = arith.addi %sum, %p : i32
+    linalg.yield %s : i32
+  } -> tensor<8x32xi32>
+  return %y : tensor<8x32xi32>
 }

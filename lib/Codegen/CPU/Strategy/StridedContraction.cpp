@@ -273,6 +273,9 @@ StridedContraction::match(linalg::LinalgOp op,
   Type element = Float32Type::get(op.getContext());
   Type sum = element;
   if (product) {
+    if (product->isOfBytes() && !product->getUnsignedInput())
+      return fail("its bytes are not unsigned in one input and signed in the "
+                  "other");
     wordLoop = findWordLoop(op, product->getWordSize());
     if (!wordLoop)
       return fail("its elements are not in words");
