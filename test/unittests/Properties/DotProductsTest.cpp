@@ -19,7 +19,6 @@
 #include "kas/Support/Random.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
@@ -36,15 +35,12 @@ using namespace mlir;
 
 namespace {
 
-/// Counts the tiles of words, and takes the alignment off allocations, or else
-/// buffers could not be flush to the end of a page.
+/// Counts the functions with tiles of words.
 class Watch : public PassInstrumentation {
 public:
   explicit Watch(unsigned &numTiled) : numTiled(numTiled) {}
 
   void runBeforePass(Pass *pass, Operation *op) override {
-    if (pass->getArgument() == "finalize-memref-to-llvm")
-      op->walk([](memref::AllocOp alloc) { alloc.removeAlignmentAttr(); });
     bool found = false;
     if (pass->getArgument() == "kas-lower-dots")
       op->walk([&](Operation *inner) {
@@ -270,6 +266,7 @@ void check(uint64_t seed, bool isOfBytes, MLIRContext &context,
         isOfBytes ? "-avx512vnni,-avxvnni" : "-avx512bf16";
   PassManager manager(&context);
   manager.addInstrumentation(std::make_unique<Watch>(numTiled));
+  manager.addInstrumentation(std::make_unique<RemoveAlignment>());
   buildCPUPipeline(manager, options);
   ASSERT_TRUE(succeeded(manager.run(*module)));
   Flush flush = seed % 3 == 2 ? Flush::Begin : Flush::End;

@@ -11,7 +11,6 @@
 #include "kas/Conversion/Passes.h"
 #include "kas/ExecutionEngine/JIT.h"
 #include "kas/InitAll.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "gtest/gtest.h"
@@ -25,9 +24,7 @@ using namespace mlir;
 
 namespace {
 
-/// Looks into the pipeline: counts what takes the vector strategy, and takes
-/// the alignment off allocations, or else buffers could not be flush to the end
-/// of a page.
+/// Looks into the pipeline: counts what takes the vector strategy.
 class Watch : public PassInstrumentation {
 public:
   explicit Watch(unsigned &numPacked) : numPacked(numPacked) {}
@@ -35,8 +32,6 @@ public:
   void runBeforePass(Pass *pass, Operation *op) override {
     if (pass->getArgument() == "kas-pack-operators")
       numPacked += count(op);
-    if (pass->getArgument() == "finalize-memref-to-llvm")
-      op->walk([](memref::AllocOp alloc) { alloc.removeAlignmentAttr(); });
   }
   void runAfterPass(Pass *pass, Operation *op) override {
     if (pass->getArgument() == "kas-pack-operators")
@@ -113,6 +108,7 @@ void checkOperators(Flush flush, unsigned wanted) {
   options.jit.symbols = getGuardedAllocators(flush);
   options.prepare = [&](PassManager &manager) {
     manager.addInstrumentation(std::make_unique<Watch>(numPacked));
+    manager.addInstrumentation(std::make_unique<RemoveAlignment>());
   };
   options.call = [&](CompiledModule::Function function, const Inputs &inputs,
                      const std::vector<float> &packed) {
@@ -160,6 +156,7 @@ TEST(GuardPages, SmallOutputsAreCaught) {
   options.jit.symbols = getGuardedAllocators(Flush::End);
   options.prepare = [&](PassManager &manager) {
     manager.addInstrumentation(std::make_unique<Watch>(numPacked));
+    manager.addInstrumentation(std::make_unique<RemoveAlignment>());
   };
   options.call = [&](CompiledModule::Function function, const Inputs &inputs,
                      const std::vector<float> &packed) {

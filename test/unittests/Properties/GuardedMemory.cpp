@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "GuardedMemory.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Pass/Pass.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MathExtras.h"
 #include <atomic>
@@ -119,6 +121,11 @@ namespace {
 thread_local sigjmp_buf *returnPoint = nullptr;
 void *touched = nullptr;
 } // namespace
+
+void RemoveAlignment::runBeforePass(mlir::Pass *pass, mlir::Operation *op) {
+  if (pass->getArgument() == "finalize-memref-to-llvm")
+    op->walk([](mlir::memref::AllocOp alloc) { alloc.removeAlignmentAttr(); });
+}
 
 /// Says where `address` is. Compiled code does not hold the lock.
 static std::string describe(char *address) {

@@ -14,6 +14,7 @@
 #ifndef KAS_TEST_UNITTESTS_PROPERTIES_GUARDEDMEMORY_H
 #define KAS_TEST_UNITTESTS_PROPERTIES_GUARDEDMEMORY_H
 
+#include "mlir/Pass/PassInstrumentation.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <cstddef>
 #include <optional>
@@ -38,6 +39,13 @@ size_t getNumGuarded();
 /// The allocation functions of C under their names, on guarded memory, for code
 /// that is made to call them instead. `flush` holds for all calls from now on.
 std::vector<std::pair<std::string, void *>> getGuardedAllocators(Flush flush);
+
+/// Takes the alignment off allocations in the pipeline for the CPU, or else
+/// buffers could not be flush to the end of a page.
+class RemoveAlignment : public mlir::PassInstrumentation {
+public:
+  void runBeforePass(mlir::Pass *pass, mlir::Operation *op) override;
+};
 
 /// Calls `function`. If the calling thread touches a guard page, the call ends
 /// there and the result says what was touched: `4 bytes past the end of a
