@@ -437,5 +437,10 @@ def test_language_models_that_are_trained(tmp_path, monkeypatch, capsys) -> None
     assert "test: `2b14cf1b` 12 13Y 3Y X1 X23 X2 not above" in page
     with pytest.raises(SystemExit, match=r"requires a text of at least \d+ characters for 900 steps, got 1040"):
         run("train", str(store), f"--text={text}", "--steps=900")
+    (tmp_path / "plain.txt").write_text("no gzip")
+    with pytest.raises(SystemExit, match=r"requires a text that gzip has compressed, got .*plain\.txt: Not a gzipped"):
+        run("train", str(store), f"--text={tmp_path / 'plain.txt'}")
+    with pytest.raises(SystemExit, match="requires trainings and times of 7 tokens, got none of both in"):
+        run("report", str(store), "--tokens=7")
     with pytest.raises(SystemExit, match=r"requires missing\.gz, of Debian's package dict-gcide"):
         run("train", str(store), "--text=missing.gz")

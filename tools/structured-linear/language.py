@@ -27,6 +27,7 @@ import math
 import statistics
 import sys
 import time
+import zlib
 from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
@@ -64,7 +65,10 @@ def read_text(path):
     """All characters as numbers, and how many different ones there are: those that are not of ASCII are one."""
     if not path.exists():
         raise SystemExit(f"requires {path}, of Debian's package dict-gcide (tools/setup.sh --package=dict-gcide)")
-    letters = gzip.decompress(path.read_bytes())
+    try:
+        letters = gzip.decompress(path.read_bytes())
+    except (OSError, EOFError, zlib.error) as error:
+        raise SystemExit(f"requires a text that gzip has compressed, got {path}: {error}") from error
     codes = torch.frombuffer(bytearray(letters), dtype=torch.uint8)
     codes = torch.where(codes < 128, codes, 0)
     kinds, numbers = torch.unique(codes, return_inverse=True)
@@ -241,6 +245,8 @@ def report(options):
     records = read_store(options.store)
     for tokens in options.tokens:
         curves, deviations = collect(records, tokens)
+        if not curves or not curves["test"]:
+            raise SystemExit(f"requires trainings and times of {tokens} tokens, got none of both in {options.store}")
         print(f"\n{tokens} tokens; a seed's deviation: {deviations['test'].value:.4f} bits\n")
         print("| operator | width | parameters | ms | validation | test | seeds |\n|---|---|---|---|---|---|---|")
         parameters = {(r["width"], r["operator"]): r["parameters"] for r in records if "parameters" in r}
