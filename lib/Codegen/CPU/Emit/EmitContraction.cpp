@@ -168,11 +168,12 @@ static bool mayComputeTwice(const StridedContraction &contraction,
          !options.tail->overwritesInput();
 }
 
-/// Whether one row reads weights that are packed ahead.
+/// Whether one row multiplies weights that are packed ahead.
 static bool hasOneRow(const StridedContraction &contraction,
                       const ContractionOptions &options) {
   return options.prepared && contraction.rows.empty() &&
-         contraction.guards.empty() && contraction.hasPreparedVectors();
+         !contraction.scalarInputs.empty() && contraction.guards.empty() &&
+         contraction.hasPreparedVectors();
 }
 
 /// Whether no cache keeps these weights until the next call: what takes time is
