@@ -14,17 +14,17 @@
 using namespace kas::solver;
 
 LoopMisses::LoopMisses(const StageNest &nest, llvm::ArrayRef<unsigned> order,
-                       int64_t unit)
+                       int64_t unit, size_t registerLoops)
     : nest(nest), order(order), unit(unit) {
   tensors.push_back(makeTensor(nest.data));
-  tensors.push_back(makeTensor(nest.output));
+  tensors.push_back(makeTensor(nest.output, registerLoops));
   if (nest.hasWeight)
     tensors.push_back(makeTensor(nest.weight));
 }
 
-LoopMisses::Tensor
-LoopMisses::makeTensor(const StageNest::Access &access) const {
-  Tensor tensor{&access, {Footprint()}};
+LoopMisses::Tensor LoopMisses::makeTensor(const StageNest::Access &access,
+                                          size_t registerLoops) const {
+  Tensor tensor{&access, registerLoops, {Footprint()}};
   double distinct = 1;
   llvm::SmallVector<std::pair<int64_t, int64_t>, 12> steps;
   for (unsigned loop : llvm::reverse(order)) {
@@ -86,20 +86,27 @@ double LoopMisses::getMisses(const Tensor &tensor, size_t fitting) const {
 }
 
 LoopMisses::Count LoopMisses::count(double capacity, int64_t sets) const {
-  auto fits = [&](size_t number) {
+  // All of them share the cache. One whose units share few sets pushes its own
+  // out; the others find room in the other sets.
+  auto fitsAll = [&](size_t number) {
     double units = 0;
     for (const Tensor &tensor : tensors)
-      units += tensor.footprints[number].getOccupied(unit, sets);
+      if (number > tensor.registerLoops)
+        units += tensor.footprints[number].units;
     return units <= capacity;
   };
-  size_t fitting = 0;
-  while (fitting < order.size() && fits(fitting + 1))
-    ++fitting;
-  Count count;
-  if (fitting == order.size())
-    return count;
+  size_t fittingAll = 0;
+  while (fittingAll < order.size() && fitsAll(fittingAll + 1))
+    ++fittingAll;
   constexpr int64_t longRun = 32;
+  Count count;
   for (const Tensor &tensor : tensors) {
+    size_t fitting = tensor.registerLoops;
+    while (fitting < fittingAll &&
+           tensor.footprints[fitting + 1].getOccupied(unit, sets) <= capacity)
+      ++fitting;
+    if (fitting == order.size())
+      continue;
     bool isStream = tensor.footprints[fitting + 1].run >= longRun * unit;
     (isStream ? count.streamed : count.scattered) += getMisses(tensor, fitting);
   }

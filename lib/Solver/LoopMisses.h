@@ -22,9 +22,10 @@ namespace kas::solver {
 /// hold what the inner loops touch.
 class LoopMisses {
 public:
-  /// `order`: outermost first.
+  /// `order`: outermost first. The results of the innermost `registerLoops`
+  /// stay in registers.
   LoopMisses(const StageNest &nest, llvm::ArrayRef<unsigned> order,
-             int64_t unit);
+             int64_t unit, size_t registerLoops = 0);
 
   struct Count {
     /// Of long runs of units one after another, which the processor fetches
@@ -45,15 +46,19 @@ private:
     /// nothing else.
     int64_t stride = 0;
 
-    /// Units of the cache that cannot hold anything else.
+    /// Units of the cache that these take, with those between them that others
+    /// of this tensor cannot take.
     double getOccupied(int64_t unit, int64_t sets) const;
   };
   /// One tensor, by the number of innermost loops.
   struct Tensor {
     const StageNest::Access *access;
+    /// How many innermost loops do without the cache.
+    size_t registerLoops = 0;
     llvm::SmallVector<Footprint, 16> footprints;
   };
-  Tensor makeTensor(const StageNest::Access &access) const;
+  Tensor makeTensor(const StageNest::Access &access,
+                    size_t registerLoops = 0) const;
   double getMisses(const Tensor &tensor, size_t fitting) const;
 
   const StageNest &nest;

@@ -28,7 +28,7 @@ struct WorkName {
 } // namespace
 
 /// In the order of `Work`.
-static constexpr WorkName works[] = {{"operator", 3e-4},
+static constexpr WorkName works[] = {{"operator", 8e-4},
                                      {"stage", 2e-4},
                                      {"row_products", 1.4e-7},
                                      {"row_stores", 7e-8},
@@ -43,14 +43,14 @@ static constexpr WorkName works[] = {{"operator", 3e-4},
                                      {"loop_vectors", 1e-7},
                                      {"loop_points", 4e-7},
                                      {"loop_sums", 8e-7},
-                                     {"copy_vectors", 2e-7},
+                                     {"copy_vectors", 4e-7},
                                      {"copy_points", 5e-7},
-                                     {"transposed", 4e-7},
-                                     {"streamed_l1", 5e-7},
-                                     {"streamed_l2", 8e-7},
+                                     {"transposed", 3e-7},
+                                     {"streamed_l1", 2e-7},
+                                     {"streamed_l2", 4e-7},
                                      {"streamed_l3", 2.4e-6},
-                                     {"scattered_l1", 1e-6},
-                                     {"scattered_l2", 2e-6},
+                                     {"scattered_l1", 3e-7},
+                                     {"scattered_l2", 8e-7},
                                      {"scattered_l3", 4e-6},
                                      {"pages", 1e-6}};
 static_assert(std::size(works) == numWorks);

@@ -21,11 +21,12 @@ using llvm::divideCeilSigned;
 static constexpr int64_t ways = 8;
 
 void kas::solver::addMisses(const StageNest &nest, ArrayRef<unsigned> order,
-                            const TileTarget &target, StageWork &work) {
+                            const TileTarget &target, StageWork &work,
+                            size_t registerLoops) {
   constexpr int64_t line = 16, page = 1024;
   // Of the third level, a usual share.
   constexpr int64_t l3Lines = 1 << 18, pages = 64;
-  LoopMisses lines(nest, order, line);
+  LoopMisses lines(nest, order, line, registerLoops);
   // The third level spreads what it holds over its sets.
   auto add = [&](int64_t capacity, Work streamed, Work scattered) {
     LoopMisses::Count count =
@@ -37,7 +38,8 @@ void kas::solver::addMisses(const StageNest &nest, ArrayRef<unsigned> order,
   add(target.l1Elements / line, Work::StreamedL1, Work::ScatteredL1);
   add(target.l2Elements / line, Work::StreamedL2, Work::ScatteredL2);
   add(l3Lines, Work::StreamedL3, Work::ScatteredL3);
-  LoopMisses::Count count = LoopMisses(nest, order, page).count(pages);
+  LoopMisses::Count count =
+      LoopMisses(nest, order, page, registerLoops).count(pages);
   work[Work::Pages] += count.streamed + count.scattered;
 }
 
@@ -83,9 +85,19 @@ public:
     add(loop, divideCeilSigned(source.loops[loop].extent, block), block);
   }
 
+  /// What is added from now on is summed in registers.
+  void beginRegisters() { outer = order.size(); }
+
+  void addMissesTo(StageWork &work, const TileTarget &target) const {
+    addMisses(blocked, order, target, work, outer ? order.size() - *outer : 0);
+  }
+
   const StageNest &source;
   StageNest blocked;
   llvm::SmallVector<unsigned, 16> order;
+
+private:
+  std::optional<size_t> outer;
 };
 
 /// Describes one stage: see lib/Codegen/CPU/Strategy for what is done.
@@ -281,7 +293,7 @@ std::optional<TiledWork> Planner::planPanels(bool countsWork) const {
     copies.blocked.data = {};
   else if (vectorInputs.size() == 1)
     copies.blocked.hasWeight = false;
-  addMisses(copies.blocked, copies.order, target, work);
+  copies.addMissesTo(work, target);
   StageNest products = nest;
   StageNest::Access &panel =
       scalarInput == &nest.data ? products.weight : products.data;
@@ -291,10 +303,11 @@ std::optional<TiledWork> Planner::planPanels(bool countsWork) const {
   for (unsigned loop : ArrayRef(rows).drop_back())
     tiled.add(loop, extent(loop));
   tiled.addBlocks(rows.back(), registers->rows);
+  tiled.beginRegisters();
   tiled.add(reductions);
   tiled.add(rows.back(), registers->rows);
   addTile(tiled);
-  addMisses(tiled.blocked, tiled.order, target, work);
+  tiled.addMissesTo(work, target);
   return result;
 }
 
@@ -390,12 +403,13 @@ std::optional<TiledWork> Planner::planRows(bool countsWork) const {
   if (isJoined)
     tiled.addBlocks(columns[columns.size() - 2], tile.outerColumns);
   tiled.addBlocks(columns.back(), tile.columns);
+  tiled.beginRegisters();
   tiled.add(reductions);
   if (isJoined)
     tiled.add(columns[columns.size() - 2], tile.outerColumns);
   tiled.add(columns.back(), tile.columns);
   tiled.add(rows.front(), std::min(blockRows, allRows));
-  addMisses(tiled.blocked, tiled.order, target, work);
+  tiled.addMissesTo(work, target);
   return result;
 }
 
@@ -521,13 +535,14 @@ std::optional<TiledWork> Planner::planDirect(bool countsWork) const {
     tiled.addBlocks(rows.back(), bestRows);
   int64_t block = std::min(lanes * bestVectors, width);
   tiled.addBlocks(vectorLoop, block);
+  tiled.beginRegisters();
   tiled.add(reductions);
   if (!rows.empty())
     tiled.add(rows.back(), bestRows);
   if (columnLoop)
     tiled.add(*columnLoop, bestColumns);
   tiled.add(vectorLoop, block);
-  addMisses(tiled.blocked, tiled.order, target, result.work);
+  tiled.addMissesTo(result.work, target);
   return result;
 }
 

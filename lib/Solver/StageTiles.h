@@ -28,9 +28,11 @@ std::optional<int64_t> getTileTime(const StageNest &nest,
 std::optional<StageWork> getTileWork(const StageNest &nest,
                                      const TileTarget &target);
 
-/// Adds what caches do not hold when the loops of `nest` run in `order`.
+/// Adds what caches do not hold when the loops of `nest` run in `order`. The
+/// results of the innermost `registerLoops` stay in registers.
 void addMisses(const StageNest &nest, llvm::ArrayRef<unsigned> order,
-               const TileTarget &target, StageWork &work);
+               const TileTarget &target, StageWork &work,
+               size_t registerLoops = 0);
 
 } // namespace kas::solver
 

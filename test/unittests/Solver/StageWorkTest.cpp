@@ -102,6 +102,31 @@ TEST(StageWork, LinesOfOneSetDoNotStay) {
   EXPECT_GT(getMisses(512), 2 * apart);
 }
 
+/// The rows of an output of 16x16 lie in four sets of the first-level cache,
+/// which they fill: that is no reason to load the data and weights again at
+/// each point.
+TEST(StageWork, TilesThatFillSomeSetsLeaveTheOthers) {
+  StageNest nest;
+  nest.loops = {{32, false}, {16, false}, {16, false},
+                {32, true},  {3, true},   {3, true}};
+  nest.output.strides = {256, 16, 1, 0, 0, 0};
+  nest.data.strides = {0, 16, 1, 256, 16, 1};
+  nest.output.elements = nest.data.elements = 32 * 256;
+  nest.hasWeight = true;
+  nest.weight.strides = {288, 0, 0, 9, 3, 1};
+  nest.weight.elements = 32 * 288;
+  nest.borders = {{/*loops=*/1 << 1 | 1 << 4, /*isCyclic=*/false},
+                  {/*loops=*/1 << 2 | 1 << 5, /*isCyclic=*/false}};
+  Target target;
+  target.vectorBits = target.arithmeticBits = 512;
+  target.vectorRegisters = 32;
+  StageWork work = getStageWork(nest, TileTarget(target));
+  EXPECT_GT(work[Work::RowProducts], 0);
+  // A line holds 16 elements; each is loaded for some tiles at most.
+  double lines = (2 * 32 * 256 + 32 * 288) / 16;
+  EXPECT_LT(work[Work::ScatteredL1] + work[Work::StreamedL1], 64 * lines);
+}
+
 TEST(StageWork, MoreReductionsAreMoreWork) {
   MachineModel model = MachineModel::getUsual("cpu");
   for (int64_t rows : {1, 3, 16, 100})
