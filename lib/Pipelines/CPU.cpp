@@ -129,6 +129,7 @@ static void addBufferization(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(createFuseElementwise());
   manager.addPass(createCanonicalize());
   manager.addPass(createCSEPass());
+  manager.addNestedPass<func::FuncOp>(createGrowConcats());
   manager.addPass(createBufferize());
   // As upstream's pipeline, with fewer traversals of everything.
   manager.addPass(memref::createExpandReallocPass());

@@ -104,3 +104,27 @@ func.func @single(%a: memref<4xf32>, %b: memref<4xf32>) {
   call @helper(%a, %b) : (memref<4xf32>, memref<4xf32>) -> ()
   return
 }
+
+// -----
+
+// Where a view begins is an argument: layers that are equal but for the place of
+// their weights are one function.
+// CHECK-LABEL: func.func private @places_kernel(
+// CHECK-SAME:    %[[X:.*]]: memref<8xf32> {llvm.noalias}, %[[POOL:.*]]: memref<1024xi8> {llvm.noalias}, %[[PLACE:.*]]: index)
+// CHECK:         %[[VIEW:.*]] = memref.view %[[POOL]][%[[PLACE]]][] : memref<1024xi8> to memref<8xf32>
+// CHECK:         linalg.add ins(%[[X]], %[[VIEW]]
+// CHECK-NOT:   func.func private
+// CHECK-LABEL: func.func @places(
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK-DAG:     %[[LAST:.*]] = arith.constant 512 : index
+// CHECK:         call @places_kernel(%{{.*}}, %{{.*}}, %[[ZERO]])
+// CHECK:         call @places_kernel(%{{.*}}, %{{.*}}, %[[LAST]])
+func.func @places(%pool: memref<1024xi8>, %x: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c512 = arith.constant 512 : index
+  %first = memref.view %pool[%c0][] : memref<1024xi8> to memref<8xf32>
+  linalg.add ins(%x, %first : memref<8xf32>, memref<8xf32>) outs(%x : memref<8xf32>)
+  %last = memref.view %pool[%c512][] : memref<1024xi8> to memref<8xf32>
+  linalg.add ins(%x, %last : memref<8xf32>, memref<8xf32>) outs(%x : memref<8xf32>)
+  return
+}

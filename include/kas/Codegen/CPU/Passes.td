@@ -62,6 +62,42 @@ def DenseOutputs : Pass<"kas-dense-outputs", "::mlir::func::FuncOp"> {
   ];
 }
 
+def GrowConcats : Pass<"kas-grow-concats", "::mlir::func::FuncOp"> {
+  let summary = "Let concatenations that extend each other share a tensor";
+  let description = [{
+    In densely connected networks a layer reads what all layers before it have
+    computed. Each `tensor.concat` would copy all of that again. Where one has the
+    inputs of an earlier one and more after them, both become slices from the
+    beginning of one tensor, in which the inputs are inserted, each once, when
+    there are all of an earlier concatenation.
+
+    This is done where such a slice lies together, that is where all dimensions
+    before the one of the concatenation have one element, and where nothing reads
+    an earlier concatenation after a later one: else bufferization would have to
+    copy the tensor.
+
+    ```mlir
+    %ab = tensor.concat dim(0) %a, %b
+    %c = ... %ab
+    %abc = tensor.concat dim(0) %a, %b, %c
+    // becomes
+    %0 = tensor.empty() : tensor<12x8xf32>
+    %1 = tensor.insert_slice %a into %0[0, 0] [4, 8] [1, 1]
+    %2 = tensor.insert_slice %b into %1[4, 0] [4, 8] [1, 1]
+    %ab = tensor.extract_slice %2[0, 0] [8, 8] [1, 1]
+    %c = ... %ab
+    %abc = tensor.insert_slice %c into %2[8, 0] [4, 8] [1, 1]
+    ```
+
+    Example: `test/Codegen/CPU/grow-concats.mlir`.
+  }];
+  let statistics = [
+    Statistic<"numShared", "concatenations",
+              "Concatenations that share the tensor of a larger one">
+  ];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
 def KeepReads : Pass<"kas-keep-reads", "::mlir::func::FuncOp"> {
   let summary = "Keep the places where loops on buffers read tensors";
   let description = [{

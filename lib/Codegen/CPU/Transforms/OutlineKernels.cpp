@@ -48,6 +48,18 @@ struct Kernel {
   /// are whole buffers; in the order of their uses.
   SetVector<Operation *> copied;
   SetVector<Value> arguments;
+  /// Copied views at constant places of a buffer, such as weights that are
+  /// packed ahead. The places are arguments as well: equal layers differ in
+  /// them alone.
+  SmallVector<memref::ViewOp> views;
+
+  /// All that a call passes.
+  SmallVector<Value> getOperands() const {
+    SmallVector<Value> operands(arguments.getArrayRef());
+    for (memref::ViewOp view : views)
+      operands.push_back(view.getByteShift());
+    return operands;
+  }
 
   bool add(Operation *op) {
     SetVector<Value> used(op->operand_begin(), op->operand_end());
@@ -59,6 +71,15 @@ struct Kernel {
 private:
   bool add(Value value) {
     Operation *op = value.getDefiningOp();
+    if (auto view = dyn_cast_or_null<memref::ViewOp>(op);
+        view && view.getSizes().empty() &&
+        matchPattern(view.getByteShift(), m_Constant())) {
+      if (!add(view.getSource()))
+        return false;
+      if (copied.insert(view))
+        views.push_back(view);
+      return true;
+    }
     bool isCopied =
         op && op->getNumRegions() == 0 &&
         (op->hasTrait<OpTrait::ConstantLike>() || isa<ViewLikeOpInterface>(op));
@@ -150,7 +171,7 @@ public:
     }
     builder.setInsertionPoint(kernel.ops.back());
     func::CallOp::create(builder, kernel.ops.back()->getLoc(), function,
-                         kernel.arguments.getArrayRef());
+                         kernel.getOperands());
     for (Operation *op : kernel.ops)
       op->erase();
   }
@@ -160,7 +181,7 @@ public:
 private:
   func::FuncOp create(const Kernel &kernel, func::FuncOp caller) {
     auto types = llvm::map_to_vector(
-        kernel.arguments, [](Value value) { return value.getType(); });
+        kernel.getOperands(), [](Value value) { return value.getType(); });
     auto function = func::FuncOp::create(kernel.ops.back()->getLoc(),
                                          (caller.getName() + "_kernel").str(),
                                          builder.getFunctionType(types, {}));
@@ -180,6 +201,13 @@ private:
     builder.setInsertionPointToStart(body);
     for (Operation *op : kernel.copied)
       builder.clone(*op, mapping);
+    for (auto [view, place] : llvm::zip_equal(
+             ArrayRef(kernel.views),
+             body->getArguments().drop_front(kernel.arguments.size())))
+      mapping.lookup(view)
+          .getDefiningOp<memref::ViewOp>()
+          .getByteShiftMutable()
+          .assign(place);
     for (Operation *op : kernel.ops)
       builder.clone(*op, mapping);
     func::ReturnOp::create(builder, function.getLoc());
