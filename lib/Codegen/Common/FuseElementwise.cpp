@@ -102,6 +102,19 @@ bool shouldFuse(OpOperand *operand) {
                               getOnlyOperation<arith::AddFOp>(consumer));
 }
 
+/// Lets sums of f64 have any order: what they are rounded to at the end, such as
+/// the variance of a layer norm of f32, does not depend on it. So what is summed
+/// can be computed where it is, and need not be in memory in twice the size.
+void freeSums(func::FuncOp function) {
+  function.walk([&](linalg::GenericOp op) {
+    if (!op.hasPureTensorSemantics() || op.getNumReductionLoops() == 0)
+      return;
+    auto sum = getOnlyOperation<arith::AddFOp>(op);
+    if (sum && sum.getType().isF64())
+      sum.setFastmath(sum.getFastmath() | arith::FastMathFlags::reassoc);
+  });
+}
+
 /// Makes additions of whole tensors operations that can be fused.
 void generalizeAdditions(func::FuncOp function) {
   SmallVector<linalg::AddOp> additions;
@@ -157,6 +170,7 @@ void hoistChannels(func::FuncOp function) {
 struct FuseElementwise
     : kas::codegen::impl::FuseElementwiseBase<FuseElementwise> {
   void runOnOperation() override {
+    freeSums(getOperation());
     generalizeAdditions(getOperation());
     RewritePatternSet patterns(&getContext());
     linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);

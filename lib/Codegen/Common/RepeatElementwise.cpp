@@ -23,7 +23,8 @@ bool kas::codegen::isSumInAnyOrder(linalg::GenericOp op) {
       [](auto result) {
         auto [value, old] = result;
         auto add = value.template getDefiningOp<arith::AddFOp>();
-        return add && add.getLhs() == old && old.hasOneUse() &&
+        return add && llvm::is_contained(add->getOperands(), old) &&
+               old.hasOneUse() &&
                arith::bitEnumContainsAll(add.getFastmath(),
                                          arith::FastMathFlags::reassoc);
       });

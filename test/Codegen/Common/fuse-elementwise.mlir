@@ -256,3 +256,60 @@ func.func @data(%x: tensor<8xf32>, %w: tensor<4x8xf32>) -> tensor<4x8xf32> {
   } -> tensor<4x8xf32>
   return %y : tensor<4x8xf32>
 }
+
+// -----
+
+// The variance of a layer norm, as torch-mlir writes it: nothing of f64 but the sums is in memory.
+#map = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0, 0)>
+// CHECK-LABEL: func.func @variance(
+// CHECK-SAME:    %[[X:.*]]: tensor<8x96xf32>
+// CHECK-NOT:     tensor<8x96xf64>
+// CHECK:         %[[SUM:.*]] = linalg.generic {{.*}} ins(%[[X]] : tensor<8x96xf32>)
+// CHECK:           arith.extf
+// CHECK-NEXT:      arith.addf {{.*}} fastmath<reassoc> : f64
+// CHECK-NOT:     tensor<8x96xf64>
+// CHECK:         linalg.generic {{.*}} ins(%[[X]], %[[SUM]] : tensor<8x96xf32>, tensor<8x1xf64>)
+// CHECK:           arith.extf
+// CHECK:           arith.subf
+// CHECK-NEXT:      arith.mulf
+// CHECK-NEXT:      arith.addf {{.*}} fastmath<reassoc> : f64
+func.func @variance(%x: tensor<8x96xf32>) -> tensor<8x1xf64> {
+  %zero = arith.constant 0.0 : f64
+  %count = arith.constant 96.0 : f64
+  %empty = tensor.empty() : tensor<8x96xf64>
+  %wide = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<8x96xf32>) outs(%empty : tensor<8x96xf64>) {
+  ^bb0(%in: f32, %out: f64):
+    %0 = arith.extf %in : f32 to f64
+    linalg.yield %0 : f64
+  } -> tensor<8x96xf64>
+  %rows = tensor.empty() : tensor<8x1xf64>
+  %fill = linalg.fill ins(%zero : f64) outs(%rows : tensor<8x1xf64>) -> tensor<8x1xf64>
+  %sum = linalg.generic {indexing_maps = [#map, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%wide : tensor<8x96xf64>) outs(%fill : tensor<8x1xf64>) {
+  ^bb0(%in: f64, %out: f64):
+    %0 = arith.addf %in, %out : f64
+    linalg.yield %0 : f64
+  } -> tensor<8x1xf64>
+  %difference = linalg.generic {indexing_maps = [#map, #row, #map], iterator_types = ["parallel", "parallel"]}
+      ins(%wide, %sum : tensor<8x96xf64>, tensor<8x1xf64>) outs(%empty : tensor<8x96xf64>) {
+  ^bb0(%in: f64, %total: f64, %out: f64):
+    %0 = arith.divf %total, %count : f64
+    %1 = arith.subf %in, %0 : f64
+    linalg.yield %1 : f64
+  } -> tensor<8x96xf64>
+  %square = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel"]}
+      ins(%difference, %difference : tensor<8x96xf64>, tensor<8x96xf64>) outs(%empty : tensor<8x96xf64>) {
+  ^bb0(%in: f64, %other: f64, %out: f64):
+    %0 = arith.mulf %in, %other : f64
+    linalg.yield %0 : f64
+  } -> tensor<8x96xf64>
+  %variance = linalg.generic {indexing_maps = [#map, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%square : tensor<8x96xf64>) outs(%fill : tensor<8x1xf64>) {
+  ^bb0(%in: f64, %out: f64):
+    %0 = arith.addf %in, %out : f64
+    linalg.yield %0 : f64
+  } -> tensor<8x1xf64>
+  return %variance : tensor<8x1xf64>
+}

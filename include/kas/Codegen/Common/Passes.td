@@ -22,7 +22,8 @@ def FuseElementwise : Pass<"kas-fuse-elementwise", "::mlir::func::FuncOp"> {
     it. Unlike upstream's `linalg-fuse-elementwise-ops` nothing is fused into a
     reduction, where it would be computed again for each output or keep its
     vectors from the sum; sums whose additions are `fastmath<reassoc>` have
-    vectors along the reduction and take it.
+    vectors along the reduction and take it. So have sums of f64, which are made
+    for the variances of norms: their order is free.
 
     What several operations read is computed by each of them where that moves
     less memory: by all, if they read fewer tensors than the operation and they
