@@ -8,6 +8,7 @@
 
 #include "kas/ExecutionEngine/JIT.h"
 #include "LLVMModule.h"
+#include "ModuleParts.h"
 #include "kas/Dialect/KasCPU/IR/ModuleTarget.h"
 #include "kas/ExecutionEngine/BufferPool.h"
 #include "kas/ExecutionEngine/Timing.h"
@@ -169,6 +170,40 @@ static float roundToBFloat16(float value) {
 static void *allocate(size_t size) { return BufferPool::get().allocate(size); }
 static void release(void *data) { BufferPool::get().release(data); }
 
+/// Adds the machine code of `module`, from the cache where it has all of it.
+static Error
+addObjects(llvm::Module &module, const Target &target,
+           const llvm::TargetMachine &machine, const JITOptions &options,
+           CompileTimes &times,
+           std::vector<std::unique_ptr<llvm::MemoryBuffer>> &objects) {
+  unsigned numParts = getNumParts(module);
+  llvm::SmallVector<std::string> keys;
+  llvm::SmallVector<std::unique_ptr<llvm::MemoryBuffer>> known;
+  if (options.cache) {
+    llvm::SmallString<0> bitcode;
+    llvm::raw_svector_ostream stream(bitcode);
+    llvm::WriteBitcodeToFile(module, stream);
+    for (unsigned part = 0; part < numParts; ++part) {
+      keys.push_back(
+          computeKey({bitcode, std::to_string(part)}, machine, options));
+      if (auto object = options.cache->load(keys.back()))
+        known.push_back(std::move(object));
+    }
+  }
+  if (known.size() == numParts) {
+    times.cached = times.numCachedKernels == times.numKernels;
+    std::move(known.begin(), known.end(), std::back_inserter(objects));
+    return Error::success();
+  }
+  auto compiled = compileParts(module, numParts, target, options, times);
+  if (!compiled)
+    return compiled.takeError();
+  for (auto [key, object] : llvm::zip(keys, *compiled))
+    options.cache->store(key, *object);
+  std::move(compiled->begin(), compiled->end(), std::back_inserter(objects));
+  return Error::success();
+}
+
 Expected<std::unique_ptr<CompiledModule>>
 CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options,
                         KernelObjects kernels) {
@@ -205,29 +240,11 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options,
     createEntry(*function);
   lap(times.translate);
 
-  std::unique_ptr<llvm::MemoryBuffer> object;
-  std::string key;
-  if (options.cache) {
-    llvm::SmallString<0> bitcode;
-    llvm::raw_svector_ostream stream(bitcode);
-    llvm::WriteBitcodeToFile(**llvmModule, stream);
-    key = computeKey({bitcode}, **machine, options);
-    object = options.cache->load(key);
-    times.cached = object && kernels.numCached == kernels.objects.size();
-  }
-  if (!object) {
-    optimize(**llvmModule, **machine, options.optLevel);
-    lap(times.optimize);
-    auto buffer = generateCode(**llvmModule, **machine);
-    if (!buffer)
-      return buffer.takeError();
-    object = std::move(*buffer);
-    if (options.cache)
-      options.cache->store(key, *object);
-    lap(times.codegen);
-  }
   auto &objects = kernels.objects;
-  objects.push_back(std::move(object));
+  if (Error error =
+          addObjects(**llvmModule, *target, **machine, options, times, objects))
+    return error;
+  last = monotonicSeconds();
 
   auto jit = llvm::orc::LLJITBuilder().create();
   if (!jit)

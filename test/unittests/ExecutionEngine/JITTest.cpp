@@ -249,6 +249,61 @@ TEST_F(JITTest, CacheInMemory) {
   EXPECT_EQ(cache.getNumHits(), 1);
 }
 
+/// More functions than are compiled as one: they call each other across
+/// objects, and each has the constants that it reads.
+TEST_F(JITTest, LargeModulesAreCompiledInParts) {
+  std::string text = "llvm.mlir.global private constant @table(dense<[1.0, "
+                     "2.0]> : tensor<2xf32>) : !llvm.array<2 x f32>\n"
+                     "llvm.mlir.global private @calls(0 : i32) : i32\n";
+  llvm::raw_string_ostream stream(text);
+  constexpr unsigned count = 40;
+  for (unsigned i = 0; i < count; ++i)
+    stream << "llvm.func @add" << i
+           << "(%x: !llvm.ptr) attributes {no_inline, sym_visibility = "
+              "\"private\"} {\n"
+              "  %t = llvm.mlir.addressof @table : !llvm.ptr\n"
+              "  %p = llvm.getelementptr %t["
+           << i % 2
+           << "] : (!llvm.ptr) -> !llvm.ptr, f32\n"
+              "  %a = llvm.load %p : !llvm.ptr -> f32\n"
+              "  %b = llvm.load %x : !llvm.ptr -> f32\n"
+              "  %s = llvm.fadd %a, %b : f32\n"
+              "  llvm.store %s, %x : f32, !llvm.ptr\n"
+              "  %c = llvm.mlir.addressof @calls : !llvm.ptr\n"
+              "  %n = llvm.load %c : !llvm.ptr -> i32\n"
+              "  %one = llvm.mlir.constant(1 : i32) : i32\n"
+              "  %m = llvm.add %n, %one : i32\n"
+              "  llvm.store %m, %c : i32, !llvm.ptr\n"
+              "  llvm.return\n}\n";
+  stream << "llvm.func @all(%x: !llvm.ptr, %y: !llvm.ptr) {\n";
+  for (unsigned i = 0; i < count; ++i)
+    stream << "  llvm.call @add" << i << "(%x) : (!llvm.ptr) -> ()\n";
+  stream << "  %c = llvm.mlir.addressof @calls : !llvm.ptr\n"
+            "  %n = llvm.load %c : !llvm.ptr -> i32\n"
+            "  llvm.store %n, %y : i32, !llvm.ptr\n"
+            "  llvm.return\n}\n";
+  context.loadAllAvailableDialects();
+  auto large = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  ASSERT_TRUE(bool(large));
+  ObjectCache cache;
+  JITOptions options;
+  options.cache = &cache;
+  for (bool isCached : {false, true}) {
+    auto compiled = CompiledModule::compile(*large, options);
+    ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
+    EXPECT_EQ((*compiled)->getTimes().cached, isCached);
+    EXPECT_EQ(cache.getNumHits() > 1, isCached) << "one object for all";
+    auto function = (*compiled)->lookup("all");
+    ASSERT_TRUE(bool(function)) << llvm::toString(function.takeError());
+    float sum = 0.5;
+    int32_t calls = 0;
+    void *pointers[] = {&sum, &calls};
+    ASSERT_FALSE(bool(call(*function, pointers)));
+    EXPECT_EQ(sum, 0.5F + 1.5F * count);
+    EXPECT_EQ(calls, int32_t(count));
+  }
+}
+
 TEST_F(JITTest, CacheOnDiskSurvivesCorruption) {
   llvm::SmallString<128> directory;
   ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("kas-cache", directory));
