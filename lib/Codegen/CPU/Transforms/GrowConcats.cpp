@@ -30,11 +30,11 @@ using Chain = SmallVector<tensor::ConcatOp>;
 static bool isContiguous(tensor::ConcatOp op) {
   RankedTensorType type = op.getResultType();
   return type.hasStaticShape() &&
-         llvm::all_of(op.getInputs(),
-                      [](Value input) {
-                        return cast<ShapedType>(input.getType())
-                            .hasStaticShape();
-                      }) &&
+         llvm::all_of(
+             op.getInputs(),
+             [](Value input) {
+               return cast<ShapedType>(input.getType()).hasStaticShape();
+             }) &&
          llvm::all_of(type.getShape().take_front(op.getDim()),
                       [](int64_t size) { return size == 1; });
 }
@@ -82,8 +82,8 @@ static void replace(RewriterBase &rewriter, ArrayRef<tensor::ConcatOp> chain) {
     return getAsIndexOpFoldResult(rewriter.getContext(), part.getShape());
   };
   rewriter.setInsertionPoint(first);
-  Value all = tensor::EmptyOp::create(rewriter, first.getLoc(),
-                                      type.getShape(), type.getElementType());
+  Value all = tensor::EmptyOp::create(rewriter, first.getLoc(), type.getShape(),
+                                      type.getElementType());
   unsigned numInserted = 0;
   int64_t end = 0;
   for (tensor::ConcatOp op : chain) {
@@ -99,10 +99,9 @@ static void replace(RewriterBase &rewriter, ArrayRef<tensor::ConcatOp> chain) {
     offsets[dim] = rewriter.getIndexAttr(0);
     Value result = all;
     if (op != last)
-      result = tensor::ExtractSliceOp::create(rewriter, op.getLoc(), all,
-                                              offsets,
-                                              getSizes(op.getResultType()),
-                                              ones);
+      result =
+          tensor::ExtractSliceOp::create(rewriter, op.getLoc(), all, offsets,
+                                         getSizes(op.getResultType()), ones);
     rewriter.replaceOp(op, result);
   }
 }
