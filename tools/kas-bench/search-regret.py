@@ -7,6 +7,7 @@
     search-regret.py FOLDER run --part=1/2      the searches, each one process; of two machines or cores the first half
     search-regret.py FOLDER final               trains what the searches chose again, with seeds that they have not seen
     search-regret.py FOLDER report              what each algorithm comes to after so much effort
+    search-regret.py FOLDER records             the same as lines of JSON, one for each search and effort
 
 Networks are trained on Fashion-MNIST (Debian's package dataset-fashion-mnist). A command that is stopped goes on where
 it was. Regret is what the choice of a search is worse than the best choice of all searches, by the objective of the
@@ -45,7 +46,7 @@ FINAL_SEEDS = (100, 101, 102)
 
 def call(tool, *arguments):
     command = [str(Path(os.environ.get("KAS_BIN", "")) / tool), *map(str, arguments)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{' '.join(command)}\n{done.stderr}error: {tool} ended with code {done.returncode}")
     return done.stdout
@@ -150,25 +151,41 @@ def final(folder, options):
         print(record, flush=True)
 
 
-def report(folder, options):
+def evaluate(folder, options):
+    """The records: each search's choice after each effort, what it comes to with fresh seeds, and its regret."""
     tests = {}
     for record in read_finals(folder):
         tests.setdefault(record["key"], []).append(record["test"])
-    values = {}
-    for place, entry in collect(folder, options).items():
+    records = []
+    for (name, seed, effort), entry in collect(folder, options).items():
         found = tests.get(entry["key"], [])
         if len(found) < len(FINAL_SEEDS):
             sys.exit(f"error: requires {len(FINAL_SEEDS)} trainings of {entry['key']}, got {len(found)}; see 'final'")
-        values[place] = 100 * get_objective(entry["metrics"], statistics.fmean(found))
-    if not values:
+        record = {"algorithm": name, "seed": seed, "trainings": effort, "key": entry["key"]}
+        record |= {key: round(entry["metrics"][key], 4) for key in ("accuracy", "predicted_ms", "flops", "params")}
+        record |= {"tests": found, "objective": get_objective(entry["metrics"], statistics.fmean(found))}
+        records.append(record)
+    if not records:
         sys.exit(f"error: requires a search that has ended, got none in {folder}")
-    best = min(values.values())
+    best = min(record["objective"] for record in records)
+    for record in records:
+        record["regret"] = round(100 * (record.pop("objective") - best), 4)
+    return records
+
+
+def print_records(folder, options):
+    for record in evaluate(folder, options):
+        print(json.dumps(record))
+
+
+def report(folder, options):
+    records = evaluate(folder, options)
     print("| algorithm | " + " | ".join(f"{effort:g} trainings" for effort in options.efforts) + " |")
     print("|---|" + "---|" * len(options.efforts))
     for name in ALGORITHMS:
         cells = []
         for effort in options.efforts:
-            regrets = sorted(value - best for (n, _, e), value in values.items() if (n, e) == (name, effort))
+            regrets = sorted(r["regret"] for r in records if (r["algorithm"], r["trainings"]) == (name, effort))
             cells.append(
                 f"{statistics.median(regrets):.2f} ({regrets[0]:.2f} to {regrets[-1]:.2f})" if regrets else "none"
             )
@@ -185,14 +202,14 @@ def read_part(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="of databases and results")
-    parser.add_argument("command", choices=("run", "final", "report"))
+    parser.add_argument("command", choices=("run", "final", "report", "records"))
     parser.add_argument("--seeds", type=int, default=5, help="searches with each algorithm (default 5)")
     parser.add_argument("--trainings", type=int, default=24, help="effort of each, in whole trainings (default 24)")
     parser.add_argument("--efforts", type=lambda text: [float(part) for part in text.split(",")], default=[6, 12, 24])
     parser.add_argument("--part", type=read_part, default=(1, 1), help="I/N: every N-th from the I-th on")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    {"run": run, "final": final, "report": report}[options.command](options.folder, options)
+    {"run": run, "final": final, "report": report, "records": print_records}[options.command](options.folder, options)
 
 
 if __name__ == "__main__":
