@@ -40,9 +40,12 @@ static bool isCopied(const llvm::GlobalValue &value) {
   return variable && variable->isConstant() && variable->hasLocalLinkage();
 }
 
+/// Under another name: a function that is called `floor` must not be taken for
+/// that of the C library in other parts.
 static void makeVisible(llvm::Module &module) {
   for (llvm::GlobalValue &value : module.global_values())
     if (value.hasLocalLinkage() && !isCopied(value)) {
+      value.setName("_kas_part_" + value.getName());
       value.setLinkage(llvm::GlobalValue::ExternalLinkage);
       value.setVisibility(llvm::GlobalValue::HiddenVisibility);
     }

@@ -24,6 +24,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from parts import read_part
+
 ROOT = Path(__file__).resolve().parents[2]
 NETWORK = ROOT / "test" / "Networks" / "Training" / "Inputs" / "pooled_64.mlir"
 ALGORITHMS = {
@@ -46,7 +48,10 @@ FINAL_SEEDS = (100, 101, 102)
 
 def call(tool, *arguments):
     command = [str(Path(os.environ.get("KAS_BIN", "")) / tool), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except OSError as error:
+        sys.exit(f"error: requires {tool} in PATH or in the folder KAS_BIN, got {error}")
     if done.returncode:
         sys.exit(f"{' '.join(command)}\n{done.stderr}error: {tool} ended with code {done.returncode}")
     return done.stdout
@@ -192,23 +197,29 @@ def report(folder, options):
         print(f"| {name} | " + " | ".join(cells) + " |")
 
 
-def read_part(text):
-    first, _, count = text.partition("/")
-    if not (first.isdigit() and count.isdigit() and 1 <= int(first) <= int(count)):
-        raise argparse.ArgumentTypeError(f"requires I/N with 1 <= I <= N, got '{text}'")
-    return int(first), int(count)
+def read_positive(text):
+    if not (text.isdigit() and int(text)):
+        raise argparse.ArgumentTypeError(f"requires an integer of at least 1, got '{text}'")
+    return int(text)
+
+
+def read_efforts(text):
+    return [read_positive(part) for part in text.split(",")]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="of databases and results")
     parser.add_argument("command", choices=("run", "final", "report", "records"))
-    parser.add_argument("--seeds", type=int, default=5, help="searches with each algorithm (default 5)")
-    parser.add_argument("--trainings", type=int, default=24, help="effort of each, in whole trainings (default 24)")
-    parser.add_argument("--efforts", type=lambda text: [float(part) for part in text.split(",")], default=[6, 12, 24])
+    parser.add_argument("--seeds", type=read_positive, default=5, help="searches with each algorithm (default 5)")
+    parser.add_argument("--trainings", type=read_positive, default=24, help="effort of each, in whole trainings (default 24)")
+    parser.add_argument("--efforts", type=read_efforts, default=[6, 12, 24])
     parser.add_argument("--part", type=read_part, default=(1, 1), help="I/N: every N-th from the I-th on")
     options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
+    try:
+        options.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"requires a folder, got {options.folder}: {error.strerror}")
     {"run": run, "final": final, "report": report, "records": print_records}[options.command](options.folder, options)
 
 

@@ -47,6 +47,7 @@ from kas.structured import Structure
 
 sys.path.insert(0, str(ROOT / "tools" / "kas-bench"))
 from networks import LanguageModel
+from parts import read_part
 
 TEXT = Path("/usr/share/dictd/gcide.dict.dz")
 LENGTH, BATCH, BLOCKS = 128, 16, 4
@@ -265,13 +266,6 @@ def report(options):
                 ]
                 above = "above" if verdict.is_above else "not above"
                 print(f"{split}: {name_of(key)} {above} (p = {verdict.probability:.2g}); {'; '.join(parts)}")
-
-
-def read_part(text):
-    first, _, count = text.partition("/")
-    if not (first.isdigit() and count.isdigit() and 1 <= int(first) <= int(count)):
-        raise argparse.ArgumentTypeError(f"requires I/N with 1 <= I <= N, got '{text}'")
-    return int(first), int(count)
 
 
 def main():

@@ -102,10 +102,10 @@ bool shouldFuse(OpOperand *operand) {
                               getOnlyOperation<arith::AddFOp>(consumer));
 }
 
-/// Lets sums of f64 have any order: what they are rounded to at the end, such
-/// as the variance of a layer norm of f32, does not depend on it. So what is
-/// summed can be computed where it is, and need not be in memory in twice the
-/// size.
+/// Lets sums of f64 have any order, which changes what f64 rounds, and nothing
+/// of what is rounded to f32 later, such as the variance of a layer norm. So
+/// what is summed can be computed where it is, and need not be in memory in
+/// twice the size.
 void freeSums(func::FuncOp function) {
   function.walk([&](linalg::GenericOp op) {
     if (!op.hasPureTensorSemantics() || op.getNumReductionLoops() == 0)

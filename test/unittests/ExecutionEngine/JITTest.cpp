@@ -275,10 +275,21 @@ TEST_F(JITTest, LargeModulesAreCompiledInParts) {
               "  %m = llvm.add %n, %one : i32\n"
               "  llvm.store %m, %c : i32, !llvm.ptr\n"
               "  llvm.return\n}\n";
-  stream << "llvm.func @all(%x: !llvm.ptr, %y: !llvm.ptr) {\n";
+  // Not that of the C library, whatever its name says.
+  stream << "llvm.func @floorf(%x: f32) -> f32 attributes {no_inline, "
+            "sym_visibility = \"private\"} {\n"
+            "  %h = llvm.mlir.constant(0.25 : f32) : f32\n"
+            "  %y = llvm.fadd %x, %h : f32\n"
+            "  llvm.return %y : f32\n}\n"
+            "llvm.func @all(%x: !llvm.ptr, %y: !llvm.ptr) {\n";
   for (unsigned i = 0; i < count; ++i)
     stream << "  llvm.call @add" << i << "(%x) : (!llvm.ptr) -> ()\n";
-  stream << "  %c = llvm.mlir.addressof @calls : !llvm.ptr\n"
+  stream << "  %v = llvm.load %x : !llvm.ptr -> f32\n"
+            "  %k = llvm.mlir.constant(1.5 : f32) : f32\n"
+            "  %f = llvm.call @floorf(%k) : (f32) -> f32\n"
+            "  %w = llvm.fadd %v, %f : f32\n"
+            "  llvm.store %w, %x : f32, !llvm.ptr\n"
+            "  %c = llvm.mlir.addressof @calls : !llvm.ptr\n"
             "  %n = llvm.load %c : !llvm.ptr -> i32\n"
             "  llvm.store %n, %y : i32, !llvm.ptr\n"
             "  llvm.return\n}\n";
@@ -299,7 +310,7 @@ TEST_F(JITTest, LargeModulesAreCompiledInParts) {
     int32_t calls = 0;
     void *pointers[] = {&sum, &calls};
     ASSERT_FALSE(bool(call(*function, pointers)));
-    EXPECT_EQ(sum, 0.5F + 1.5F * count);
+    EXPECT_EQ(sum, 0.5F + 1.5F * count + 1.75F);
     EXPECT_EQ(calls, int32_t(count));
   }
 }
