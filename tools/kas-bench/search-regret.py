@@ -212,7 +212,7 @@ def main():
     parser.add_argument("folder", type=Path, help="of databases and results")
     parser.add_argument("command", choices=("run", "final", "report", "records"))
     parser.add_argument("--seeds", type=read_positive, default=5, help="searches with each algorithm (default 5)")
-    parser.add_argument("--trainings", type=read_positive, default=24, help="effort of each, in whole ones (default 24)")
+    parser.add_argument("--trainings", type=read_positive, default=24, help="effort of each, whole ones (default 24)")
     parser.add_argument("--efforts", type=read_efforts, default=[6, 12, 24], help="of the table (default 6,12,24)")
     parser.add_argument("--part", type=read_part, default=(1, 1), help="I/N: every N-th from the I-th on")
     options = parser.parse_args()
