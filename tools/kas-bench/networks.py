@@ -158,7 +158,7 @@ class Kas:
         exported = kas.torch.to_mlir(network, example)
         imported = time.perf_counter()
         arrays = [tensor.detach().numpy() for tensor in (example, *exported.tensors.values())]
-        self.compiled = CompiledNetwork(exported.module, arrays, tuple(expected.shape), threads, precision)
+        self.compiled = CompiledNetwork(exported.module, arrays, tuple(expected.shape), threads, precision).start()
         compiled = time.perf_counter()
         output = self.compiled.tensors[len(arrays)]
         error = float(numpy.abs(output - expected.numpy()).max() / expected.abs().max())
@@ -183,7 +183,7 @@ class KasBytes(Kas):
         weights = list(exported.tensors.values())
         module = kas.quantize(exported.module, batches, weights)
         arrays = [tensor.detach().numpy() for tensor in (batches[0], *weights)]
-        self.compiled = CompiledNetwork(module, arrays, tuple(expected.shape), threads)
+        self.compiled = CompiledNetwork(module, arrays, tuple(expected.shape), threads).start()
         error = float(numpy.abs(self.compiled.tensors[len(arrays)] - expected.numpy()).max() / expected.abs().max())
         self.facts = {"bytes_error": float(f"{error:.2g}")}
 

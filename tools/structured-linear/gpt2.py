@@ -88,7 +88,7 @@ class Compiled:
         with torch.no_grad():
             expected = network(tokens)
         arrays = [tensor.detach().numpy() for tensor in (tokens, *exported.tensors.values())]
-        self.compiled = CompiledNetwork(exported.module, arrays, tuple(expected.shape), threads)
+        self.compiled = CompiledNetwork(exported.module, arrays, tuple(expected.shape), threads).start()
         output = torch.from_numpy(self.compiled.tensors[len(arrays)])
         self.error = float((output - expected).abs().max() / expected.abs().max())
 

@@ -114,9 +114,13 @@ class Row:
         values = [getattr(one, part) for one in self.get_trainings(task)]
         return statistics.fmean(values) if values else None
 
-    def get_ratio(self, layer: str, threads: int = 1) -> float | None:
-        """The median over machines of the latency, over that of the dense layer; None where nothing was measured."""
-        values = [one.ratio for one in self.latencies if (one.layer, one.threads) == (layer, threads)]
+    def get_ratio(self, layer: str, threads: int = 1, machine: str | None = None) -> float | None:
+        """The median over machines (or that of one) of the latency, over that of the dense layer; None without any."""
+        values = [
+            one.ratio
+            for one in self.latencies
+            if (one.layer, one.threads) == (layer, threads) and machine in (None, one.machine)
+        ]
         return statistics.median(values) if values else None
 
 

@@ -5,10 +5,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import os
 import platform
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from .._errors import Error, need
@@ -26,17 +30,37 @@ from ..evaluate.protocol._store import make_key
 from ._space import LAYERS
 from ._table import Latency, Row
 
-BATCH = 8
+BATCH = 16
 """Operators that are timed in turn with one dense layer."""
 ROUNDS, CALLS = 5, 20
+ROUND = 2000.0
+"""Microseconds that the calls of a round take, unless so many are too few or too many."""
+
+Place = tuple[str, int]
+"""A layer and a number of threads."""
+Found = CompiledNetwork | str
+"""A compiled layer, or why there is none."""
 
 
 def _tensor(shape: Sequence[int]) -> str:
     return f"tensor<{'x'.join(map(str, shape))}xf32>"
 
 
+def describe_processor() -> str:
+    """As the system names it; with family and model where the name is one of many processors, such as `AMD EPYC`."""
+    name = describe_machine()
+    fields = {}
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            key, _, value = line.partition(":")
+            fields.setdefault(key.strip(), value.strip())
+    if any(letter.isdigit() for letter in name) or not {"cpu family", "model"} <= fields.keys():
+        return name
+    return f"{name} (family {fields['cpu family']}, model {fields['model']})"
+
+
 def compile_layer(operator: Operator, binding: Mapping[str, int], threads: int) -> CompiledNetwork:
-    """The operator as a layer whose weights are known before: all that depends on them alone is computed ahead."""
+    """The operator, to be started, as a layer whose weights are known before: all that depends on them alone is computed ahead."""
     own = {name: binding[name] for name in (*operator.symbols[0], *operator.symbols[1])}
     shapes = operator.shapes(own)
     tensors = [shapes.data, *shapes.weights]
@@ -58,29 +82,56 @@ def compile_layer(operator: Operator, binding: Mapping[str, int], threads: int) 
     return CompiledNetwork(module, arrays, shapes.output, threads)
 
 
-def measure(
-    operators: Sequence[Operator], layer: str, threads: int, rounds: int = ROUNDS, calls: int = CALLS
-) -> tuple[list[float | str], float]:
-    """The least microseconds of each operator in a layer, or why it has none; and those of the dense layer.
-
-    All are timed in turn, in so many rounds of calls: they see the same machine.
-    """
+def _compile_dense(layer: str, threads: int) -> CompiledNetwork:
     binding = LAYERS[layer]
-    dense = compile_layer(named_operator("conv2d"), {**binding, "W": binding["H"], "k": binding["k1"]}, threads)
-    compiled: list[CompiledNetwork | str] = []
-    for operator in operators:
-        try:
-            compiled.append(compile_layer(operator, binding, threads))
-        except (Error, RuntimeError) as error:
-            compiled.append(" ".join(str(error).split())[:300])
-    least = [float("inf")] * len(compiled)
-    least_dense = float("inf")
+    return compile_layer(named_operator("conv2d"), {**binding, "W": binding["H"], "k": binding["k1"]}, threads)
+
+
+def _try_to_compile(operator: Operator, layer: str, threads: int) -> Found:
+    try:
+        return compile_layer(operator, LAYERS[layer], threads)
+    except (Error, RuntimeError) as error:
+        return _describe(error)
+
+
+def measure(
+    operators: Mapping[Place, Sequence[Operator]], rounds: int = ROUNDS, calls: int = CALLS
+) -> Iterator[tuple[Place, list[float | str], float]]:
+    """Of each place the least microseconds of each operator, or why it has none; and those of the dense layer.
+
+    All are compiled before anything is timed, on all cores. Then all are timed in turn, in so many rounds of at most so
+    many calls: they see the same machine, and what disturbs it for less than a round harms none.
+    """
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        dense = [pool.submit(_compile_dense, *place) for place in operators]
+        compiled = [pool.submit(_try_to_compile, one, *place) for place, of in operators.items() for one in of]
+    # Started here: threads that wait for a parallel loop would take the cores of the compiler.
+    times = iter(_time_in_turn([_start(one.result()) for one in (*dense, *compiled)], rounds, calls))
+    least = list(itertools.islice(times, len(dense)))
+    for (place, of), least_dense in zip(operators.items(), least):
+        assert not isinstance(least_dense, str), "dense layers compile"
+        yield place, list(itertools.islice(times, len(of))), least_dense
+
+
+def _start(layer: Found) -> Found:
+    try:
+        return layer if isinstance(layer, str) else layer.start()
+    except RuntimeError as error:
+        return _describe(error)
+
+
+def _describe(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
+
+
+def _time_in_turn(layers: Sequence[Found], rounds: int, calls: int) -> list[float | str]:
+    """The least microseconds of each. Slow ones are called less often, but eight times in a round: the first four may miss caches."""
+    least = [layer if isinstance(layer, str) else layer.time(1) for layer in layers]
     for _ in range(rounds):
-        least_dense = min(least_dense, dense.time(calls))
-        for number, layer_ in enumerate(compiled):
-            if not isinstance(layer_, str):
-                least[number] = min(least[number], layer_.time(calls))
-    return [one if isinstance(one, str) else least[number] for number, one in enumerate(compiled)], least_dense
+        for number, (layer, known) in enumerate(zip(layers, least)):
+            if not isinstance(layer, str) and not isinstance(known, str):
+                least[number] = min(known, layer.time(round(min(max(ROUND / max(known, 1.0), 4), calls))))
+    return least
 
 
 def _make_key(row: Row, layer: str, threads: int, machine: str) -> str:
@@ -102,33 +153,33 @@ def measure_all(
     limit: int | None = None,
     progress: Callable[[Row, str, int, float | str], None] | None = None,
 ) -> None:
-    """Times what the store does not have of this machine, at most `limit` operators. Nothing else should run meanwhile.
+    """Times what neither rows nor store have of this machine, at most `limit` operators. Nothing else should run meanwhile.
 
     `part` (I, N) is one of N parts of equal size: each of N machines of one kind takes one.
     """
-    machine = describe_machine()
+    machine = describe_processor()
     known = {record["key"] for record in store if record["kind"] == "operator_latency"}
+    known |= {
+        _make_key(row, one.layer, one.threads, machine)
+        for row in rows
+        for one in row.latencies
+        if one.machine == machine
+    }
     own = rows[part[0] - 1 :: part[1]]
-    layers, threads = list(layers), list(threads)
-    missing = [
-        row
-        for row in own
-        if any(_make_key(row, layer, count, machine) not in known for layer in layers for count in threads)
-    ]
+    places = [(layer, count) for layer in layers for count in threads]
+    missing = [row for row in own if any(_make_key(row, *place, machine) not in known for place in places)]
     for batch in _batches(missing[:limit]):
-        for layer in layers:
-            for count in threads:
-                left = [row for row in batch if _make_key(row, layer, count, machine) not in known]
-                if not left:
-                    continue
-                times, dense = measure([row.operator for row in left], layer, count)
-                for row, found in zip(left, times):
-                    store.add(_make_record(row, layer, count, machine, found, dense))
-                    if progress is not None:
-                        progress(row, layer, count, found)
+        left = {place: [row for row in batch if _make_key(row, *place, machine) not in known] for place in places}
+        operators = {place: [row.operator for row in of] for place, of in left.items() if of}
+        for place, times, dense in measure(operators):
+            for row, found in zip(left[place], times):
+                store.add(_make_record(row, place, machine, found, dense))
+                if progress is not None:
+                    progress(row, *place, found)
 
 
-def _make_record(row: Row, layer: str, threads: int, machine: str, found: float | str, dense: float) -> dict[str, Any]:
+def _make_record(row: Row, place: Place, machine: str, found: float | str, dense: float) -> dict[str, Any]:
+    layer, threads = place
     record: dict[str, Any] = {
         "kind": "operator_latency",
         "key": _make_key(row, layer, threads, machine),

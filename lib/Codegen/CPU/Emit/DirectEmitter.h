@@ -113,6 +113,8 @@ private:
                                                   unsigned segment) const;
   mlir::Value getStart(unsigned guard);
   mlir::Value getVectorStart(unsigned input, unsigned segment);
+  mlir::Value getVectorStart(unsigned input, unsigned segment,
+                             llvm::ArrayRef<Test> tests);
   mlir::Value getMask(Piece piece, llvm::ArrayRef<Test> tests);
   mlir::Value testLanes(Piece piece, Test test, int64_t coefficient);
   mlir::Value testScalar(Test test);
@@ -121,7 +123,8 @@ private:
 
   Line getLine(unsigned input, unsigned number);
   int64_t getLastElement(Piece piece, unsigned input) const;
-  mlir::Value getElementMask(const Line &line, int64_t first, int64_t lanes);
+  mlir::Value getElementMask(const Line &line, int64_t first, int64_t lanes,
+                             llvm::SmallVectorImpl<Test> &tests);
   mlir::Value loadElements(const Line &line, int64_t first, int64_t lanes);
   mlir::Value loadOnce(const Line &line, int64_t first, int64_t lanes);
   mlir::Value loadParity(const Line &line, int64_t parity);
@@ -142,6 +145,9 @@ private:
   std::map<std::vector<int64_t>, mlir::Value> vectors, scalars, elements,
       parities;
   std::map<std::pair<unsigned, llvm::SmallVector<Test>>, mlir::Value> masks;
+  /// By input, segment and the tests that all lanes share.
+  std::map<std::tuple<unsigned, unsigned, llvm::SmallVector<Test>>, mlir::Value>
+      chosenStarts;
 };
 
 } // namespace kas::codegen

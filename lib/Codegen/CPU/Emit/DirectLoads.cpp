@@ -140,6 +140,37 @@ Value StepLoads::getVectorStart(unsigned input, unsigned segment) {
   return start;
 }
 
+/// The same where the tests that all lanes share hold. Elsewhere an address
+/// within the tensor: nothing is loaded then, but a masked load takes hundreds
+/// of cycles where there is no page, as there may be none after a tensor.
+Value StepLoads::getVectorStart(unsigned input, unsigned segment,
+                                ArrayRef<Test> tests) {
+  Value start = getVectorStart(input, segment);
+  SmallVector<Test> shared;
+  for (Test test : tests)
+    if (!*getCoefficient(guards[test.guard].expr, tile.plan.vectorLoop))
+      shared.push_back(test);
+  if (shared.empty())
+    return start;
+  Value &chosen = chosenStarts[{input, segment, shared}];
+  if (chosen)
+    return chosen;
+  Value holds;
+  for (Test test : shared) {
+    Value one = testScalar(test);
+    holds = holds ? arith::AndIOp::create(builder, loc, holds, one).getResult()
+                  : one;
+  }
+  // What is added to it may be negative.
+  int64_t within = 0;
+  AffineExpr address = contraction.segments[segment].addresses[input];
+  for (auto [number, loop] : llvm::enumerate(contraction.loops))
+    within += std::max<int64_t>(0, -*getCoefficient(address, number)) *
+              (loop.extent - 1);
+  return chosen = arith::SelectOp::create(builder, loc, holds, start,
+                                          tile.constant(within));
+}
+
 /// One vector input at the lanes of a segment that pass the tests, and `others`
 /// at the other ones.
 Value StepLoads::loadSegment(unsigned input, unsigned number, const Part &part,
@@ -150,7 +181,7 @@ Value StepLoads::loadSegment(unsigned input, unsigned number, const Part &part,
   Piece piece = pieces[number];
   Value flat = tile.vectorInputs[input];
   Value place = tile.apply(tile.dim(0) + getOffset(address, piece.offset),
-                           {getVectorStart(input, part.segment)});
+                           {getVectorStart(input, part.segment, part.tests)});
   VectorType type = tile.getVectorType(piece.lanes);
   if (part.tests.empty() && piece.active == piece.lanes)
     return vector::LoadOp::create(builder, loc, type, flat, place);
@@ -194,9 +225,10 @@ int64_t StepLoads::getLastElement(Piece piece, unsigned input) const {
 
 /// Which of `lanes` elements from `first` on exist; null if all of them do, and
 /// a vector of false if none does. Guards step with the elements, or are the
-/// same for all of them: else only those of even numbers are read.
-Value StepLoads::getElementMask(const Line &line, int64_t first,
-                                int64_t lanes) {
+/// same for all of them: else only those of even numbers are read. Gives the
+/// guards that are tested, too.
+Value StepLoads::getElementMask(const Line &line, int64_t first, int64_t lanes,
+                                SmallVectorImpl<Test> &tests) {
   auto step = [&](Test test) {
     return *getCoefficient(guards[test.guard].expr, tile.plan.vectorLoop);
   };
@@ -211,7 +243,6 @@ Value StepLoads::getElementMask(const Line &line, int64_t first,
   for (int64_t lane = 0; lane < lanes; ++lane)
     exists.push_back(first + lane <= last &&
                      (isWhole || (first + lane) % 2 == 0));
-  SmallVector<Test> tests;
   for (Test test : line.guards) {
     int64_t extent = guards[test.guard].extent;
     Interval range = getInterval(guards[test.guard].expr, tile.ranges);
@@ -254,10 +285,11 @@ Value StepLoads::getElementMask(const Line &line, int64_t first,
 /// exist.
 Value StepLoads::loadElements(const Line &line, int64_t first, int64_t lanes) {
   VectorType type = tile.getVectorType(lanes);
-  Value mask = getElementMask(line, first, lanes);
+  SmallVector<Test> tests;
+  Value mask = getElementMask(line, first, lanes, tests);
   Value flat = tile.vectorInputs[line.input];
   Value place = tile.apply(tile.dim(0) + (line.offset + first),
-                           {getVectorStart(line.input, /*segment=*/0)});
+                           {getVectorStart(line.input, /*segment=*/0, tests)});
   if (!mask)
     return vector::LoadOp::create(builder, loc, type, flat, place);
   Value zero =

@@ -43,7 +43,7 @@ class _Timer(Interface):
 
 
 class CompiledNetwork:
-    """The exported network, compiled as a whole, its weights packed ahead."""
+    """The exported network, compiled as a whole; `start` packs its weights ahead."""
 
     def __init__(
         self,
@@ -57,13 +57,16 @@ class CompiledNetwork:
         self.program = module._handle.load(2)
         self.tensors: list[Any] = [*tensors, numpy.zeros(output, numpy.float32)]
         self.wall_clock = threads != 1
+
+    def start(self) -> CompiledNetwork:
+        """To be called once before `time`. What fails only when it runs is a failure of this network, and of no other."""
         if count := self.program.get_num_prepared_elements("forward"):
             memory = numpy.zeros(count + 16, numpy.float32)
             packed = memory[-(memory.ctypes.data // 4) % 16 :][:count]
-            self.program.call("forward_prepare", [*tensors[1:], packed], 1, False)
+            self.program.call("forward_prepare", [*self.tensors[1:-1], packed], 1, False)
             self.tensors.append(packed)
-        # What fails only when it runs is a failure of this network, and of no other.
         self.program.call("forward", self.tensors, 1, self.wall_clock)
+        return self
 
     def time(self, calls: int) -> float:
         return min(1e3 * self.program.call("forward", self.tensors, 4, self.wall_clock) for _ in range(1 + calls // 4))
@@ -237,7 +240,7 @@ def _compile(
         reasons = []
         for number, (module, arrays) in enumerate(export(protocol, point, example), 1):
             try:
-                compiled.append(CompiledNetwork(module, arrays, (len(example), 10), threads))
+                compiled.append(CompiledNetwork(module, arrays, (len(example), 10), threads).start())
             except (Error, ValueError, RuntimeError) as error:
                 reasons.append(f"form {number}: {error}")
         if not compiled:
