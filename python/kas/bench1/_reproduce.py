@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import statistics
@@ -14,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..evaluate.protocol import Store
+from ._space import LAYERS
 from ._table import Row, Table
 from ._time import describe_processor, measure
 from ._train import read_training, train
@@ -96,7 +98,8 @@ def check_latencies(rows: Sequence[Row]) -> Iterator[Check]:
     """Times each operator in each layer and compares its ratio to the dense layer: with that of this machine if any."""
     machine = describe_processor()
     for row in rows:
-        places = {(one.layer, one.threads): [row.operator] for one in row.latencies}
+        measured = {(one.layer, one.threads) for one in row.latencies}
+        places = {place: [row.operator] for place in itertools.product(LAYERS, (1, 2)) if place in measured}
         for (layer, threads), times, dense in measure(places):
             own = row.get_ratio(layer, threads, machine)
             known = row.get_ratio(layer, threads) if own is None else own

@@ -113,6 +113,7 @@ private:
                                                   unsigned segment) const;
   mlir::Value getStart(unsigned guard);
   mlir::Value getVectorStart(unsigned input, unsigned segment);
+  bool isFar(Test test, mlir::AffineExpr address) const;
   mlir::Value getVectorStart(unsigned input, unsigned segment,
                              llvm::ArrayRef<Test> tests);
   mlir::Value getMask(Piece piece, llvm::ArrayRef<Test> tests);
@@ -145,7 +146,7 @@ private:
   std::map<std::vector<int64_t>, mlir::Value> vectors, scalars, elements,
       parities;
   std::map<std::pair<unsigned, llvm::SmallVector<Test>>, mlir::Value> masks;
-  /// By input, segment and the tests that all lanes share.
+  /// By input, segment and the tests that decide.
   std::map<std::tuple<unsigned, unsigned, llvm::SmallVector<Test>>, mlir::Value>
       chosenStarts;
 };

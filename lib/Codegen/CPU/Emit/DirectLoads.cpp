@@ -140,15 +140,34 @@ Value StepLoads::getVectorStart(unsigned input, unsigned segment) {
   return start;
 }
 
-/// The same where the tests that all lanes share hold. Elsewhere an address
-/// within the tensor: nothing is loaded then, but a masked load takes hundreds
-/// of cycles where there is no page, as there may be none after a tensor.
+/// Whether an input is read a page or more from its elements where a test that
+/// all lanes share fails.
+bool StepLoads::isFar(Test test, AffineExpr address) const {
+  constexpr int64_t page = 4096 / sizeof(float);
+  const Guard &guard = guards[test.guard];
+  if (*getCoefficient(guard.expr, tile.plan.vectorLoop))
+    return false;
+  Interval range = getInterval(guard.expr, tile.ranges);
+  int64_t outside = std::max(-(range.lower + test.offset),
+                             range.upper + test.offset - (guard.extent - 1));
+  for (unsigned loop = 0; loop < contraction.loops.size(); ++loop)
+    if (int64_t steps = *getCoefficient(guard.expr, loop))
+      if (std::abs(*getCoefficient(address, loop) * outside) >=
+          std::abs(steps) * page)
+        return true;
+  return false;
+}
+
+/// The same, but an address within the tensor where tests fail and it would be
+/// far away: nothing is loaded then, but a masked load takes hundreds of cycles
+/// where there is no page, as there may be none after a tensor.
 Value StepLoads::getVectorStart(unsigned input, unsigned segment,
                                 ArrayRef<Test> tests) {
   Value start = getVectorStart(input, segment);
+  AffineExpr address = contraction.segments[segment].addresses[input];
   SmallVector<Test> shared;
   for (Test test : tests)
-    if (!*getCoefficient(guards[test.guard].expr, tile.plan.vectorLoop))
+    if (isFar(test, address))
       shared.push_back(test);
   if (shared.empty())
     return start;
@@ -163,7 +182,6 @@ Value StepLoads::getVectorStart(unsigned input, unsigned segment,
   }
   // What is added to it may be negative.
   int64_t within = 0;
-  AffineExpr address = contraction.segments[segment].addresses[input];
   for (auto [number, loop] : llvm::enumerate(contraction.loops))
     within += std::max<int64_t>(0, -*getCoefficient(address, number)) *
               (loop.extent - 1);
