@@ -17,7 +17,7 @@ from pathlib import Path
 from ..evaluate.protocol import Store
 from ._space import LAYERS
 from ._table import Row, Table
-from ._time import describe_processor, measure
+from ._time import Probe, describe_processor, measure
 from ._train import read_training, train
 
 DEVIATIONS = 3.0
@@ -96,11 +96,11 @@ def check_accuracies(table: Table, rows: Sequence[Row], processes: int = 1) -> I
 
 def check_latencies(rows: Sequence[Row]) -> Iterator[Check]:
     """Times each operator in each layer and compares its ratio to the dense layer: with that of this machine if any."""
-    machine = describe_processor()
+    machine, probe = describe_processor(), Probe()
     for row in rows:
         measured = {(one.layer, one.threads) for one in row.latencies}
         places = {place: [row.operator] for place in itertools.product(LAYERS, (1, 2)) if place in measured}
-        for (layer, threads), times, dense in measure(places):
+        for (layer, threads), times, dense in measure(places, probe):
             own = row.get_ratio(layer, threads, machine)
             known = row.get_ratio(layer, threads) if own is None else own
             assert known is not None, "only places with a latency are timed"

@@ -36,6 +36,13 @@ ROUNDS, CALLS = 5, 20
 ROUND = 2000.0
 """Microseconds that the calls of a round take, unless so many are too few or too many."""
 
+SLICE = 16
+"""So many layers are timed between looks at the machine."""
+PATIENCE = 120.0
+"""Seconds that are spent waiting for a calm machine, besides half of the time since the first look at it."""
+CALM = 1.07
+"""The probe takes at most so much longer than ever on a calm machine."""
+
 Place = tuple[str, int]
 """A layer and a number of threads."""
 Found = CompiledNetwork | str
@@ -94,8 +101,36 @@ def _try_to_compile(operator: Operator, layer: str, threads: int) -> Found:
         return _describe(error)
 
 
+class Probe:
+    """Whether two threads exchange data as fast as they ever did here.
+
+    A virtual machine may run them near each other, far from each other, or on one core, for seconds or minutes.
+    Operators of two stages then take up to five times as long, while dense layers may take no longer at all.
+    """
+
+    def __init__(self) -> None:
+        binding = LAYERS["64x56"]
+        given = {**binding, "W": binding["H"], "k": binding["k1"]}
+        self._layer = compile_layer(named_operator("syno_operator2"), given, 2).start()
+        self._least = min(self._layer.time(CALLS) for _ in range(200))
+        self._start = time.monotonic()
+        self._waited = 0.0
+
+    def wait(self) -> None:
+        """Returns when the machine is calm, or when there was too much waiting."""
+        start = time.monotonic()
+        patience = PATIENCE + (start - self._start) / 2 - self._waited
+        while True:
+            found = self._layer.time(8)
+            self._least = min(self._least, found)
+            taken = time.monotonic() - start
+            if found <= CALM * self._least or taken >= patience:
+                break
+        self._waited += taken
+
+
 def measure(
-    operators: Mapping[Place, Sequence[Operator]], rounds: int = ROUNDS, calls: int = CALLS
+    operators: Mapping[Place, Sequence[Operator]], probe: Probe, rounds: int = ROUNDS, calls: int = CALLS
 ) -> Iterator[tuple[Place, list[float | str], float]]:
     """Of each place the least microseconds of each operator, or why it has none; and those of the dense layer.
 
@@ -106,7 +141,8 @@ def measure(
         dense = [pool.submit(_compile_dense, *place) for place in operators]
         compiled = [pool.submit(_try_to_compile, one, *place) for place, of in operators.items() for one in of]
     # Started here: threads that wait for a parallel loop would take the cores of the compiler.
-    times = iter(_time_in_turn([_start(one.result()) for one in (*dense, *compiled)], rounds, calls))
+    layers = [_start(one.result()) for one in (*dense, *compiled)]
+    times = iter(_time_in_turn(layers, probe, rounds, calls))
     least = list(itertools.islice(times, len(dense)))
     for (place, of), least_dense in zip(operators.items(), least):
         assert not isinstance(least_dense, str), "dense layers compile"
@@ -124,13 +160,19 @@ def _describe(error: Exception) -> str:
     return " ".join(str(error).split())[:300]
 
 
-def _time_in_turn(layers: Sequence[Found], rounds: int, calls: int) -> list[float | str]:
-    """The least microseconds of each. Slow ones are called less often, but eight times in a round: the first four may miss caches."""
+def _time_in_turn(layers: Sequence[Found], probe: Probe, rounds: int, calls: int) -> list[float | str]:
+    """The least microseconds of each. Slow ones are called less often, but eight times in a round.
+
+    The first four calls may miss caches.
+    """
     least = [layer if isinstance(layer, str) else layer.time(1) for layer in layers]
     for _ in range(rounds):
         for number, (layer, known) in enumerate(zip(layers, least)):
-            if not isinstance(layer, str) and not isinstance(known, str):
-                least[number] = min(known, layer.time(round(min(max(ROUND / max(known, 1.0), 4), calls))))
+            if isinstance(layer, str) or isinstance(known, str):
+                continue
+            if number % SLICE == 0:
+                probe.wait()
+            least[number] = min(known, layer.time(round(min(max(ROUND / max(known, 1.0), 4), calls))))
     return least
 
 
@@ -157,7 +199,7 @@ def measure_all(
 
     `part` (I, N) is one of N parts of equal size: each of N machines of one kind takes one.
     """
-    machine = describe_processor()
+    machine, probe = describe_processor(), None
     known = {record["key"] for record in store if record["kind"] == "operator_latency"}
     known |= {
         _make_key(row, one.layer, one.threads, machine)
@@ -171,7 +213,8 @@ def measure_all(
     for batch in _batches(missing[:limit]):
         left = {place: [row for row in batch if _make_key(row, *place, machine) not in known] for place in places}
         operators = {place: [row.operator for row in of] for place, of in left.items() if of}
-        for place, times, dense in measure(operators):
+        probe = probe or Probe()
+        for place, times, dense in measure(operators, probe):
             for row, found in zip(left[place], times):
                 store.add(_make_record(row, place, machine, found, dense))
                 if progress is not None:
