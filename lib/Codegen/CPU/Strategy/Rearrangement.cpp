@@ -85,9 +85,10 @@ public:
 
 private:
   std::optional<unsigned> getLastLoop() const;
-  SmallVector<unsigned> getColumnsLast() const;
+  SmallVector<unsigned> getColumnsLast(unsigned data) const;
   bool isSmall(unsigned number, int64_t elements) const;
-  void addCopies(Rearrangement &rearrangement, unsigned vectorLoop) const;
+  void addCopies(Rearrangement &rearrangement, unsigned data,
+                 unsigned vectorLoop) const;
 
   const Contraction &contraction;
   ArrayRef<bool> prepared;
@@ -158,21 +159,19 @@ std::optional<unsigned> Finder::getLastLoop() const {
   return last;
 }
 
-/// The loops of the output, those that the data alone steps with at the end, in
-/// the order of the data; nothing where these are in that place already, or are
-/// too short.
-SmallVector<unsigned> Finder::getColumnsLast() const {
+/// The loops of the output, those that input `data` alone steps with at the end,
+/// in its order; nothing where these are in that place already, or are too
+/// short.
+SmallVector<unsigned> Finder::getColumnsLast(unsigned data) const {
   constexpr int64_t shortest = 4;
   SmallVector<unsigned> order, columns;
   for (unsigned loop = 0; loop < numLoops; ++loop) {
     if (contraction.loops[loop].isReduction ||
         contraction.loops[loop].extent == 1)
       continue;
-    auto follows = [&](const LoopStrides &input) {
-      return input.dependsOn(loop);
-    };
-    bool isColumn = follows(inputs.front()) && inputs.front().strides[loop] &&
-                    llvm::none_of(ArrayRef(inputs).drop_front(), follows);
+    bool isColumn = inputs[data].dependsOn(loop) && inputs[data].strides[loop];
+    for (auto [number, input] : llvm::enumerate(inputs))
+      isColumn &= number == data || !input.dependsOn(loop);
     (isColumn ? columns : order).push_back(loop);
   }
   auto outside = [&](unsigned a, unsigned b) {
@@ -180,9 +179,9 @@ SmallVector<unsigned> Finder::getColumnsLast() const {
            std::pair(-*output.strides[b], b);
   };
   auto before = [&](unsigned a, unsigned b) {
-    const LoopStrides &data = inputs.front();
-    return std::pair(-std::abs(*data.strides[a]), a) <
-           std::pair(-std::abs(*data.strides[b]), b);
+    ArrayRef<std::optional<int64_t>> strides = inputs[data].strides;
+    return std::pair(-std::abs(*strides[a]), a) <
+           std::pair(-std::abs(*strides[b]), b);
   };
   llvm::sort(order, outside);
   llvm::sort(columns, before);
@@ -213,12 +212,14 @@ bool Finder::isSmall(unsigned number, int64_t elements) const {
                       });
 }
 
-/// Copies of the weights that vectors along `vectorLoop` or sums of loops
-/// cannot read as they are.
-void Finder::addCopies(Rearrangement &rearrangement,
+/// Copies of the inputs other than `data` that vectors along `vectorLoop` or
+/// sums of loops cannot read as they are.
+void Finder::addCopies(Rearrangement &rearrangement, unsigned data,
                        unsigned vectorLoop) const {
   constexpr int64_t maxElements = 1 << 24;
-  for (unsigned number = 1; number < inputs.size(); ++number) {
+  for (unsigned number = 0; number < inputs.size(); ++number) {
+    if (number == data)
+      continue;
     const LoopStrides &input = inputs[number];
     std::optional<int64_t> step = input.strides[vectorLoop];
     if (input.isLinear && (*step == 0 || *step == 1))
@@ -247,13 +248,16 @@ SmallVector<Rearrangement> Finder::run() const {
   if (!last || !output.isLinear || inputs.size() == 1)
     return found;
   Rearrangement copies;
-  addCopies(copies, *last);
+  addCopies(copies, /*data=*/0, *last);
   if (!copies.empty())
     found.push_back(copies);
-  Rearrangement transposed;
-  transposed.outputLoops = getColumnsLast();
-  if (!transposed.outputLoops.empty()) {
-    addCopies(transposed, transposed.outputLoops.back());
+  for (unsigned data = 0; data < inputs.size(); ++data) {
+    Rearrangement transposed;
+    transposed.isOfData = data == 0;
+    transposed.outputLoops = getColumnsLast(data);
+    if (transposed.outputLoops.empty())
+      continue;
+    addCopies(transposed, data, transposed.outputLoops.back());
     found.push_back(transposed);
   }
   return found;

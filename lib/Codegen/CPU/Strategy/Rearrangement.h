@@ -32,6 +32,8 @@ struct Rearrangement {
   /// The loops that are the dimensions of the output before it is transposed;
   /// empty where the output stays as it is.
   llvm::SmallVector<unsigned> outputLoops;
+  /// Whether the first input is the one that vectors run along.
+  bool isOfData = true;
 
   bool empty() const { return copies.empty() && outputLoops.empty(); }
   /// The shape of a tensor with these loops as dimensions.
@@ -46,8 +48,9 @@ struct Rearrangement {
 };
 
 /// What to try for `contraction`, whose first input is the data, where it does
-/// not suit as it is: at most two. Only inputs that are `prepared`, or have few
-/// elements for what is computed, are copied.
+/// not suit as it is, the most promising first: at most one more than there are
+/// inputs. Only inputs that are `prepared`, or have few elements for what is
+/// computed, are copied.
 llvm::SmallVector<Rearrangement>
 getRearrangements(const Contraction &contraction, mlir::MemRefType output,
                   llvm::ArrayRef<bool> prepared);

@@ -263,11 +263,11 @@ void PackOperators::lowerGradient(ApplyGradientOp apply) {
   std::optional<int64_t> time;
   if (succeeded(contraction))
     time = getContractionTime(*contraction, options);
+  std::optional<Rearrangement> rearrangement = chooseRearrangement(
+      *source, packing, output, /*prepared=*/{}, options, time);
   if (emitInnerProducts(*source, output, packing, options, time))
     return;
-  if (auto rearrangement =
-          chooseRearrangement(*source, packing, output,
-                              /*prepared=*/{}, options, time)) {
+  if (rearrangement) {
     ++numPacked;
     (void)packing.emit(*source, output, *rearrangement, /*prepared=*/{},
                        emitReason);

@@ -161,6 +161,9 @@ kas::codegen::chooseRearrangement(const Contraction &source, Packing &packing,
     return best;
   auto type = cast<MemRefType>(output.getType());
   for (Rearrangement &tried : getRearrangements(source, type, prepared)) {
+    // Vectors along the weights are for what nothing else suits.
+    if (!tried.isOfData && time)
+      break;
     PackingScope scope(packing);
     Contraction rearranged =
         tried.apply(source, packing.makeCopies(source, tried));
