@@ -304,8 +304,8 @@ static linalg::LinalgOp splitBias(linalg::LinalgOp op) {
   return sum;
 }
 
-/// Reads what is padded where it is, has vectors along a reduction, or copies
-/// weights ahead, if that is the cheapest.
+/// Reads what is padded where it is, has vectors along a reduction, transposes
+/// its output, or copies weights ahead, if that is the cheapest.
 void PackOperators::lowerSum(linalg::LinalgOp op, ArrayRef<bool> fromWeights) {
   auto bias = op.getDpsInits().front().getDefiningOp<linalg::BroadcastOp>();
   ContractionOptions options = getOptions(op);
@@ -322,8 +322,18 @@ void PackOperators::lowerSum(linalg::LinalgOp op, ArrayRef<bool> fromWeights) {
     time = getContractionTime(*contraction, options);
   if (maySumInnerProducts(op)) {
     orderReductions(*source, &getContext());
+    std::optional<Rearrangement> rearrangement;
+    if (!time && !options.schedule && algorithm == ConvolutionAlgorithm::Auto)
+      rearrangement = chooseRearrangement(*source, packing, output, fromWeights,
+                                          options, time);
     if (emitInnerProducts(*source, output, packing, options, time))
       return;
+    if (rearrangement) {
+      ++numPacked;
+      (void)packing.emit(*source, output, *rearrangement, fromWeights,
+                         [](const Twine &) {});
+      return;
+    }
   }
   std::optional<Rearrangement> rearrangement;
   SmallVector<Value> copies;
