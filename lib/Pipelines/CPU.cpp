@@ -170,18 +170,20 @@ static void addLoops(OpPassManager &manager,
   loops.threads = options.threads;
   if (options.sharesShortLoops)
     loops.minParallelWork = 0;
-  manager.addNestedPass<func::FuncOp>(createLinalgToCPULoops(loops));
-  manager.addPass(memref::createFoldMemRefAliasOpsPass());
-  manager.addPass(createCanonicalize());
-  manager.addPass(createCSEPass());
-  manager.addPass(createLowerAffinePass());
+  // Outlined kernels are functions: each is lowered for itself, in parallel.
+  OpPassManager &functions = manager.nest<func::FuncOp>();
+  functions.addPass(createLinalgToCPULoops(loops));
+  functions.addPass(memref::createFoldMemRefAliasOpsPass());
+  functions.addPass(createCanonicalize());
+  functions.addPass(createCSEPass());
+  functions.addPass(createLowerAffinePass());
   if (options.threads != 1)
-    manager.addNestedPass<func::FuncOp>(createSerializeLoops());
-  manager.addNestedPass<func::FuncOp>(createExpandMath());
-  manager.addNestedPass<func::FuncOp>(createLowerDots());
+    functions.addPass(createSerializeLoops());
+  functions.addPass(createExpandMath());
+  functions.addPass(createLowerDots());
   // Addresses are arithmetic now and repeat one another. What is left is for
   // LLVM to simplify, which it does faster.
-  manager.addPass(createCSEPass());
+  functions.addPass(createCSEPass());
   if (options.threads == 1)
     return;
   ConvertSCFToOpenMPPassOptions openMP;
@@ -193,25 +195,27 @@ static void addLoops(OpPassManager &manager,
 
 /// Loops to the LLVM dialect, functions on plain pointers.
 static void addLLVM(OpPassManager &manager, const CPUPipelineOptions &options) {
-  manager.addPass(createSCFToControlFlowPass());
+  manager.addNestedPass<func::FuncOp>(createSCFToControlFlowPass());
   manager.addPass(createReturnAssertions());
-  manager.addPass(memref::createExpandStridedMetadataPass());
-  manager.addPass(createLowerAffinePass());
-  manager.addPass(createConvertVectorToLLVMPass());
-  manager.addPass(createConvertMathToLLVMPass());
+  OpPassManager &before = manager.nest<func::FuncOp>();
+  before.addPass(memref::createExpandStridedMetadataPass());
+  before.addPass(createLowerAffinePass());
+  before.addPass(createConvertVectorToLLVMPass());
+  before.addPass(createConvertMathToLLVMPass());
+  before.addPass(arith::createArithExpandOpsPass());
+  before.addPass(createUBToLLVMConversionPass());
   manager.addPass(createConvertMathToLibmPass());
-  manager.addPass(arith::createArithExpandOpsPass());
-  manager.addPass(createUBToLLVMConversionPass());
   manager.addPass(createFinalizeMemRefToLLVMConversionPass());
   ConvertFuncToLLVMPassOptions functions;
   functions.useBarePtrCallConv = true;
   manager.addPass(createConvertFuncToLLVMPass(functions));
-  manager.addPass(createArithToLLVMConversionPass());
+  manager.addNestedPass<LLVM::LLVMFuncOp>(createArithToLLVMConversionPass());
   if (options.threads != 1)
     manager.addPass(createConvertOpenMPToLLVMPass());
   manager.addPass(createConvertControlFlowToLLVMPass());
-  manager.addPass(createConvertIndexToLLVMPass());
-  manager.addPass(createReconcileUnrealizedCastsPass());
+  OpPassManager &after = manager.nest<LLVM::LLVMFuncOp>();
+  after.addPass(createConvertIndexToLLVMPass());
+  after.addPass(createReconcileUnrealizedCastsPass());
   LoopOverBatchOptions batch;
   batch.threads = options.threads;
   manager.addPass(createLoopOverBatch(batch));

@@ -9,6 +9,7 @@
 #include "kas/Codegen/Common/OperationCost.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "kas/Dialect/Kas/Analysis/PointCount.h"
+#include "kas/Dialect/Kas/IR/KasNetworkOps.h"
 #include "kas/Dialect/Kas/Transforms/ExistingCost.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -58,9 +59,20 @@ static std::optional<int64_t> countFlops(ApplyOp apply) {
   return succeeded(macs) ? std::optional<int64_t>(2 * *macs) : std::nullopt;
 }
 
+/// Each product of the operator gives one of the gradient.
+static std::optional<int64_t> countFlops(ApplyGradientOp apply) {
+  ScopedDiagnosticHandler quiet(apply.getContext(),
+                                [](Diagnostic &) { return success(); });
+  FailureOr<int64_t> macs = getExistingMacs(
+      apply.getOperator(), Binding(), [&] { return apply.emitOpError(); });
+  return succeeded(macs) ? std::optional<int64_t>(2 * *macs) : std::nullopt;
+}
+
 std::optional<int64_t> kas::codegen::countFlops(Operation *op) {
   if (auto apply = dyn_cast<ApplyOp>(op))
     return ::countFlops(apply);
+  if (auto gradient = dyn_cast<ApplyGradientOp>(op))
+    return ::countFlops(gradient);
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   if (!linalgOp) {
     bool isMove = isa<tensor::TensorDialect>(op->getDialect());
