@@ -91,6 +91,17 @@ bool kasModuleVerify(KasModule *module, KasDiagnostics diagnostics);
 bool kasModuleRunPasses(KasModule *module, const char *pipeline,
                         KasDiagnostics diagnostics);
 
+typedef struct KasPassOptions {
+  /// Verify the module after each pass, as `mlir-opt -verify-each` does, and
+  /// not only after the last one. That takes up to half of the time; without
+  /// it a pass may get what one before it should not have made.
+  bool verifyEach;
+} KasPassOptions;
+
+/// The same in another way.
+bool kasModuleRunPassesWith(KasModule *module, const char *pipeline,
+                            KasPassOptions options, KasDiagnostics diagnostics);
+
 /// Writes a JSON array of the symbols, each `{"kind": ..., "name": ...}` with
 /// the op's name as kind, such as `kas.operator`; a `kas.sequence` also has the
 /// arrays `stages` (names of operators) and `between` (steps).

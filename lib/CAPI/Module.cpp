@@ -180,6 +180,13 @@ static StringRef getPassesOfModule(StringRef pipeline) {
 
 bool kasModuleRunPasses(KasModule *module, const char *pipeline,
                         KasDiagnostics diagnostics) {
+  return kasModuleRunPassesWith(module, pipeline, {/*verifyEach=*/true},
+                                diagnostics);
+}
+
+bool kasModuleRunPassesWith(KasModule *module, const char *pipeline,
+                            KasPassOptions options,
+                            KasDiagnostics diagnostics) {
   static std::once_flag registered;
   std::call_once(registered, [] {
     mlir::registerAllPasses();
@@ -187,6 +194,7 @@ bool kasModuleRunPasses(KasModule *module, const char *pipeline,
   });
   ModuleAccess access(module, diagnostics);
   PassManager manager(access.getContext(), ModuleOp::getOperationName());
+  manager.enableVerifier(options.verifyEach);
   std::string complaints;
   llvm::raw_string_ostream stream(complaints);
   if (failed(parsePassPipeline(getPassesOfModule(pipeline), manager, stream))) {
@@ -195,7 +203,8 @@ bool kasModuleRunPasses(KasModule *module, const char *pipeline,
   }
   // A pass that fails may leave anything.
   OwningOpRef<ModuleOp> copy = access.getModule().clone();
-  if (failed(manager.run(*copy)))
+  if (failed(manager.run(*copy)) ||
+      (!options.verifyEach && failed(verify(*copy))))
     return false;
   module->module = std::move(copy);
   return true;

@@ -44,9 +44,11 @@ public:
     });
   }
   /// What the passes had to say.
-  std::vector<Diagnostic> runPasses(const std::string &pipeline) {
+  std::vector<Diagnostic> runPasses(const std::string &pipeline,
+                                    bool verifyEach) {
     return run([&](KasDiagnostics sink) {
-      return kasModuleRunPasses(module.get(), pipeline.c_str(), sink);
+      return kasModuleRunPassesWith(module.get(), pipeline.c_str(),
+                                    {verifyEach}, sink);
     });
   }
   std::string getSymbolText(const std::string &name) {

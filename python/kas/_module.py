@@ -145,9 +145,13 @@ class Module:
         """Raises `kas.Error` when the module is not valid."""
         self._handle.verify()
 
-    def run(self, pipeline: str) -> Module:
-        """Runs passes, such as `kas-canonicalize,cse`. The module stays as it was when they fail. Returns itself."""
-        self.remarks = [Diagnostic(*entry) for entry in self._handle.run_passes(pipeline)]
+    def run(self, pipeline: str, *, verify_each: bool = True) -> Module:
+        """Runs passes, such as `kas-canonicalize,cse`. The module stays as it was when they fail. Returns itself.
+
+        With `verify_each` it is verified after each pass and not only after the last one, which takes up to half of
+        the time; without it a pass may get what one before it should not have made.
+        """
+        self.remarks = [Diagnostic(*entry) for entry in self._handle.run_passes(pipeline, verify_each)]
         return self
 
     def clone(self) -> Module:

@@ -154,7 +154,7 @@ class _Function(nn.Module):
     def compile(self) -> None:
         try:
             if not self.is_cached:
-                self.module.run(self.pipeline)
+                self.module.run(self.pipeline, verify_each=False)
             folder = _cache.get_folder(self.key) if self.key else None
             self.program: Any = self.module._handle.load(2, str(folder) if folder else None)
         except (Error, ValueError) as error:
