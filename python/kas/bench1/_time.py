@@ -56,7 +56,7 @@ def _tensor(shape: Sequence[int]) -> str:
 def describe_processor() -> str:
     """As the system names it; with family and model where the name is one of many processors, such as `AMD EPYC`."""
     name = describe_machine()
-    fields = {}
+    fields: dict[str, str] = {}
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
         for line in file:
             key, _, value = line.partition(":")
@@ -67,7 +67,7 @@ def describe_processor() -> str:
 
 
 def compile_layer(operator: Operator, binding: Mapping[str, int], threads: int) -> CompiledNetwork:
-    """The operator, to be started, as a layer whose weights are known before: all that depends on them alone is computed ahead."""
+    """The operator as a layer, to be started, whose weights are known: what depends on them alone is computed ahead."""
     own = {name: binding[name] for name in (*operator.symbols[0], *operator.symbols[1])}
     shapes = operator.shapes(own)
     tensors = [shapes.data, *shapes.weights]
@@ -141,7 +141,8 @@ def measure(
         dense = [pool.submit(_compile_dense, *place) for place in operators]
         compiled = [pool.submit(_try_to_compile, one, *place) for place, of in operators.items() for one in of]
     # Started here: threads that wait for a parallel loop would take the cores of the compiler.
-    layers = [_start(one.result()) for one in (*dense, *compiled)]
+    layers: list[Found] = [one.result().start() for one in dense]
+    layers += [_start(one.result()) for one in compiled]
     times = iter(_time_in_turn(layers, probe, rounds, calls))
     least = list(itertools.islice(times, len(dense)))
     for (place, of), least_dense in zip(operators.items(), least):
@@ -195,7 +196,7 @@ def measure_all(
     limit: int | None = None,
     progress: Callable[[Row, str, int, float | str], None] | None = None,
 ) -> None:
-    """Times what neither rows nor store have of this machine, at most `limit` operators. Nothing else should run meanwhile.
+    """Times what neither rows nor store have of this machine, at most `limit` operators. Nothing else should run.
 
     `part` (I, N) is one of N parts of equal size: each of N machines of one kind takes one.
     """

@@ -159,8 +159,8 @@ std::optional<unsigned> Finder::getLastLoop() const {
   return last;
 }
 
-/// The loops of the output, those that input `data` alone steps with at the end,
-/// in its order; nothing where these are in that place already, or are too
+/// The loops of the output, those that input `data` alone steps with at the
+/// end, in its order; nothing where these are in that place already, or are too
 /// short.
 SmallVector<unsigned> Finder::getColumnsLast(unsigned data) const {
   constexpr int64_t shortest = 4;

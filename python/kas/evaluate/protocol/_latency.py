@@ -47,7 +47,8 @@ def make_aligned(shape: Sequence[int], type: Any = numpy.float32) -> numpy.ndarr
     """Zeros on a line of the cache, as PyTorch's tensors are: elsewhere vectors lie on two, and take longer."""
     size = math.prod(shape) * numpy.dtype(type).itemsize
     memory = numpy.zeros(size + 64, numpy.uint8)
-    return memory[-memory.ctypes.data % 64 :][:size].view(type).reshape(shape)
+    aligned: numpy.ndarray = memory[-memory.ctypes.data % 64 :][:size].view(type).reshape(shape)
+    return aligned
 
 
 def _align(tensor: numpy.ndarray) -> numpy.ndarray:
@@ -69,13 +70,15 @@ class CompiledNetwork:
         threads: int,
         precision: str = "f32",
     ):
-        module.run(f"kas-cpu-pipeline{{threads={threads} prepare-weights=true precision={precision}}}", verify_each=False)
+        module.run(
+            f"kas-cpu-pipeline{{threads={threads} prepare-weights=true precision={precision}}}", verify_each=False
+        )
         self.program = module._handle.load(2)
         self.tensors: list[Any] = [*map(_align, tensors), make_aligned(output)]
         self.wall_clock = threads != 1
 
     def start(self) -> CompiledNetwork:
-        """To be called once before `time`. What fails only when it runs is a failure of this network, and of no other."""
+        """To be called once before `time`. What fails only when it runs is a failure of this network alone."""
         if count := self.program.get_num_prepared_elements("forward"):
             packed = make_aligned((count,))
             self.program.call("forward_prepare", [*self.tensors[1:-1], packed], 1, False)
