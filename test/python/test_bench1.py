@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import lzma
 import pathlib
 import random
 import subprocess
 import sys
+import time
+import types
 
 import pytest
 
@@ -386,6 +389,54 @@ def test_latencies_go_on_and_are_packed(table, tmp_path):
         (latency,) = latencies
         assert (latency.layer, latency.threads) == ("512x7", 1)
         assert latency.microseconds > 0 and latency.ratio == latency.microseconds / latency.dense_microseconds
+
+
+def make_probe(times):
+    from kas.bench1 import _time
+
+    probe = _time.Probe.__new__(_time.Probe)
+    probe._least, probe._start, probe._waited = 100.0, time.monotonic(), 0.0
+    probe._layer = types.SimpleNamespace(time=lambda calls: next(times))
+    return probe
+
+
+def test_waiting_for_a_calm_machine_ends(monkeypatch):
+    pytest.importorskip("torch")
+    from kas.bench1 import _time
+
+    times = iter([150.0, 120.0, 106.0, 110.0])
+    probe = make_probe(times)
+    probe.wait()
+    assert list(times) == [110.0]
+    # What is the fastest so far is what the next ones are compared with.
+    times = iter([90.0, 97.0, 96.0, 95.0])
+    probe = make_probe(times)
+    probe.wait()
+    probe.wait()
+    assert list(times) == [95.0]
+    # A machine that never is calm is waited for as long as there is patience.
+    monkeypatch.setattr(_time, "PATIENCE", 0.0)
+    times = itertools.repeat(200.0)
+    make_probe(times).wait()
+
+
+def test_only_several_threads_wait_for_a_calm_machine():
+    pytest.importorskip("torch")
+    from kas.bench1 import _time
+
+    calls = []
+    probe = types.SimpleNamespace(wait=lambda: calls.append("wait"))
+
+    def make_layer(name, threads):
+        def measure(count):
+            calls.append(name)
+            return 10.0
+
+        return types.SimpleNamespace(time=measure, wall_clock=threads > 1)
+
+    layers = [make_layer("one", 1), "no such layer", make_layer("two", 2), make_layer("two", 2)]
+    assert _time._time_in_turn(layers, probe, 2, 20) == [10.0, "no such layer", 10.0, 10.0]
+    assert calls == [*["one", "two", "two"], *["one", "wait", "two", "two"], *["one", "two", "two"]]
 
 
 def test_costs_go_on(table):

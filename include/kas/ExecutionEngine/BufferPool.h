@@ -30,7 +30,7 @@ namespace kas::execution {
 class BufferPool {
 public:
   /// Blocks from this size on are kept.
-  static constexpr size_t minKept = 1 << 12;
+  static constexpr size_t minKept = 1 << 16;
 
   /// That of the process.
   static BufferPool &get();

@@ -46,33 +46,30 @@ bool kas::codegen::isFloatArithmetic(Operation *op) {
          isa<FloatType>(op->getOperand(0).getType());
 }
 
-static std::optional<int64_t> countFlops(ApplyOp apply) {
+/// Of `apply` or, as each product of an operator gives one of its gradient, of
+/// a gradient.
+static std::optional<int64_t> countOperatorFlops(Operation *user) {
   // What is wrong with the operator is for the passes to say.
-  ScopedDiagnosticHandler quiet(apply.getContext(),
+  ScopedDiagnosticHandler quiet(user->getContext(),
                                 [](Diagnostic &) { return success(); });
-  auto emitError = [&] { return apply.emitOpError(); };
-  OperatorOp op = apply.getOperator();
-  FailureOr<Binding> binding = inferBinding(apply, op, emitError);
+  auto emitError = [&] { return user->emitOpError(); };
+  OperatorOp op;
+  FailureOr<Binding> binding = Binding();
+  if (auto apply = dyn_cast<ApplyOp>(user)) {
+    op = apply.getOperator();
+    binding = inferBinding(apply, op, emitError);
+  } else {
+    op = cast<ApplyGradientOp>(user).getOperator();
+  }
   if (failed(binding))
     return std::nullopt;
   FailureOr<int64_t> macs = getExistingMacs(op, *binding, emitError);
   return succeeded(macs) ? std::optional<int64_t>(2 * *macs) : std::nullopt;
 }
 
-/// Each product of the operator gives one of the gradient.
-static std::optional<int64_t> countFlops(ApplyGradientOp apply) {
-  ScopedDiagnosticHandler quiet(apply.getContext(),
-                                [](Diagnostic &) { return success(); });
-  FailureOr<int64_t> macs = getExistingMacs(
-      apply.getOperator(), Binding(), [&] { return apply.emitOpError(); });
-  return succeeded(macs) ? std::optional<int64_t>(2 * *macs) : std::nullopt;
-}
-
 std::optional<int64_t> kas::codegen::countFlops(Operation *op) {
-  if (auto apply = dyn_cast<ApplyOp>(op))
-    return ::countFlops(apply);
-  if (auto gradient = dyn_cast<ApplyGradientOp>(op))
-    return ::countFlops(gradient);
+  if (isa<ApplyOp, ApplyGradientOp>(op))
+    return countOperatorFlops(op);
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   if (!linalgOp) {
     bool isMove = isa<tensor::TensorDialect>(op->getDialect());

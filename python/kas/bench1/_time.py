@@ -37,7 +37,7 @@ ROUND = 2000.0
 """Microseconds that the calls of a round take, unless so many are too few or too many."""
 
 SLICE = 16
-"""So many layers are timed between looks at the machine."""
+"""So many layers with several threads are timed between looks at the machine."""
 PATIENCE = 120.0
 """Seconds that are spent waiting for a calm machine, besides half of the time since the first look at it."""
 CALM = 1.07
@@ -167,12 +167,17 @@ def _time_in_turn(layers: Sequence[Found], probe: Probe, rounds: int, calls: int
     The first four calls may miss caches.
     """
     least = [layer if isinstance(layer, str) else layer.time(1) for layer in layers]
+    unwatched = SLICE
     for _ in range(rounds):
         for number, (layer, known) in enumerate(zip(layers, least)):
             if isinstance(layer, str) or isinstance(known, str):
                 continue
-            if number % SLICE == 0:
-                probe.wait()
+            if layer.wall_clock:
+                # One thread exchanges nothing.
+                if unwatched >= SLICE:
+                    probe.wait()
+                    unwatched = 0
+                unwatched += 1
             least[number] = min(known, layer.time(round(min(max(ROUND / max(known, 1.0), 4), calls))))
     return least
 
@@ -209,7 +214,7 @@ def measure_all(
         if one.machine == machine
     }
     own = rows[part[0] - 1 :: part[1]]
-    places = [(layer, count) for layer in layers for count in threads]
+    places = list(itertools.product(layers, threads))
     missing = [row for row in own if any(_make_key(row, *place, machine) not in known for place in places)]
     for batch in _batches(missing[:limit]):
         left = {place: [row for row in batch if _make_key(row, *place, machine) not in known] for place in places}

@@ -141,6 +141,10 @@ private:
   bool emitInnerProducts(const Contraction &source, Value output,
                          Packing &packing, const ContractionOptions &options,
                          std::optional<int64_t> time);
+  bool emitOtherTiles(const Contraction &source, Value output, Packing &packing,
+                      const ContractionOptions &options,
+                      std::optional<int64_t> time, bool mayRearrange,
+                      ArrayRef<bool> fromWeights);
 };
 
 } // namespace
@@ -242,6 +246,29 @@ bool PackOperators::emitInnerProducts(const Contraction &source, Value output,
   return true;
 }
 
+/// As inner products or, where it may be rearranged, in another layout, if the
+/// cheaper of these takes less than `time`.
+bool PackOperators::emitOtherTiles(const Contraction &source, Value output,
+                                   Packing &packing,
+                                   const ContractionOptions &options,
+                                   std::optional<int64_t> time,
+                                   bool mayRearrange,
+                                   ArrayRef<bool> fromWeights) {
+  std::optional<Rearrangement> rearrangement;
+  if (mayRearrange)
+    rearrangement = chooseRearrangement(source, packing, output, fromWeights,
+                                        options, time);
+  if (emitInnerProducts(source, output, packing, options, time))
+    return true;
+  if (!rearrangement)
+    return false;
+  if (failed(packing.emit(source, output, *rearrangement, fromWeights,
+                          [](const Twine &) {})))
+    llvm_unreachable("it had a time");
+  ++numPacked;
+  return true;
+}
+
 /// The gradient of a sum of products is one itself.
 void PackOperators::lowerGradient(ApplyGradientOp apply) {
   ContractionOptions options = getOptions(apply);
@@ -263,16 +290,9 @@ void PackOperators::lowerGradient(ApplyGradientOp apply) {
   std::optional<int64_t> time;
   if (succeeded(contraction))
     time = getContractionTime(*contraction, options);
-  std::optional<Rearrangement> rearrangement = chooseRearrangement(
-      *source, packing, output, /*prepared=*/{}, options, time);
-  if (emitInnerProducts(*source, output, packing, options, time))
+  if (emitOtherTiles(*source, output, packing, options, time,
+                     /*mayRearrange=*/true, /*fromWeights=*/{}))
     return;
-  if (rearrangement) {
-    ++numPacked;
-    (void)packing.emit(*source, output, *rearrangement, /*prepared=*/{},
-                       emitReason);
-    return;
-  }
   if (failed(contraction))
     return packing.undo();
   if (succeeded(packing.emit(*contraction, {}, emitReason)))
@@ -322,18 +342,11 @@ void PackOperators::lowerSum(linalg::LinalgOp op, ArrayRef<bool> fromWeights) {
     time = getContractionTime(*contraction, options);
   if (maySumInnerProducts(op)) {
     orderReductions(*source, &getContext());
-    std::optional<Rearrangement> rearrangement;
-    if (!time && !options.schedule && algorithm == ConvolutionAlgorithm::Auto)
-      rearrangement = chooseRearrangement(*source, packing, output, fromWeights,
-                                          options, time);
-    if (emitInnerProducts(*source, output, packing, options, time))
+    bool mayRearrange =
+        !time && !options.schedule && algorithm == ConvolutionAlgorithm::Auto;
+    if (emitOtherTiles(*source, output, packing, options, time, mayRearrange,
+                       fromWeights))
       return;
-    if (rearrangement) {
-      ++numPacked;
-      (void)packing.emit(*source, output, *rearrangement, fromWeights,
-                         [](const Twine &) {});
-      return;
-    }
   }
   std::optional<Rearrangement> rearrangement;
   SmallVector<Value> copies;
