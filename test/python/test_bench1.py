@@ -511,3 +511,7 @@ def test_command(folder, capsys):
     with pytest.raises(SystemExit):
         _command.main(["train", "--part=3/2"])
     assert "requires I/N with 1 <= I <= N, got '3/2'" in capsys.readouterr().err
+    for arguments in (["time", "--threads=0"], ["train", "--processes=-1"]):
+        with pytest.raises(SystemExit):
+            _command.main(arguments)
+        assert "requires an integer of at least 1, got '" in capsys.readouterr().err

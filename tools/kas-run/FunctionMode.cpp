@@ -9,6 +9,7 @@
 #include "DeviceRun.h"
 #include "kas/Codegen/Common/OperationCost.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
+#include "kas/Dialect/Kas/IR/KasNetworkOps.h"
 #include "kas/Dialect/Kas/Transforms/ExistingCost.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -72,8 +73,9 @@ struct MacCount {
 };
 } // namespace
 
-/// Of the operators and linalg operations in the function; what is done once
-/// per point of a tensor, such as a rectifier, does not count.
+/// Of the operators, their gradients and linalg operations in the function;
+/// what is done once per point of a tensor, such as a rectifier, does not
+/// count.
 static MacCount countMACs(mlir::func::FuncOp function) {
   MacCount macs;
   function.walk([&](ApplyOp apply) {
@@ -85,6 +87,16 @@ static MacCount countMACs(mlir::func::FuncOp function) {
     mlir::FailureOr<Binding> binding = inferBinding(apply, op, emitError);
     macs.all += cost->macs;
     macs.existing += *getExistingMacs(op, *binding, emitError);
+  });
+  // Each product of the operator gives one of the gradient.
+  function.walk([&](ApplyGradientOp apply) {
+    auto emitError = [&] { return apply.emitOpError(); };
+    OperatorOp op = apply.getOperator();
+    mlir::FailureOr<Cost> cost = getCost(op, Binding(), emitError);
+    if (mlir::failed(cost))
+      return;
+    macs.all += cost->macs;
+    macs.existing += *getExistingMacs(op, Binding(), emitError);
   });
   function.walk([&](mlir::linalg::LinalgOp op) {
     if (op.getNumReductionLoops() == 0)

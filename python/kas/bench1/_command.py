@@ -54,6 +54,12 @@ def _parse_part(text: str) -> tuple[int, int]:
     return int(first), int(second)
 
 
+def _parse_positive(text: str) -> int:
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"requires an integer of at least 1, got '{text}'")
+    return int(text)
+
+
 def _order(table: Table, arguments: argparse.Namespace) -> list[Row]:
     """The operators to look at: those that are trained come first."""
     from ._tasks import order
@@ -231,17 +237,17 @@ def make_parser() -> argparse.ArgumentParser:
 
     add_command("list", _list, "list all operators anew; tables that are there are replaced")
     command = add_command("costs", _costs, "compute the costs that are missing")
-    command.add_argument("--processes", type=int, default=1)
+    command.add_argument("--processes", type=_parse_positive, default=1)
     command = add_command("train", _train, "train what neither the tables nor the store have")
     _add_rows(command, "trainings.jsonl")
     command.add_argument("--task", action="append", choices=("fashion-mnist", "moved-mnist"))
-    command.add_argument("--processes", type=int, default=1, help="trainings at once (default 1)")
+    command.add_argument("--processes", type=_parse_positive, default=1, help="trainings at once (default 1)")
     command.add_argument("--retry", action="store_true", help="train those again that failed")
     command.add_argument("--list", action="store_true", help="say how many are missing, and train nothing")
     command = add_command("time", _time, "time what the store does not have of this machine")
     _add_rows(command, "latencies.jsonl")
     command.add_argument("--layer", action="append", choices=tuple(LAYERS))
-    command.add_argument("--threads", action="append", type=int)
+    command.add_argument("--threads", action="append", type=_parse_positive)
     command = add_command("pack", _pack, "add what stores have to the tables")
     command.add_argument("stores", nargs="+", metavar="STORE")
     command = add_command("show", _show, "an operator of the tables")
@@ -254,7 +260,7 @@ def make_parser() -> argparse.ArgumentParser:
     command = add_command("reproduce", _reproduce, "measure random rows anew, and compare")
     command.add_argument("--rows", type=int, default=20)
     command.add_argument("--seed", type=int, default=0)
-    command.add_argument("--processes", type=int, default=1)
+    command.add_argument("--processes", type=_parse_positive, default=1)
     add_command("check", _check, f"read all tables: whether they are those of '{MANIFEST}'")
     return parser
 
