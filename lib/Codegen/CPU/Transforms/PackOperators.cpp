@@ -246,20 +246,21 @@ bool PackOperators::emitInnerProducts(const Contraction &source, Value output,
   return true;
 }
 
-/// As inner products or, where it may be rearranged, in another layout, if the
-/// cheaper of these takes less than `time`.
+/// As inner products or else, where it may be rearranged, in another layout, if
+/// that takes less than `time`.
 bool PackOperators::emitOtherTiles(const Contraction &source, Value output,
                                    Packing &packing,
                                    const ContractionOptions &options,
                                    std::optional<int64_t> time,
                                    bool mayRearrange,
                                    ArrayRef<bool> fromWeights) {
+  // First: what other layouts take is underestimated beside it.
+  if (emitInnerProducts(source, output, packing, options, time))
+    return true;
   std::optional<Rearrangement> rearrangement;
   if (mayRearrange)
     rearrangement = chooseRearrangement(source, packing, output, fromWeights,
                                         options, time);
-  if (emitInnerProducts(source, output, packing, options, time))
-    return true;
   if (!rearrangement)
     return false;
   if (failed(packing.emit(source, output, *rearrangement, fromWeights,
