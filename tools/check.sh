@@ -20,16 +20,20 @@ END
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 preset=release
+# Seconds, several times what the longest test takes on a slow machine: one that hangs fails, and its name is printed.
+test_timeout=1500
 lit_options=()
 pytest_options=()
 for argument in "$@"; do
   case $argument in
-    --slow) lit_options+=(--param kas_slow=1) pytest_options+=(--slow) ;;
+    --slow) test_timeout=7200 lit_options+=(--param kas_slow=1) pytest_options+=(--slow) ;;
     --preset=*) preset=${argument#*=} ;;
     --help) usage; exit 0 ;;
     *) echo "error: unknown option '$argument'" >&2; usage >&2; exit 2 ;;
   esac
 done
+
+[[ $preset == release || $preset == reverse ]] || test_timeout=7200
 
 targets=(all kas-test-depends)
 if [[ $preset == tsan ]]; then
@@ -52,7 +56,8 @@ results=$build/test/results.json
 rm -f "$results"
 start=$SECONDS
 lit=$(sed -n 's/^LLVM_EXTERNAL_LIT:[A-Z]*=//p' "$build/CMakeCache.txt")
-"$lit" -sv -o "$results" ${lit_options[@]+"${lit_options[@]}"} "$build/test" "$build/test/unittests"
+"$lit" -sv --timeout="$test_timeout" -o "$results" ${lit_options[@]+"${lit_options[@]}"} \
+  "$build/test" "$build/test/unittests"
 # Every outcome that lit counts as a failure counts as one here: a test that could not run has not passed.
 read -r passed failed < <(python3 - "$results" <<'END' || echo 0 1
 import collections, json, sys
@@ -76,6 +81,7 @@ if [[ ($preset == release || $preset == debug) && ${KAS_PYTHON:-} != skip ]]; th
     run_python_tests() {
       # The networks are small: two threads of one training would mostly wait for each other.
       (cd "$root" && OMP_NUM_THREADS=1 KAS_BUILD=$build PYTHONPATH=$build/python "$python" -m pytest -q \
+        -o "faulthandler_timeout=$test_timeout" -o faulthandler_exit_on_timeout=true \
         -p no:cacheprovider "--junit-xml=${results[$1]}" ${pytest_options[@]+"${pytest_options[@]}"} "${@:2}")
     }
     files=("$root"/test/python/test_*.py)

@@ -329,9 +329,9 @@ void Collector::collectSums(Operation *op) {
 } // namespace
 
 std::optional<std::string>
-kas::test::mutateKernel(ModuleOp module, MutationKind kind, Random &random) {
+kas::test::mutateKernel(Operation *code, MutationKind kind, Random &random) {
   Collector collector(random);
-  module.walk([&](Operation *op) { collector.collect(op, kind); });
+  code->walk([&](Operation *op) { collector.collect(op, kind); });
   if (collector.places.empty())
     return std::nullopt;
   const Place &place = collector.places[random.below(collector.places.size())];

@@ -36,10 +36,10 @@ enum class MutationKind {
 constexpr unsigned numMutationKinds = 5;
 llvm::StringRef toString(MutationKind kind);
 
-/// Makes one mistake of this kind in `module`, which has loops, buffers and
+/// Makes one mistake of this kind in `code`, which has loops, buffers and
 /// vectors, at a place that `random` chooses. Returns what was done to which
 /// op; nothing if there is no place for it.
-std::optional<std::string> mutateKernel(mlir::ModuleOp module,
+std::optional<std::string> mutateKernel(mlir::Operation *code,
                                         MutationKind kind, Random &random);
 
 } // namespace kas::test

@@ -94,23 +94,32 @@ const Lowering lowerings[] = {
      1e-2}};
 constexpr unsigned numLowerings = std::size(lowerings);
 
-/// Makes the mistake where all loops are there and vectors are not lowered.
+/// Makes the mistake where all loops are there and vectors are not lowered: in
+/// one of the functions, which come one after the other.
 struct Mutate : PassInstrumentation {
   Mutate(MutationKind kind, uint64_t seed,
          std::optional<std::string> &description)
       : kind(kind), random(seed), description(description) {}
 
   void runBeforePass(Pass *pass, Operation *op) override {
-    auto module = dyn_cast<ModuleOp>(op);
-    if (!module || isDone || pass->getArgument() != "fold-memref-alias-ops")
+    auto function = dyn_cast<func::FuncOp>(op);
+    if (!function || description ||
+        pass->getArgument() != "fold-memref-alias-ops")
       return;
-    isDone = true;
-    description = mutateKernel(module, kind, random);
+    if (!numLeft)
+      numLeft = llvm::range_size(
+          function->getParentOfType<ModuleOp>().getOps<func::FuncOp>());
+    if (random.below((*numLeft)--) == 0)
+      isChosen = true;
+    // Where there is no place for it, the next function takes it.
+    if (isChosen)
+      description = mutateKernel(function, kind, random);
   }
 
   MutationKind kind;
   Random random;
-  bool isDone = false;
+  std::optional<uint64_t> numLeft;
+  bool isChosen = false;
   std::optional<std::string> &description;
 };
 
@@ -360,7 +369,14 @@ int main(int argc, char **argv) {
   llvm::cl::ParseCommandLineOptions(argc, argv, "mutated kas kernels\n");
   Counts all, kinds[numMutationKinds], perLowering[numLowerings];
   unsigned numMutants = 0, numSame = 0, numFaults = 0, numNone = 0;
+  // Most mutants are wrong; where hardly any is, none was made.
+  uint64_t maxMutants = 1000 + 20 * uint64_t(count);
   for (; all.wrong < count; ++numMutants) {
+    if (numMutants == maxMutants) {
+      llvm::errs() << "error: expected " << count << " wrong kernels among "
+                   << maxMutants << " mutants, got " << all.wrong << "\n";
+      return 1;
+    }
     MutantNumber number{seed + numMutants};
     MutantResult result = testForked(number);
     numSame += result.outcome == Outcome::Same;
