@@ -413,10 +413,14 @@ def test_language_models_that_are_trained(tmp_path, monkeypatch, capsys) -> None
     pytest.importorskip("torch_mlir")
     pytest.importorskip("torch")
     language = pytest.importorskip("language")
+    sequences = pytest.importorskip("sequences")
     for name, value in (("WIDTHS", (64,)), ("REPLACED", (64,)), ("NAMED", {"low rank": "12f20b39"})):
         monkeypatch.setattr(language, name, value)
-    for name, value in (("FOUND", ("2b14cf1b",)), ("VALIDATION", 2), ("TEST", 3), ("LENGTH", 16)):
+    for name, value in (("FOUND", ("2b14cf1b",)), ("NARROW_WIDTHS", (64,)), ("NARROW_REPLACED", (64,))):
         monkeypatch.setattr(language, name, value)
+    for name, value in (("VALIDATION", 2), ("TEST", 3), ("LENGTH", 16)):
+        monkeypatch.setattr(sequences, name, value)
+    monkeypatch.setattr(language, "LENGTH", 16)
     text, store = tmp_path / "text.gz", tmp_path / "store.jsonl"
     text.write_bytes(gzip.compress(b"the cat sat on the mat, \xe9 " * 40))
 
@@ -427,11 +431,21 @@ def test_language_models_that_are_trained(tmp_path, monkeypatch, capsys) -> None
 
     assert len(run("train", str(store), f"--text={text}", "--seeds=2", "--steps=2").splitlines()) == 6
     assert run("train", str(store), f"--text={text}", "--seeds=2", "--steps=2") == ""
-    assert len(run("time", str(store), f"--text={text}", "--rounds=1", "--calls=1", "--tokens=1").splitlines()) == 3
+    assert (
+        len(
+            run("time", str(store), f"--text={text}", "--steps=2", "--rounds=1", "--calls=1", "--tokens=1").splitlines()
+        )
+        == 3
+    )
     records = [json.loads(line) for line in store.read_text().splitlines()]
     assert {record["operator"] for record in records} == {"dense", "12f20b39", "2b14cf1b"}
     # Nothing is learned in two steps: about as many bits as there are kinds of characters.
     assert all(2 < record["bits"] < 8 for record in records if "bits" in record)
+    # Another task of the same store: six times two kinds of bits.
+    assert len(run("train", str(store), "--task=facts", "--seeds=2", "--steps=2").splitlines()) == 6
+    table = run("predict", str(store)).splitlines()
+    assert table[0] == "| task | characters | facts |"
+    assert re.match(r"\| facts \| -?1\.00 \| 1\.00 \|", table[3])
     page = run("report", str(store), "--tokens=1")
     assert "| dense | 64 | " in page and "| low rank | 64 | " in page
     assert "test: `2b14cf1b` 12 13Y 3Y X1 X23 X2 not above" in page
@@ -440,7 +454,70 @@ def test_language_models_that_are_trained(tmp_path, monkeypatch, capsys) -> None
     (tmp_path / "plain.txt").write_text("no gzip")
     with pytest.raises(SystemExit, match=r"requires a text that gzip has compressed, got .*plain\.txt: Not a gzipped"):
         run("train", str(store), f"--text={tmp_path / 'plain.txt'}")
-    with pytest.raises(SystemExit, match="requires trainings and times of 7 tokens, got none of both in"):
+    with pytest.raises(
+        SystemExit, match="requires trainings and times of 7 tokens, got none of both of 'characters' in"
+    ):
         run("report", str(store), "--tokens=7")
+    with pytest.raises(SystemExit, match="requires trainings of two tasks, got none in"):
+        run("predict", str(tmp_path / "none.jsonl"))
     with pytest.raises(SystemExit, match=r"requires missing\.gz, of Debian's package dict-gcide"):
         run("train", str(store), "--text=missing.gz")
+
+
+def test_tasks_made_by_a_procedure() -> None:
+    """What is scored follows from what comes before it, and nothing else is scored."""
+    torch = pytest.importorskip("torch")
+    sequences = pytest.importorskip("sequences")
+    tasks = {name: sequences.MAKERS[name](None, 2) for name in ("copy", "recall", "facts")}
+    facts = {}
+    for name, task in tasks.items():
+        for part, count in ((task.data.train, 32), (task.data.validation, 256), (task.data.test, 1024)):
+            inputs, targets = part
+            assert inputs.shape == targets.shape == (count, 128)
+            assert int(inputs.min()) >= 0 and int(inputs.max()) < task.kinds
+            scored = targets != sequences.UNSCORED
+            assert torch.equal(targets[:, :-1][scored[:, :-1]], inputs[:, 1:][scored[:, :-1]])
+            for row, answers in zip(inputs[:16].tolist(), targets[:16].tolist()):
+                if name == "copy":
+                    letters = [letter for letter in row[:112] if letter < 16]
+                    assert answers == [sequences.UNSCORED] * 112 + letters
+                    assert row[112] == 17
+                elif name == "recall":
+                    known = {}
+                    for key, value in zip(row[0::2], answers[0::2]):
+                        assert value == known.get(key, sequences.UNSCORED)
+                        known[key] = row[row.index(key) + 1]
+                    assert set(answers[1::2]) == {sequences.UNSCORED}
+                    assert len(known) <= 8
+                else:
+                    for place, answer in enumerate(answers):
+                        assert (answer != sequences.UNSCORED) == (place % 3 == 1)
+                        if answer != sequences.UNSCORED:
+                            assert facts.setdefault((row[place - 1], row[place]), answer) == answer
+    assert len(facts) > 1000
+
+
+def test_byte_pairs(tmp_path, monkeypatch) -> None:
+    """Pieces of the training part alone, and as many tokens for each character as they say."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("sentencepiece")
+    sequences = pytest.importorskip("sequences")
+    monkeypatch.setattr(sequences, "VALIDATION", 32)
+    monkeypatch.setattr(sequences, "TEST", 64)
+    letters = torch.randint(0, 26, (400_000,), generator=torch.Generator().manual_seed(1))
+    words = ["".join(chr(97 + one) for one in letters[4 * i : 4 * i + 3 + i % 2]) for i in range(90_000)]
+    text = tmp_path / "text.gz"
+    text.write_bytes(
+        gzip.compress("\n".join(" ".join(words[i : i + 10]) + " \xe9" for i in range(0, 90_000, 10)).encode())
+    )
+    made = sequences.make_pairs(text, 10)
+    assert 200 < made.kinds <= sequences.PIECES
+    assert all(0.2 < made.tokens[part] < 0.9 for part in ("validation", "test"))
+    again = sequences.make_pairs(text, 10)
+    assert torch.equal(made.data.test[0], again.data.test[0])
+    for part, count in ((made.data.train, 160), (made.data.validation, 32), (made.data.test, 64)):
+        assert part[0].shape == (count, 128)
+        assert torch.equal(part[0].flatten()[1:], part[1].flatten()[:-1])
+    with pytest.raises(SystemExit, match="requires a text of at least 81930 characters for 10 steps, got 4000"):
+        text.write_bytes(gzip.compress(b"abc " * 1000))
+        sequences.make_pairs(text, 10)

@@ -2,18 +2,21 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Language models of characters with dense and with structured projections: docs/reports/structured-linear.md.
+"""Language models with dense and with structured projections: docs/reports/structured-linear.md.
 
 usage: PYTHONPATH=build/python $(tools/python.sh) tools/structured-linear/language.py COMMAND STORE [options]
 
-  train   trains what STORE has not: each network with several seeds
-  time    times each network for one token and for a prompt
-  report  what is above the envelope of the others, and the tables of the report
+  train    trains what STORE has not: each network with several seeds
+  time     times each network for one token and for a prompt
+  report   what is above the envelope of the others, and the tables of the report
+  predict  how the order of operators in each task is that in the others
 
 The text is the GNU version of the Collaborative International Dictionary of English, as Debian's package `dict-gcide`
-has it (`tools/setup.sh --package=dict-gcide`): training, validation and test are three parts of it, in this order.
-Networks are Transformers of four blocks (`tools/kas-bench/networks.py`), dense ones of five widths, and at three of the
-widths with operators of the complete list in the place of all projections, whose weights have at most a quarter of the
+has it (`tools/setup.sh --package=dict-gcide`): training, validation and test are three parts of it, in this order, by
+characters or by byte pairs (`--task=pairs`, which needs the Python package sentencepiece); the other tasks are made by
+a procedure (sequences.py). Bits are those for each character, of the other tasks for each answer. Networks are
+Transformers of four blocks (`tools/kas-bench/networks.py`), dense ones of several widths, and at some of the widths
+with operators of the complete list in the place of all projections, whose weights have at most a quarter of the
 elements. All are trained by one recipe: AdamW, each character of the training part at most once, a learning rate that
 falls with the width, and for the weights of operators what `kas.torch.parameter_groups` makes of it. STORE is a file of
 lines of JSON, one for each training and each time; any number of processes may add to it, one part each
@@ -21,96 +24,41 @@ lines of JSON, one for each training and each time; any number of processes may 
 """
 
 import argparse
-import gzip
 import json
-import math
 import statistics
 import sys
 import time
-import zlib
 from collections import defaultdict
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 import torch
 from gpt2 import Compiled, find_operator, replace
+from sequences import BATCH, LENGTH, MAKERS, TEXT, NextToken
 from structured_linear import ROOT
 from times import read_positive, read_tokens
-from torch.nn import functional
 
-import kas.evaluate
 import kas.torch
 from kas.evaluate._training import Recipe, Training, initialize
 from kas.evaluate.protocol.statistics import Measured, decide, pool
+from kas.evaluate.proxies import rank_correlation
 from kas.structured import Structure
 
 sys.path.insert(0, str(ROOT / "tools" / "kas-bench"))
 from networks import LanguageModel
 from parts import read_part
 
-TEXT = Path("/usr/share/dictd/gcide.dict.dz")
-LENGTH, BATCH, BLOCKS = 128, 16, 4
+BLOCKS = 4
 STEPS = 400
-"""Batches of 16 times 128 characters."""
+"""Batches of 16 times 128 tokens."""
+TEXTS = ("characters", "pairs")
 WIDTHS = (64, 128, 192, 256, 320)
 REPLACED = (192, 256, 320)
+NARROW_WIDTHS, NARROW_REPLACED = (64, 128), (128,)
+"""Of the tasks that are no texts."""
 PART = Fraction(1, 4)
 NAMED = {"low rank": "12f20b39", "Monarch": "ccd8cd3c", "BTT": "814a9570", "BLAST": "052a9234"}
 FOUND = ("2e06d08d", "2b14cf1b", "5b9f7d5b")
-VALIDATION, TEST = 256, 1024
-"""Windows of 128 characters."""
-
-
-def read_text(path):
-    """All characters as numbers, and how many different ones there are: those that are not of ASCII are one."""
-    if not path.exists():
-        raise SystemExit(f"requires {path}, of Debian's package dict-gcide (tools/setup.sh --package=dict-gcide)")
-    try:
-        letters = gzip.decompress(path.read_bytes())
-    except (OSError, EOFError, zlib.error) as error:
-        raise SystemExit(f"requires a text that gzip has compressed, got {path}: {error}") from error
-    codes = torch.frombuffer(bytearray(letters), dtype=torch.uint8)
-    codes = torch.where(codes < 128, codes, 0)
-    kinds, numbers = torch.unique(codes, return_inverse=True)
-    return numbers, len(kinds)
-
-
-def cut(numbers, count):
-    """The first `count` windows: inputs, and what follows each character."""
-    end = count * LENGTH
-    return numbers[:end].view(count, LENGTH), numbers[1 : end + 1].view(count, LENGTH)
-
-
-def make_data(path, steps):
-    numbers, kinds = read_text(path)
-    whole = len(numbers)
-    least = 10 * max(steps * BATCH * LENGTH // 8, TEST * LENGTH, VALIDATION * LENGTH) + 10
-    if whole < least:
-        raise SystemExit(f"requires a text of at least {least} characters for {steps} steps, got {whole}")
-    parts = [
-        cut(numbers, steps * BATCH),
-        cut(numbers[whole * 8 // 10 :], VALIDATION),
-        cut(numbers[whole * 9 // 10 :], TEST),
-    ]
-    return kas.evaluate.TaskData(f"gcide characters {kinds}", *parts), kinds
-
-
-@dataclass(frozen=True)
-class NextCharacter(kas.evaluate.Task):
-    """To predict the next character; `bits` for each."""
-
-    metric = "bits"
-
-    def loss(self, outputs, targets):
-        return functional.cross_entropy(outputs.flatten(0, 1), targets.flatten())
-
-    def metrics(self, outputs, targets):
-        return {"bits": self.loss(outputs, targets) / math.log(2)}
-
-    def make_optimizer(self, network, recipe):
-        groups = kas.torch.parameter_groups(network, recipe.learning_rate)
-        return torch.optim.AdamW(groups, betas=(0.9, 0.95), weight_decay=recipe.weight_decay)
 
 
 def make_recipe(width):
@@ -149,16 +97,19 @@ def make_network(kinds, width, operator, length, backend="pytorch"):
     return network, sum(parameter.numel() for parameter in network.parameters())
 
 
-def list_points():
+def list_points(task):
     """Width and operator of each network."""
-    yield from ((width, "dense") for width in WIDTHS)
-    yield from ((width, operator) for operator in (*NAMED.values(), *FOUND) for width in REPLACED)
+    widths, replaced = (WIDTHS, REPLACED) if task in TEXTS else (NARROW_WIDTHS, NARROW_REPLACED)
+    yield from ((width, "dense") for width in widths)
+    yield from ((width, operator) for operator in (*NAMED.values(), *FOUND) for width in replaced)
 
 
-def read_store(path):
+def read_store(path, task):
+    """The records of one task."""
     if not path.exists():
         return []
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    return [record for record in records if record["task"] == task]
 
 
 def add(path, record):
@@ -168,27 +119,30 @@ def add(path, record):
 
 def train(options):
     torch.set_num_threads(options.threads)
-    known = {(r["width"], r["operator"], r["seed"]) for r in read_store(options.store) if "bits" in r}
-    data, kinds = make_data(options.text, options.steps)
+    known = {(r["width"], r["operator"], r["seed"]) for r in read_store(options.store, options.task) if "bits" in r}
+    sequences = MAKERS[options.task](options.text, options.steps)
     first, count = options.part
-    jobs = [(seed, width, operator) for seed in range(options.seeds) for width, operator in list_points()]
+    jobs = [(seed, width, operator) for seed in range(options.seeds) for width, operator in list_points(options.task)]
     for seed, width, operator in jobs[first - 1 :: count]:
         if (width, operator, seed) in known:
             continue
-        network, parameters = make_network(kinds, width, operator, LENGTH, "compiled")
+        network, parameters = make_network(sequences.kinds, width, operator, LENGTH, "compiled")
         draw(network, seed)
         start = time.process_time()
-        training = Training(network, data, make_recipe(width), seed, task=NextCharacter())
+        training = Training(network, sequences.data, make_recipe(width), seed, task=NextToken())
         training.advance(1)
+        found = {split: training.evaluate(split) for split in ("validation", "test")}
         record = {
+            "task": options.task,
             "width": width,
             "operator": operator,
             "seed": seed,
             "parameters": parameters,
             "steps": options.steps,
             "train_loss": round(training.curve[0][2], 4),
-            "bits": round(training.evaluate()["bits"], 4),
-            "test_bits": round(training.evaluate("test")["bits"], 4),
+            "bits": round(found["validation"]["bits"] * sequences.tokens["validation"], 4),
+            "test_bits": round(found["test"]["bits"] * sequences.tokens["test"], 4),
+            "test_right": round(found["test"]["right"], 4),
             "cpu_seconds": round(time.process_time() - start, 1),
         }
         add(options.store, record)
@@ -197,11 +151,12 @@ def train(options):
 
 def measure(options):
     torch.set_num_threads(1)
-    known = {(r["width"], r["operator"], r["tokens"]) for r in read_store(options.store) if "least_ms" in r}
-    _, kinds = read_text(options.text)
+    records = read_store(options.store, options.task)
+    known = {(r["width"], r["operator"], r["tokens"]) for r in records if "least_ms" in r}
+    kinds = MAKERS[options.task](options.text, options.steps).kinds
     for tokens in options.tokens:
         timers = {}
-        for width, operator in list_points():
+        for width, operator in list_points(options.task):
             if (width, operator, tokens) not in known:
                 torch.manual_seed(0)
                 network, _ = make_network(kinds, width, operator, tokens)
@@ -212,8 +167,8 @@ def measure(options):
             for key, timer in timers.items():
                 samples[key].append(timer.time(options.calls) / 1e3)
         for (width, operator), values in samples.items():
-            record = {"width": width, "operator": operator, "tokens": tokens, "least_ms": round(min(values), 4)}
-            record["median_ms"] = round(statistics.median(values), 4)
+            record = {"task": options.task, "width": width, "operator": operator, "tokens": tokens}
+            record |= {"least_ms": round(min(values), 4), "median_ms": round(statistics.median(values), 4)}
             add(options.store, record)
             print(json.dumps(record), flush=True)
 
@@ -243,11 +198,14 @@ def name_of(operator):
 
 
 def report(options):
-    records = read_store(options.store)
+    records = read_store(options.store, options.task)
     for tokens in options.tokens:
         curves, deviations = collect(records, tokens)
         if not curves or not curves["test"]:
-            raise SystemExit(f"requires trainings and times of {tokens} tokens, got none of both in {options.store}")
+            raise SystemExit(
+                f"requires trainings and times of {tokens} tokens, got none of both of '{options.task}' "
+                f"in {options.store}"
+            )
         print(f"\n{tokens} tokens; a seed's deviation: {deviations['test'].value:.4f} bits\n")
         print("| operator | width | parameters | ms | validation | test | seeds |\n|---|---|---|---|---|---|---|")
         parameters = {(r["width"], r["operator"]): r["parameters"] for r in records if "parameters" in r}
@@ -268,10 +226,33 @@ def report(options):
                 print(f"{split}: {name_of(key)} {above} (p = {verdict.probability:.2g}); {'; '.join(parts)}")
 
 
+def predict(options):
+    """Rank correlations of the operators' mean bits at the largest width that both tasks have operators at."""
+    means = {}
+    for task in MAKERS:
+        bits = defaultdict(list)
+        for record in read_store(options.store, task):
+            if "test_bits" in record and record["operator"] != "dense":
+                bits[record["width"], record["operator"]].append(record["test_bits"])
+        if bits:
+            widest = max(width for width, _ in bits)
+            means[task] = {key: statistics.fmean(own) for (width, key), own in bits.items() if width == widest}
+    if len(means) < 2:
+        raise SystemExit(f"requires trainings of two tasks, got {', '.join(means) or 'none'} in {options.store}")
+    print("| task | " + " | ".join(means) + " |\n|---|" + "---|" * len(means))
+    for task, own in means.items():
+        cells = []
+        for other in means.values():
+            common = sorted(own.keys() & other.keys())
+            cells.append(f"{rank_correlation([own[key] for key in common], [other[key] for key in common]):.2f}")
+        print(f"| {task} | " + " | ".join(cells) + " |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("train", "time", "report"))
+    parser.add_argument("command", choices=("train", "time", "report", "predict"))
     parser.add_argument("store", type=Path)
+    parser.add_argument("--task", choices=tuple(MAKERS), default="characters")
     parser.add_argument("--text", type=Path, default=TEXT, help="a text that gzip has compressed")
     parser.add_argument("--seeds", type=read_positive, default=3)
     parser.add_argument("--steps", type=read_positive, default=STEPS)
@@ -281,7 +262,7 @@ def main():
     parser.add_argument("--rounds", type=read_positive, default=5)
     parser.add_argument("--calls", type=read_positive, default=20)
     options = parser.parse_args()
-    {"train": train, "time": measure, "report": report}[options.command](options)
+    {"train": train, "time": measure, "report": report, "predict": predict}[options.command](options)
 
 
 if __name__ == "__main__":
