@@ -307,7 +307,8 @@ bool kasKernelToPyTorch(KasModule *module, const char *name,
                         const char *binding, KasStream text,
                         KasDiagnostics diagnostics);
 
-/// Compiles a `func.func` on f32 tensors of static shape. Null when it fails.
+/// Compiles a `func.func` on tensors of static shape, of floats or integers.
+/// Null when it fails.
 KasFunction *kasModuleCompile(KasModule *module, const char *function,
                               KasCompileOptions options,
                               KasDiagnostics diagnostics);
@@ -351,9 +352,14 @@ size_t kasFunctionGetNumResults(const KasFunction *function);
 size_t kasFunctionGetRank(const KasFunction *function, size_t tensor);
 const int64_t *kasFunctionGetShape(const KasFunction *function, size_t tensor);
 const char *kasFunctionGetName(const KasFunction *function, size_t tensor);
+/// The type of the elements as MLIR writes it: f32, f64, f16, bf16, i1 (a byte
+/// each), i8, i16, i32 or i64.
+const char *kasFunctionGetElementType(const KasFunction *function,
+                                      size_t tensor);
 double kasFunctionGetCompileMilliseconds(const KasFunction *function);
 
-/// Calls the function with one pointer to dense, row-major f32 per tensor.
+/// Calls the function with one pointer to dense, row-major elements per tensor;
+/// pointers to elements of other types than f32 are cast.
 /// Results must not overlap with anything else. Returns null, or what the
 /// assertion says that failed ("FILE:LINE:COLUMN: TEXT"), which lives as long
 /// as the function; the results are not specified then.

@@ -121,6 +121,11 @@ const char *kasFunctionGetName(const KasFunction *function, size_t tensor) {
   return getTensor(function, tensor).name.c_str();
 }
 
+const char *kasFunctionGetElementType(const KasFunction *function,
+                                      size_t tensor) {
+  return getTensor(function, tensor).type.c_str();
+}
+
 double kasFunctionGetCompileMilliseconds(const KasFunction *function) {
   return function->function.getCompileMilliseconds();
 }

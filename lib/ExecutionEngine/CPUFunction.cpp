@@ -113,7 +113,7 @@ kas::execution::compileForCPU(ModuleOp module, llvm::StringRef name,
                               const JITOptions &jit, CompileRecord *record) {
   double start = monotonicSeconds();
   CompiledFunction compiled;
-  auto signature = FunctionSignature::get(module, name);
+  auto signature = FunctionSignature::get(module, name, ElementTypes::Any);
   if (!signature)
     return signature.takeError();
   compiled.signature = std::move(*signature);

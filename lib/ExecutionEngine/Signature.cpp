@@ -19,24 +19,47 @@ using llvm::SmallVector;
 using llvm::StringRef;
 using llvm::Twine;
 
-/// The shape of a static f32 tensor type; anything else is an error.
-static Expected<TensorSignature> getTensor(mlir::Type type,
-                                           const std::string &name) {
+static std::string toText(mlir::Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+static bool isOneOf(mlir::Type element, ElementTypes types) {
+  if (types == ElementTypes::F32 || element.isF32())
+    return element.isF32();
+  return element.isF16() || element.isBF16() || element.isF64() ||
+         (element.isSignlessInteger() &&
+          llvm::is_contained({1u, 8u, 16u, 32u, 64u},
+                             element.getIntOrFloatBitWidth()));
+}
+
+/// The shape and the type of a static tensor type with elements of `types`;
+/// anything else is an error.
+static Expected<TensorSignature>
+getTensor(mlir::Type type, const std::string &name, ElementTypes types) {
   auto tensor = mlir::dyn_cast<mlir::RankedTensorType>(type);
-  if (!tensor || !tensor.hasStaticShape() || !tensor.getElementType().isF32()) {
-    std::string text;
-    llvm::raw_string_ostream(text) << type;
-    return createStringError("'" + name +
-                             "' must be a statically shaped tensor of f32, "
-                             "got '" +
-                             text + "'");
-  }
+  if (!tensor || !tensor.hasStaticShape() ||
+      !isOneOf(tensor.getElementType(), types))
+    return createStringError(
+        "'" + name + "' must be a statically shaped tensor of " +
+        (types == ElementTypes::F32 ? "f32" : "floats or integers") +
+        ", got '" + toText(type) + "'");
   return TensorSignature{name, SmallVector<int64_t>(tensor.getShape()),
+                         toText(tensor.getElementType()),
                          Initializer::defaultFor(tensor.getShape())};
 }
 
+bool FunctionSignature::isF32() const {
+  auto isOne = [](const TensorSignature &tensor) {
+    return tensor.type == "f32";
+  };
+  return llvm::all_of(arguments, isOne) && llvm::all_of(results, isOne);
+}
+
 Expected<FunctionSignature> FunctionSignature::get(mlir::ModuleOp module,
-                                                   StringRef name) {
+                                                   StringRef name,
+                                                   ElementTypes types) {
   auto function = module.lookupSymbol<mlir::func::FuncOp>(name);
   if (!function)
     return createStringError("no function '" + name + "' in the module");
@@ -48,8 +71,8 @@ Expected<FunctionSignature> FunctionSignature::get(mlir::ModuleOp module,
   for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
     auto nameAttr = function.getArgAttrOfType<mlir::StringAttr>(
         index, KasDialect::argumentNameAttrName);
-    auto argument = getTensor(type, nameAttr ? nameAttr.str()
-                                             : ("arg" + Twine(index)).str());
+    auto argument = getTensor(
+        type, nameAttr ? nameAttr.str() : ("arg" + Twine(index)).str(), types);
     if (!argument)
       return argument.takeError();
     // The data has no fan-in; a unit deviation is what networks are made for.
@@ -73,8 +96,9 @@ Expected<FunctionSignature> FunctionSignature::get(mlir::ModuleOp module,
   for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
     auto nameAttr = function.getResultAttrOfType<mlir::StringAttr>(
         index, KasDialect::argumentNameAttrName);
-    auto result = getTensor(type, nameAttr ? nameAttr.str()
-                                           : ("result" + Twine(index)).str());
+    auto result = getTensor(
+        type, nameAttr ? nameAttr.str() : ("result" + Twine(index)).str(),
+        types);
     if (!result)
       return result.takeError();
     signature.results.push_back(std::move(*result));
@@ -85,6 +109,7 @@ Expected<FunctionSignature> FunctionSignature::get(mlir::ModuleOp module,
 Expected<SmallVector<Tensor>>
 FunctionSignature::makeArguments(const NamedTensors &given,
                                  uint64_t seed) const {
+  assert(isF32() && "tensors are of f32");
   SmallVector<Tensor> tensors;
   for (const TensorSignature &argument : arguments) {
     if (const auto *found = given.find(argument.name); found != given.end()) {

@@ -48,6 +48,7 @@ void kas::python::addFunctions(nb::module_ &m) {
                      return self.getTensors(begin,
                                             begin + self.getNumResults());
                    })
+      .def_prop_ro("types", &Function::getTypes)
       .def_prop_ro("any_batch", &Function::hasAnyBatch)
       .def_prop_ro("compile_milliseconds", &Function::getCompileMilliseconds)
       .def("bind", &Function::bind, "arguments"_a, "results"_a,

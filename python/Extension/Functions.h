@@ -37,16 +37,45 @@ inline std::string shapeToString(const int64_t *shape, size_t rank) {
   return text + (rank == 1 ? ",)" : ")");
 }
 
-/// Checks that `array` is dense f32 of the shape and gives its memory.
+/// A type of elements as NumPy calls it.
+inline std::string getDtypeName(const std::string &type) {
+  if (type == "i1")
+    return "bool";
+  if (type == "bf16")
+    return "bfloat16";
+  return (type[0] == 'f' ? "float" : "int") + type.substr(1);
+}
+
+/// Whether elements of `dtype` are what MLIR calls `type`: its integers have no
+/// sign of their own.
+inline bool isOfType(nb::dlpack::dtype dtype, const std::string &type) {
+  if (type == "i1")
+    return dtype.code == uint8_t(nb::dlpack::dtype_code::Bool);
+  bool isRight = false;
+  if (type == "bf16")
+    return dtype.code == uint8_t(nb::dlpack::dtype_code::Bfloat);
+  if (type[0] == 'f')
+    isRight = dtype.code == uint8_t(nb::dlpack::dtype_code::Float);
+  else
+    isRight = dtype.code == uint8_t(nb::dlpack::dtype_code::Int) ||
+              dtype.code == uint8_t(nb::dlpack::dtype_code::UInt);
+  return isRight && dtype.lanes == 1 &&
+         std::to_string(dtype.bits) == type.substr(1);
+}
+
+/// Checks that `array` is dense, of the shape and of the type, and gives its
+/// memory.
 template <typename AnyArray>
 float *getMemory(AnyArray &array, const std::string &name,
-                 const std::vector<int64_t> &shape) {
+                 const std::vector<int64_t> &shape,
+                 const std::string &type = "f32") {
   std::vector<int64_t> actual;
   for (size_t dim = 0; dim < array.ndim(); ++dim)
     actual.push_back(static_cast<int64_t>(array.shape(dim)));
-  if (array.dtype() != nb::dtype<float>())
+  if (!isOfType(array.dtype(), type))
     throw nb::type_error(
-        ("'" + name + "' must have elements of type float32").c_str());
+        ("'" + name + "' must have elements of type " + getDtypeName(type))
+            .c_str());
   if (actual != shape)
     throw nb::value_error(("'" + name + "' must have the shape " +
                            shapeToString(shape.data(), shape.size()) +
@@ -128,6 +157,15 @@ public:
     }
     return tensors;
   }
+  /// The types of the elements of all arguments and results, as NumPy calls
+  /// them.
+  std::vector<std::string> getTypes() const {
+    std::vector<std::string> types;
+    for (size_t tensor = 0; tensor < tensors.size(); ++tensor)
+      types.push_back(
+          getDtypeName(kasFunctionGetElementType(function.get(), tensor)));
+    return types;
+  }
   double getCompileMilliseconds() const {
     return kasFunctionGetCompileMilliseconds(function.get());
   }
@@ -159,7 +197,8 @@ private:
     auto [name, shape] = tensors[tensor];
     if (samples >= 0 && (tensor == 0 || tensor >= getNumArguments()))
       shape.front() = samples;
-    return getMemory(array, name, shape);
+    return getMemory(array, name, shape,
+                     kasFunctionGetElementType(function.get(), tensor));
   }
   static void checkCount(const char *what, size_t expected, size_t actual) {
     if (expected != actual)

@@ -38,7 +38,7 @@ class BoundCall:
 
 
 class Function:
-    """A compiled function on f32 arrays of fixed shapes, or on batches of any size (`any_batch`).
+    """A compiled function on arrays of fixed shapes, or on batches of any size (`any_batch`).
 
     Takes NumPy arrays, torch tensors on the CPU and whatever else speaks DLPack, without copies, and gives arrays of
     the kind of the first argument. Runs without Python's lock, in any number of threads at once. A copy is the function
@@ -52,6 +52,8 @@ class Function:
         self._handle = handle
         self.arguments: list[tuple[str, tuple[int, ...]]] = [(name, tuple(shape)) for name, shape in handle.arguments]
         """Name and shape of each argument."""
+        self.types: list[str] = list(handle.types)
+        """What NumPy and PyTorch call the types of the elements, of all arguments and then of all results."""
         self.check: ExactCheck | None = None
         """What it was compared on with the reference when it was compiled with `check="exact"`."""
         self.results: list[tuple[str, tuple[int, ...]]] = [(name, tuple(shape)) for name, shape in handle.results]
@@ -97,7 +99,9 @@ class Function:
         """
         arguments = tuple(_plain(argument) for argument in arguments)
         if out is None:
-            results = [_empty_like(arguments[0] if arguments else None, shape) for shape in self._shapes(arguments)]
+            like = arguments[0] if arguments else None
+            kinds = self.types[len(self.arguments) :]
+            results = [_empty_like(like, shape, kind) for shape, kind in zip(self._shapes(arguments), kinds)]
         else:
             results = list(out) if isinstance(out, (list, tuple)) else [out]
         for position, array in enumerate((*arguments, *results)):
@@ -131,11 +135,11 @@ def _plain(array: Any) -> Any:
     return array
 
 
-def _empty_like(array: Any, shape: tuple[int, ...]) -> Any:
-    if _is_torch(array):
+def _empty_like(array: Any, shape: tuple[int, ...], kind: str) -> Any:
+    if _is_torch(array) or kind == "bfloat16":
         import torch
 
-        return torch.empty(shape, dtype=torch.float32)
+        return torch.empty(shape, dtype=getattr(torch, kind))
     import numpy
 
-    return numpy.empty(shape, dtype=numpy.float32)
+    return numpy.empty(shape, dtype=kind)

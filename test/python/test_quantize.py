@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import importlib
 import math
+import pathlib
+from typing import Any
 
 import numpy
 import pytest
@@ -18,9 +21,10 @@ pytest.importorskip("torch_mlir")
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
+import kas.bench1  # noqa: E402
 import kas.torch  # noqa: E402
 import kas.zoo  # noqa: E402
-from kas._quantize import measure_ranges  # noqa: E402
+from kas._quantize import measure_layer_errors, measure_ranges  # noqa: E402
 
 Range = tuple[float, float]
 
@@ -152,3 +156,209 @@ def test_found_network() -> None:
     with torch.no_grad():
         expected = network(batch)
     assert (output.argmax(1) == expected.argmax(1)).float().mean() >= 0.9
+
+
+def test_kept_layers() -> None:
+    """Layers stay f32 where the bound asks for it: first the one whose result bytes change most."""
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4)).eval()
+    # Bytes of the second layer's data are all 0 but for one place.
+    network[0].weight.data[3] *= 1e4
+    network[2].weight.data[:, 3] *= 1e-4
+    batches = [torch.rand(5, 8) for _ in range(2)]
+    exported = kas.torch.to_mlir(network, batches[0])
+    weights = list(exported.tensors.values())
+    errors = measure_layer_errors(exported.module, measure_ranges(exported.module, batches, weights), batches, weights)
+    assert len(errors) == 3
+    assert errors[1] == max(errors) > 10 * max(errors[0], errors[2])
+    free = kas.quantize(exported.module, batches, weights)
+    bound = kas.quantize(exported.module, batches, weights, max_error=0.05)
+    assert str(free).count("arith.extui") == 3
+    assert str(bound).count("arith.extui") == 2
+
+    def measure(module: kas.Module) -> float:
+        run = module.compile("forward")
+        with torch.no_grad():
+            pairs = [(run(batch, *weights), network(batch)) for batch in batches]
+        largest = max(expected.abs().max() for _, expected in pairs)
+        return float(max((found - expected).abs().max() for found, expected in pairs) / largest)
+
+    assert measure(bound) <= 0.05 < measure(free)
+    # No error at all: all layers are f32.
+    exact = kas.quantize(exported.module, batches, weights, max_error=0)
+    assert "arith.extui" not in str(exact)
+    # A bound that holds anyway changes nothing.
+    assert str(kas.quantize(exported.module, batches, weights, max_error=10)) == str(free)
+    with pytest.raises(ValueError, match="'max_error' must be a number of at least 0, got -1"):
+        kas.quantize(exported.module, batches, weights, max_error=-1)
+
+
+def make_quantized(network: nn.Module, batches: list[torch.Tensor], folder: pathlib.Path, **options: Any) -> str:
+    """The file of the network with pairs of quantization and dequantization, by ONNX Runtime's quantizer."""
+    quantization = pytest.importorskip("onnxruntime.quantization")
+    plain, quantized = str(folder / "plain.onnx"), str(folder / "quantized.onnx")
+    torch.onnx.export(network, (batches[0],), plain, opset_version=17, dynamo=False, input_names=["x"])
+
+    class Reader(quantization.CalibrationDataReader):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.batches = iter(batches)
+
+        def get_next(self) -> Any:
+            batch = next(self.batches, None)
+            return None if batch is None else {"x": batch.numpy()}
+
+    quantization.quantize_static(plain, quantized, Reader(), quant_format=quantization.QuantFormat.QDQ, **options)
+    return quantized
+
+
+@pytest.mark.parametrize("data", ["QUInt8", "QInt8"])
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_quantized_onnx(tmp_path: pathlib.Path, data: str, per_channel: bool) -> None:
+    """Files with QDQ pairs: layers multiply bytes, and results are those of ONNX Runtime up to a step."""
+    runtime = pytest.importorskip("onnxruntime")
+    kinds = pytest.importorskip("onnxruntime.quantization").QuantType
+    onnx = pytest.importorskip("kas.onnx")
+    torch.manual_seed(0)
+    network = Network().eval()
+    batches = [torch.randn(2, 3, 9, 11) for _ in range(4)]
+    path = make_quantized(
+        network, batches, tmp_path, per_channel=per_channel, activation_type=kinds[data], weight_type=kinds.QInt8
+    )
+    loaded = onnx.load(path)
+    text = str(loaded.module)
+    # Four layers; the depthwise one stays f32, or a named operation.
+    assert text.count("arith.extui") >= 4
+    assert "linalg.conv_2d_nchw_fchw " not in text
+    assert "linalg.matmul" not in text
+    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    run = loaded.module.compile("forward", prepare_weights=True)
+    for batch in batches:
+        (expected,) = session.run(None, {"x": batch.numpy()})
+        call = run.bind(batch.numpy(), *loaded.tensors.values())
+        call.prepare()
+        found = call()
+        step = numpy.unique(numpy.abs(numpy.diff(numpy.unique(expected))))[0]
+        # Sums between two bytes may be rounded to the other one, in each of the layers.
+        assert numpy.abs(found - expected).max() <= 4 * step
+        with torch.no_grad():
+            plain = network(batch).numpy()
+        assert numpy.abs(found - plain).max() < 0.1 * numpy.abs(plain).max()
+
+
+class Rounded(nn.Module):
+    """A convolution and a linear layer as PyTorch's PT2E flow writes them: bytes as buffers, a step per channel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name, shape in (("first", (8, 3, 3, 3)), ("second", (5, 8))):
+            weight = torch.randn(shape)
+            scale = weight.abs().amax(tuple(range(1, weight.ndim))) / 127
+            rounded = (weight / scale.view(-1, *[1] * (weight.ndim - 1))).round().to(torch.int8)
+            self.register_buffer(f"{name}_scale", scale)
+            self.register_buffer(f"{name}_zero_point", torch.zeros(len(scale), dtype=torch.int64))
+            self.register_buffer(f"{name}_weight", rounded)
+        self.bias = nn.Parameter(torch.randn(8))
+
+    def weigh(self, name: str) -> torch.Tensor:
+        parts = [getattr(self, f"{name}_{part}") for part in ("weight", "scale", "zero_point")]
+        ops = torch.ops.quantized_decomposed
+        return ops.dequantize_per_channel.default(*parts, 0, -127, 127, torch.int8)  # type: ignore[no-any-return]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        ops = torch.ops.quantized_decomposed
+        rounded = [0.03, -5, -128, 127, torch.int8]
+        x = ops.dequantize_per_tensor.default(ops.quantize_per_tensor.default(x, *rounded), *rounded)
+        x = functional.relu(functional.conv2d(x, self.weigh("first"), self.bias, padding=1))
+        rounded = [0.1, 0, 0, 255, torch.uint8]
+        x = ops.dequantize_per_tensor.default(ops.quantize_per_tensor.default(x.mean((2, 3)), *rounded), *rounded)
+        return x @ self.weigh("second").T
+
+
+def test_quantized_pt2e(tmp_path: pathlib.Path) -> None:
+    """A file of an exported program that is quantized: layers multiply bytes."""
+    importlib.import_module("torch.ao.quantization.fx._decomposed")
+    torch.manual_seed(0)
+    network, x = Rounded().eval(), torch.randn(2, 3, 9, 7)
+    torch.export.save(torch.export.export(network, (x,)), tmp_path / "network.pt2")
+    restored = torch.export.load(tmp_path / "network.pt2").module()
+    exported = kas.torch.to_mlir(restored, x, fold_batch_norms=False)
+    assert not any("zero_point" in name for name in exported.tensors)
+    text = str(exported.module)
+    assert text.count("arith.extui") == 2
+    assert "linalg.conv_2d" not in text
+    assert "linalg.matmul" not in text
+    call = exported.module.compile("forward", prepare_weights=True).bind(x, *exported.tensors.values())
+    call.prepare()
+    with torch.no_grad():
+        assert (call() - network(x)).abs().max() < 1e-4
+
+
+@pytest.mark.parametrize("count", [30, pytest.param(1000, marks=pytest.mark.slow)])
+def test_found_operators_are_exact(count: int) -> None:
+    """Random operators of KAS-Bench-1 on bytes equal the evaluator bit by bit, where all numbers are integers.
+
+    Stages after the first one read sums, which bytes do not hold exactly: they stay f32, and round large sums.
+    """
+    table = kas.bench1.load()
+    binding = {"N": 2, "Cin": 16, "Cout": 16, "H": 4, "k1": 3, "k2": 4, "s": 2, "g": 8}
+    generator = numpy.random.default_rng(count)
+    exact = quantized = 0
+    for number in generator.permutation(len(table))[:count]:
+        operator = table[number].operator
+        own = {name: binding[name] for name in (*operator.symbols[0], *operator.symbols[1])}
+        shapes = operator.shapes(own)
+        x = generator.integers(0, 4, shapes.data).astype(numpy.float32)
+        # The step of a weight is 1.
+        weights = [generator.choice([-127, 127], shape).astype(numpy.float32) for shape in shapes.weights]
+        types = [f"tensor<{'x'.join(map(str, shape))}xf32>" for shape in (shapes.data, *shapes.weights, shapes.output)]
+        arguments = [f"%argument{number}" for number in range(len(types) - 1)]
+        module = kas.parse(
+            f"{operator.alone()}\n"
+            f"func.func @forward({', '.join(map(': '.join, zip(arguments, types)))}) -> {types[-1]} {{\n"
+            f"  %result = kas.apply @{operator.name}<{', '.join(f'{name} = {value}' for name, value in own.items())}>"
+            f"({', '.join(arguments)})\n      : ({', '.join(types[:-1])}) -> {types[-1]}\n"
+            f"  return %result : {types[-1]}\n}}\n"
+        )
+        try:
+            ranges = measure_ranges(module, [x], weights)
+        except kas.Error as error:
+            # Nothing is summed over channels.
+            assert "requires a function with layers" in str(error)
+            continue
+        if ranges[0][0] < 0 or ranges[0][1] > 255:
+            continue
+        options = f"ranges={','.join(['0,255'] * len(ranges))}"
+        if len(ranges) > 1:
+            options += f" kept={','.join(map(str, range(1, len(ranges))))}"
+        on_bytes = module.run(f"kas-specialize,kas-rfactor,kas-to-linalg,kas-quantize{{{options}}}")
+        assert str(on_bytes).count("arith.extui") == 1
+        found = on_bytes.compile("forward", threads=1)(x, *weights)
+        expected = operator.evaluate(own, x, *weights)
+        largest = numpy.abs(expected).max()
+        label = f"operator {number}, seed {count}"
+        if largest < 2**24 and len(ranges) == 1:
+            assert numpy.array_equal(found, expected), label
+            exact += 1
+        else:
+            assert numpy.abs(found - expected).max() <= 1e-5 * largest, label
+        quantized += 1
+    assert exact >= 0.1 * count
+    assert quantized >= 0.4 * count
+
+
+def test_network_of_found_operators() -> None:
+    """Operators that are kept as such in a network: their stages that sum over channels multiply bytes."""
+    network = kas.zoo.create("pooled64_fashion_found_1")
+    generator = numpy.random.default_rng(0)
+    batch = torch.from_numpy(generator.normal(size=(8, 1, 32, 32)).astype(numpy.float32))
+    exported = kas.torch.to_mlir(network, batch, fold_batch_norms=False, keep_operators=True)
+    assert "kas.apply" in str(exported.module)
+    weights = list(exported.tensors.values())
+    quantized = kas.quantize(exported.module, [batch], weights)
+    assert "kas.apply" not in str(quantized)
+    # All but the first layer, which has one channel, and the depthwise ones.
+    assert str(quantized).count("arith.extui") == 6
+    output = quantized.compile("forward")(batch, *weights)
+    with torch.no_grad():
+        expected = network(batch)
+    assert (output.argmax(1) == expected.argmax(1)).float().mean() >= 0.8

@@ -51,12 +51,12 @@ public:
   /// results are overwritten. Error: what the assertion (`cf.assert`) says that
   /// failed, with its place ("FILE:LINE:COLUMN: TEXT"); the results are not
   /// specified then, everything else is as it was. Also where weights have to
-  /// be prepared first.
+  /// be prepared first. For functions of f32 alone.
   llvm::Error operator()(llvm::ArrayRef<Tensor> arguments,
                          llvm::MutableArrayRef<Tensor> results) const;
 
-  /// Runs the function on memory of somebody else: dense, row-major f32, one
-  /// pointer per argument, then one per result.
+  /// Runs the function on memory of somebody else: dense, row-major elements of
+  /// the types of the signature, one pointer per argument, then one per result.
   /// `numSamples` is the size of the batch where it may be any, else an error;
   /// by default that of the signature.
   llvm::Error operator()(llvm::ArrayRef<float *> tensors,

@@ -24,22 +24,36 @@ struct TensorSignature {
   /// The value of `kas.name`, or `arg0`, `arg1`, ... and `result0`, ...
   std::string name;
   llvm::SmallVector<int64_t> shape;
+  /// The type of the elements, as MLIR writes it.
+  std::string type = "f32";
   /// How to fill it when no file does; from `kas.init`, else positive(1) where
   /// the function takes the square root of it or asserts that it is positive
   /// (variances), else normal(1) for the first argument, else by the shape.
   Initializer initializer;
 };
 
-/// A function on statically shaped f32 tensors.
+/// The types that elements of arguments and results may have.
+enum class ElementTypes : uint8_t {
+  F32,
+  /// f16, bf16, f32, f64, i1, i8, i16, i32 and i64, the integers of any sign.
+  Any
+};
+
+/// A function on statically shaped tensors.
 struct FunctionSignature {
   std::string name;
   llvm::SmallVector<TensorSignature> arguments, results;
 
   /// The signature of the function `name` in `module`, before lowering. An
   /// error says what prevents it: no such function, no body, another
-  /// type than a static f32 tensor, a malformed attribute, a name given twice.
-  static llvm::Expected<FunctionSignature> get(mlir::ModuleOp module,
-                                               llvm::StringRef name);
+  /// type than a static tensor of `types`, a malformed attribute, a name given
+  /// twice.
+  static llvm::Expected<FunctionSignature>
+  get(mlir::ModuleOp module, llvm::StringRef name,
+      ElementTypes types = ElementTypes::F32);
+
+  /// Whether all elements are f32.
+  bool isF32() const;
 
   /// The tensors for all arguments: from `given` by name, where the shapes must
   /// agree, else made by the initializer with a stream of its own for `seed`

@@ -12,6 +12,8 @@
 
 namespace kas::networks {
 #define GEN_PASS_DEF_KASDATARANGESPASS
+#define GEN_PASS_DEF_KASFUSEDEQUANTIZEPASS
+#define GEN_PASS_DEF_KASQUANTIZATIONERRORSPASS
 #define GEN_PASS_DEF_KASQUANTIZEPASS
 #include "kas/Networks/Quantization/Passes.h.inc"
 } // namespace kas::networks
@@ -20,6 +22,20 @@ using namespace mlir;
 using namespace kas::networks;
 
 namespace {
+
+/// The two numbers for each layer that an option has.
+FailureOr<SmallVector<DataRange>> getRanges(func::FuncOp target,
+                                            ArrayRef<double> numbers) {
+  if (numbers.size() % 2 != 0)
+    return target.emitError("option 'ranges' requires two numbers for each "
+                            "layer, got ")
+           << numbers.size();
+  SmallVector<DataRange> ranges;
+  for (size_t i = 0; i < numbers.size(); i += 2)
+    ranges.push_back(
+        {static_cast<float>(numbers[i]), static_cast<float>(numbers[i + 1])});
+  return ranges;
+}
 
 struct KasDataRangesPass
     : kas::networks::impl::KasDataRangesPassBase<KasDataRangesPass> {
@@ -33,6 +49,34 @@ struct KasDataRangesPass
   }
 };
 
+struct KasFuseDequantizePass
+    : kas::networks::impl::KasFuseDequantizePassBase<KasFuseDequantizePass> {
+  using KasFuseDequantizePassBase::KasFuseDequantizePassBase;
+
+  void runOnOperation() override {
+    func::FuncOp target = findFunction(getOperation(), function, "");
+    if (!target)
+      return signalPassFailure();
+    numFused += fuseDequantize(target);
+  }
+};
+
+struct KasQuantizationErrorsPass
+    : kas::networks::impl::KasQuantizationErrorsPassBase<
+          KasQuantizationErrorsPass> {
+  using KasQuantizationErrorsPassBase::KasQuantizationErrorsPassBase;
+
+  void runOnOperation() override {
+    std::string name = function + "_errors";
+    func::FuncOp target = findFunction(getOperation(), function, name);
+    if (!target)
+      return signalPassFailure();
+    auto pairs = getRanges(target, ranges);
+    if (failed(pairs) || failed(makeErrorsFunction(target, *pairs, name)))
+      signalPassFailure();
+  }
+};
+
 struct KasQuantizePass
     : kas::networks::impl::KasQuantizePassBase<KasQuantizePass> {
   using KasQuantizePassBase::KasQuantizePassBase;
@@ -41,17 +85,8 @@ struct KasQuantizePass
     func::FuncOp target = findFunction(getOperation(), function, "");
     if (!target)
       return signalPassFailure();
-    if (ranges.size() % 2 != 0) {
-      target.emitError("option 'ranges' requires two numbers for each layer, "
-                       "got ")
-          << ranges.size();
-      return signalPassFailure();
-    }
-    SmallVector<DataRange> pairs;
-    for (size_t i = 0; i < ranges.size(); i += 2)
-      pairs.push_back(
-          {static_cast<float>(ranges[i]), static_cast<float>(ranges[i + 1])});
-    if (failed(quantize(target, pairs)))
+    auto pairs = getRanges(target, ranges);
+    if (failed(pairs) || failed(quantize(target, *pairs, kept)))
       signalPassFailure();
   }
 };

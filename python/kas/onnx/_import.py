@@ -53,7 +53,8 @@ def load(model: str | os.PathLike[str] | onnx.ModelProto, shapes: Mapping[str, S
     where the inputs are f32; the function takes them and `loaded.tensors`. Other constants stay constants.
 
     `shapes`: those of inputs with symbolic sizes, by name. Functions of the model are inlined; versions 17 to 22 of the
-    standard operations are read.
+    standard operations are read. Layers whose data and weights are dequantized (QDQ), as quantizers write them,
+    multiply the bytes ([`-kas-fuse-dequantize`](../reference/passes.md#-kas-fuse-dequantize)).
 
     Raises `kas.MissingExtraError` without torch-mlir, `OSError` without the file, `ValueError` for a file that is no
     model, and for a model that has sizes that are not known, or operations that torch-mlir does not lower: the message
@@ -78,7 +79,10 @@ def load(model: str | os.PathLike[str] | onnx.ModelProto, shapes: Mapping[str, S
     if isinstance(text, Exception):
         text = _lower_with_definitions(proto, text)
     names = [*inputs, *tensors]
-    return Loaded(Module(set_attributes(text, [{"kas.name": name} for name in names]), "<network>"), tensors)
+    module = Module(set_attributes(text, [{"kas.name": name} for name in names]), "<network>")
+    if any(node.op_type == "DequantizeLinear" for node in proto.graph.node):
+        module.run("kas-fuse-dequantize")
+    return Loaded(module, tensors)
 
 
 def _infer_shapes(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -198,6 +198,10 @@ def to_mlir(
     `keep_operators`: each `KasModule` is a `kas.apply` of its operator, which the pipelines lower by the strategies of
     operators, and not the products and sums of its PyTorch code.
 
+    A quantized network, as PyTorch's PT2E flow makes it (`torch.export.load(file).module()`), multiplies the bytes of
+    its layers ([`-kas-fuse-dequantize`](../reference/passes.md#-kas-fuse-dequantize)); zero points that are 0 are no
+    arguments.
+
     `dropout`: the network as in training, but for normalizations, with `kas.dropout` for `nn.Dropout`, `Dropout1d` to
     `Dropout3d`, their functions and the dropout of attention: for `-kas-training-step`.
 
@@ -213,7 +217,11 @@ def to_mlir(
     network = _prepare(model, fold_batch_norms, keep_operators)
     tensors = {name: tensor.detach() for name, tensor in network.named_parameters()}
     # Evaluation never reads how many batches there were.
-    tensors |= {name: value for name, value in network.named_buffers() if not name.endswith("num_batches_tracked")}
+    tensors |= {
+        name: value
+        for name, value in network.named_buffers()
+        if not name.endswith("num_batches_tracked") and not _are_zero_points(value)
+    }
     lifted = _Lifted(network, list(tensors), len(data), dropout).eval()
     probabilities: list[float] = []
     if dropout:
@@ -247,7 +255,14 @@ def to_mlir(
             attributes[-1]["kas.constant"] = None
     attributes += [{"kas.dropout": probability} for probability in probabilities]
     exported = Module(set_attributes(text, attributes), "<network>")
+    if any(tensor.dtype in (torch.int8, torch.uint8) for tensor in tensors.values()):
+        exported.run("kas-fuse-dequantize")
     return Exported(exported.run("kas-mark-dropout") if dropout else exported, tensors)
+
+
+def _are_zero_points(buffer: torch.Tensor) -> bool:
+    """Whether a buffer can be the zero points of weights, which the code has to know: those of quantized networks."""
+    return buffer.dtype in (torch.int32, torch.int64) and buffer.dim() == 1 and not bool(buffer.any())
 
 
 def _find_dropouts(network: nn.Module, data: tuple[Any, ...]) -> list[float]:

@@ -9,6 +9,7 @@ import re
 from typing import Any, NamedTuple
 
 from .._module import Module
+from ._sizes import fit
 
 _VERIFIER = re.compile(r",\s*torch-verify-linalg-on-tensors-backend-contract")
 
@@ -59,7 +60,9 @@ def _call_functions(module: Any) -> list[_Applied]:
             ):
                 continue
             data, weights, text, binding, _ = operation.operands
-            one = _Applied(f"kas_apply_{len(applied)}", read(text), read(binding))
+            # The batch may be another one than that of the binding.
+            sizes = fit(read(text), read(binding), _read_shape(data.type))
+            one = _Applied(f"kas_apply_{len(applied)}", read(text), sizes)
             operands = [data, *weights.owner.operands]
             callee = ir.FlatSymbolRefAttr.get(one.name)
             result = operation.results[0]
@@ -83,6 +86,13 @@ def _call_functions(module: Any) -> list[_Applied]:
                     },
                 )
     return applied
+
+
+def _read_shape(kind: Any) -> tuple[int, ...]:
+    """The sizes of a type of the Torch dialect, `!torch.vtensor<[1,16,8],f32>`."""
+    sizes = re.search(r"<\[([\d,]*)\]", str(kind))
+    assert sizes, "exported networks have static shapes"
+    return tuple(int(size) for size in sizes[1].split(",") if size)
 
 
 def _define(text: str, applied: list[_Applied]) -> str:

@@ -7,14 +7,22 @@
 // RUN: not kas-opt %s -kas-data-ranges="function=copy" 2>&1 | FileCheck %s --check-prefix=LAYERS
 // RUN: not kas-opt %s -kas-data-ranges="function=nothing" 2>&1 | FileCheck %s --check-prefix=FUNCTION
 // RUN: not kas-opt %s -kas-data-ranges -kas-data-ranges 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not kas-opt %s -kas-quantize="ranges=0,1 kept=1" 2>&1 | FileCheck %s --check-prefix=KEPT
+// RUN: not kas-opt %s -kas-quantize="ranges=0,1 kept=-1" 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// RUN: not kas-opt %s -kas-quantization-errors="ranges=0" 2>&1 | FileCheck %s --check-prefix=SINGLE
+// RUN: not kas-opt %s -kas-quantization-errors="ranges=2,1" 2>&1 | FileCheck %s --check-prefix=EMPTY
+// RUN: not kas-opt %s -kas-quantization-errors="function=copy" 2>&1 | FileCheck %s --check-prefix=LAYERS
 
-// ODD: invalid.mlir:[[#@LINE+8]]:1: error: option 'ranges' requires two numbers for each layer, got 3
+// ODD: invalid.mlir:[[#@LINE+11]]:1: error: option 'ranges' requires two numbers for each layer, got 3
 // MANY: error: requires 1 ranges, one for each layer, got 2
 // NONE: error: requires 1 ranges, one for each layer, got 0
 // EMPTY: error: requires finite ranges of data, got 2.{{.*}} to 1.
 // INFINITE: error: requires finite ranges of data, got 0.{{.*}} to
 // LAYERS: error: requires a function with layers that sum products of data and weights of f32 over channels, got none
 // FUNCTION: error: option 'function' requires a function with a body, got 'nothing'
+// KEPT: error: requires numbers of layers from 0 to 0 in 'kept', got 1
+// NEGATIVE: error: requires numbers of layers from 0 to 0 in 'kept', got -1
+// SINGLE: error: option 'ranges' requires two numbers for each layer, got 1
 // TWICE: error: requires a module without 'forward_ranges'
 func.func @forward(%x: tensor<8x16xf32>, %w: tensor<16x32xf32>, %init: tensor<8x32xf32>) -> tensor<8x32xf32> {
   %y = linalg.matmul ins(%x, %w : tensor<8x16xf32>, tensor<16x32xf32>) outs(%init : tensor<8x32xf32>) -> tensor<8x32xf32>

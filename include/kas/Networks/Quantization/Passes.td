@@ -39,6 +39,71 @@ def KasDataRangesPass : Pass<"kas-data-ranges", "::mlir::ModuleOp"> {
                         "The function to compute ranges for">];
 }
 
+def KasFuseDequantizePass : Pass<"kas-fuse-dequantize", "::mlir::ModuleOp"> {
+  let summary = "Let layers whose inputs are dequantized multiply the bytes";
+  let description = [{
+    Networks that other tools have quantized hold pairs of quantization and dequantization ("QDQ"): their layers are of
+    f32, of data and weights that are bytes before. Where linalg operations turn both into f32, `(byte - zero) * step`,
+    the layer multiplies the bytes, as those of `-kas-quantize` do: sums are exact, in i32, and scaled to f32. Data has one
+    step and one zero point, weights one step or one for each output channel, and no zero point (or 128, if they are
+    unsigned). Signed data becomes unsigned, 128 more. Between the bytes and the layer may be reshapes, transposes, and
+    paddings of data with zeros. What else reads the floats still does; other layers, depthwise ones among them, stay.
+
+    The named operations of linalg on bytes with zero points, such as `linalg.conv_2d_nchw_fchw_q`, multiply unsigned data
+    likewise, if the zero point of the weights is 0; their sums stay i32.
+
+    ```mlir
+    %x = linalg.generic ins(%bytes : tensor<8x64xi8>) outs(%0 : tensor<8x64xf32>) {...}
+    %w = linalg.generic ins(%weights, %steps : tensor<64x32xi8>, tensor<32xf32>) outs(%1 : tensor<64x32xf32>) {...}
+    %y = linalg.matmul ins(%x, %w : tensor<8x64xf32>, tensor<64x32xf32>) outs(%bias : tensor<8x32xf32>)
+    // kas-opt -kas-fuse-dequantize
+    %sums = linalg.generic ins(%bytes, %weights : tensor<8x64xi8>, tensor<64x32xi8>) outs(%2 : tensor<8x32xi32>)
+    %y = linalg.generic ins(%sums, %steps, %offsets : ...) outs(%3 : tensor<8x32xf32>)
+    ```
+
+    Example: `test/Networks/Quantization/fuse-dequantize.mlir`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let options = [Option<"function", "function", "std::string", "\"forward\"",
+                        "The function with the layers">];
+  let statistics = [
+    Statistic<"numFused", "fused", "layers that multiply bytes">
+  ];
+}
+
+def KasQuantizationErrorsPass : Pass<"kas-quantization-errors", "::mlir::ModuleOp"> {
+  let summary = "Add a function that computes what bytes change in layers";
+  let description = [{
+    For a function on tensors, whose first argument is the data and whose others are weights, adds one named
+    `NAME_errors` with the same arguments. It returns two numbers for each layer that `-kas-quantize` with these `ranges`
+    would let multiply bytes, in order: the sum of the squares of what that changes in the layer's result where all
+    other layers are of f32, and the sum of the squares of the result. Their ratio tells which layers to keep in f32.
+
+    ```mlir
+    func.func @forward(%x: tensor<1x64xf32>, %w: tensor<64x32xf32>) -> tensor<1x32xf32>
+    // kas-opt -kas-quantization-errors="ranges=-1.5,2"
+    func.func @forward_errors(%x: tensor<1x64xf32>, %w: tensor<64x32xf32>) -> tensor<1x2xf32>
+    ```
+
+    Errors are those of `-kas-quantize`.
+
+    Example: `test/Networks/Quantization/quantization-errors.mlir`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let options = [
+    Option<"function", "function", "std::string", "\"forward\"",
+           "The function to measure">,
+    ListOption<"ranges", "ranges", "double",
+               "The least and the largest value of the data of each layer">,
+  ];
+}
+
 def KasQuantizePass : Pass<"kas-quantize", "::mlir::ModuleOp"> {
   let summary = "Let layers multiply bytes";
   let description = [{
@@ -59,8 +124,8 @@ def KasQuantizePass : Pass<"kas-quantize", "::mlir::ModuleOp"> {
     %y = linalg.generic ins(%sums, %sumsOfWeights, %scales, %bias : ...) outs(%3 : tensor<8x32xf32>)
     ```
 
-    Another number of ranges than two for each layer, a range that is not finite or empty, and a function without
-    layers are errors.
+    Layers that are `kept`, by their numbers, stay f32; they have ranges as well. Another number of ranges than two for
+    each layer, a range that is not finite or empty, a number of no layer, and a function without layers are errors.
 
     Example: `test/Networks/Quantization/quantize.mlir`. Source: Jacob et al., "Quantization and Training of Neural
     Networks for Efficient Integer-Arithmetic-Only Inference", CVPR 2018, section 2.
@@ -74,6 +139,8 @@ def KasQuantizePass : Pass<"kas-quantize", "::mlir::ModuleOp"> {
            "The function to quantize">,
     ListOption<"ranges", "ranges", "double",
                "The least and the largest value of the data of each layer">,
+    ListOption<"kept", "kept", "int64_t",
+               "Numbers of layers, from 0 on, that stay f32">,
   ];
 }
 

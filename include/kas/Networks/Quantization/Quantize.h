@@ -44,16 +44,38 @@ findQuantizableLayers(mlir::func::FuncOp function);
 mlir::FailureOr<mlir::func::FuncOp>
 makeRangesFunction(mlir::func::FuncOp function, llvm::StringRef name);
 
-/// Lets the layers of `function`, which have these `ranges`, multiply bytes.
+/// Adds a function `name` after `function`, with its arguments, that returns
+/// two numbers for each layer, as a tensor of [layers, 2]: the sum of the
+/// squares of what `quantize` with these `ranges` would change in the result of
+/// the layer alone, and that of the squares of the result. Fails as `quantize`.
+mlir::FailureOr<mlir::func::FuncOp>
+makeErrorsFunction(mlir::func::FuncOp function,
+                   llvm::ArrayRef<DataRange> ranges, llvm::StringRef name);
+
+/// Lets the layers of `function`, which have these `ranges`, multiply bytes,
+/// except for those whose numbers, from 0 on, are `kept`.
 /// Data is quantized per tensor, to 255 steps from `lower` to `upper` with a
 /// zero point, weights symmetrically per output channel to -127 to 127; sums
 /// are exact. What adds a layer's data elsewhere later on, as a residual, reads
 /// the bytes. All else stays f32, and the arguments what they are. After Jacob
 /// et al.: "Quantization and Training of Neural Networks for Efficient
 /// Integer-Arithmetic-Only Inference", CVPR 2018, section 2. Fails, with a
-/// diagnostic, unless there is a finite range for each layer.
+/// diagnostic, unless there is a finite range for each layer, and for a kept
+/// layer that there is not.
 mlir::LogicalResult quantize(mlir::func::FuncOp function,
-                             llvm::ArrayRef<DataRange> ranges);
+                             llvm::ArrayRef<DataRange> ranges,
+                             llvm::ArrayRef<int64_t> kept = {});
+
+/// Lets the layers of `function` whose data and weights are bytes that linalg
+/// operations turn into f32, as networks with pairs of quantization and
+/// dequantization have them, multiply the bytes. Data has one step and one zero
+/// point; weights have one step, or one for each output channel, and a zero
+/// point in the middle. Between the bytes and the layer may be reshapes,
+/// transposes, and, for data, zeros around. Results differ by the rounding of
+/// f32 only. Named linalg operations on signed bytes with constant zero points,
+/// 0 for weights, multiply unsigned data, with the same sums. Returns the
+/// number of such layers.
+unsigned fuseDequantize(mlir::func::FuncOp function);
 
 } // namespace kas::networks
 

@@ -1,0 +1,407 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LayerQuantizer.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace kas;
+using namespace kas::networks;
+using namespace mlir;
+
+namespace {
+
+/// Bytes that are read as floats: (byte - zeroPoint) * scale.
+struct Dequantized {
+  Value bytes;
+  bool isUnsigned = false;
+  int64_t zeroPoint = 0;
+  /// A scalar, or, with an axis, a tensor with a number for each of its places.
+  Value scale;
+  std::optional<unsigned> axis;
+};
+
+/// A value and the operations that make it of `source`, last first: they move
+/// elements, or put zeros around them.
+struct ViewedValue {
+  Value source;
+  SmallVector<Operation *> views;
+};
+
+} // namespace
+
+/// The integer that all of `elements`, which are kept outside of the module,
+/// are.
+template <typename ResourceAttr>
+static std::optional<int64_t> getEqual(ElementsAttr elements) {
+  auto resource = dyn_cast<ResourceAttr>(elements);
+  auto numbers = resource ? resource.tryGetAsArrayRef() : std::nullopt;
+  if (!numbers || numbers->empty() || !llvm::all_equal(*numbers))
+    return std::nullopt;
+  return static_cast<int64_t>(numbers->front());
+}
+
+/// The integer that `value`, or all of its elements, are.
+static std::optional<int64_t> getConstantInteger(Value value, bool isUnsigned) {
+  APInt number;
+  if (matchPattern(value, m_ConstantInt(&number)))
+    return isUnsigned ? static_cast<int64_t>(number.getZExtValue())
+                      : number.getSExtValue();
+  ElementsAttr elements;
+  if (!matchPattern(value, m_Constant(&elements)))
+    return std::nullopt;
+  if (auto equal = getEqual<DenseI64ResourceElementsAttr>(elements))
+    return equal;
+  return getEqual<DenseI32ResourceElementsAttr>(elements);
+}
+
+/// The number of `value`, also where it is a constant of another type that is
+/// rounded; nothing if it is no constant.
+static std::optional<double> getConstantFloat(Value value) {
+  if (auto rounded = value.getDefiningOp<arith::TruncFOp>())
+    value = rounded.getIn();
+  FloatAttr number;
+  if (!matchPattern(value, m_Constant(&number)))
+    return std::nullopt;
+  return number.getValueAsDouble();
+}
+
+//===----------------------------------------------------------------------===//
+// Dequantization
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Reads the body of an operation that turns bytes into floats.
+class DequantizeMatcher {
+public:
+  explicit DequantizeMatcher(linalg::GenericOp op) : op(op) {}
+
+  std::optional<Dequantized> match() {
+    if (op.getNumLoops() != op.getNumParallelLoops() ||
+        op.getNumDpsInputs() == 0 || op.getNumDpsInits() != 1 ||
+        !op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isIdentity() ||
+        !op.getMatchingIndexingMap(op.getDpsInputOperand(0)).isIdentity())
+      return std::nullopt;
+    result.bytes = op.getInputs().front();
+    if (!getElementTypeOrSelf(result.bytes).isInteger(8))
+      return std::nullopt;
+    auto yield = cast<linalg::YieldOp>(op.getBody()->getTerminator());
+    auto product = yield.getOperand(0).getDefiningOp<arith::MulFOp>();
+    if (!product || !product.getType().isF32() ||
+        !matchScale(product.getRhs()) || !matchSteps(product.getLhs()))
+      return std::nullopt;
+    return result;
+  }
+
+private:
+  /// The operand that `value` of the body is an element of.
+  OpOperand *getInput(Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (!argument || argument.getOwner() != op.getBody() ||
+        argument.getArgNumber() >= op.getNumDpsInputs())
+      return nullptr;
+    return op.getDpsInputOperand(argument.getArgNumber());
+  }
+
+  /// A number for all elements, or one for each place of an axis.
+  bool matchScale(Value value) {
+    if (auto input = getInput(value)) {
+      AffineMap map = op.getMatchingIndexingMap(input);
+      if (map.getNumResults() != 1)
+        return false;
+      auto dim = dyn_cast<AffineDimExpr>(map.getResult(0));
+      if (!dim)
+        return false;
+      result.axis = dim.getPosition();
+      result.scale = input->get();
+      return true;
+    }
+    result.scale = value;
+    return getConstantFloat(value) ||
+           value.getParentRegion() != &op.getRegion();
+  }
+
+  /// The byte as an integer, less the zero point, as a float.
+  bool matchSteps(Value value) {
+    if (auto convert = value.getDefiningOp<arith::UIToFPOp>()) {
+      result.isUnsigned = true;
+      return isByte(convert.getIn());
+    }
+    auto convert = value.getDefiningOp<arith::SIToFPOp>();
+    if (!convert)
+      return false;
+    if (isByte(convert.getIn()))
+      return true;
+    if (auto difference = convert.getIn().getDefiningOp<arith::SubIOp>())
+      return matchZeroPoint(difference.getRhs()) &&
+             matchExtended(difference.getLhs());
+    return matchExtended(convert.getIn());
+  }
+
+  bool isByte(Value value) {
+    OpOperand *input = getInput(value);
+    return input && input->getOperandNumber() == 0;
+  }
+
+  bool matchExtended(Value value) {
+    if (auto extended = value.getDefiningOp<arith::ExtUIOp>()) {
+      result.isUnsigned = true;
+      return isByte(extended.getIn());
+    }
+    auto extended = value.getDefiningOp<arith::ExtSIOp>();
+    return extended && isByte(extended.getIn());
+  }
+
+  bool matchZeroPoint(Value value) {
+    bool isUnsigned = false;
+    if (auto extended = value.getDefiningOp<arith::ExtUIOp>()) {
+      isUnsigned = true;
+      value = extended.getIn();
+    } else if (auto extended = value.getDefiningOp<arith::ExtSIOp>()) {
+      value = extended.getIn();
+    }
+    if (OpOperand *input = getInput(value))
+      value = input->get();
+    auto number = getConstantInteger(value, isUnsigned);
+    result.zeroPoint = number.value_or(0);
+    return number.has_value();
+  }
+
+  linalg::GenericOp op;
+  Dequantized result;
+};
+
+} // namespace
+
+static std::optional<Dequantized> matchDequantize(Value value) {
+  auto generic = value.getDefiningOp<linalg::GenericOp>();
+  return generic ? DequantizeMatcher(generic).match() : std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+static ViewedValue traceViews(Value value) {
+  ViewedValue traced{value, {}};
+  while (Operation *op = traced.source.getDefiningOp()) {
+    if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp,
+             linalg::TransposeOp>(op) &&
+        !getZeroPadding(traced.source))
+      break;
+    traced.views.push_back(op);
+    traced.source = op->getOperand(0);
+  }
+  return traced;
+}
+
+/// The same views of `value`, whose elements have another type; what is put
+/// around them is `padding`.
+static Value repeatViews(OpBuilder &builder, ViewedValue traced, Value value,
+                         TypedAttr padding) {
+  for (Operation *op : llvm::reverse(traced.views)) {
+    Location loc = op->getLoc();
+    auto type = cast<RankedTensorType>(op->getResult(0).getType())
+                    .clone(getElementTypeOrSelf(value));
+    if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
+      value = tensor::ExpandShapeOp::create(builder, loc, type, value,
+                                            expand.getReassociationIndices());
+    } else if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
+      value = tensor::CollapseShapeOp::create(
+          builder, loc, type, value, collapse.getReassociationIndices());
+    } else if (auto transpose = dyn_cast<linalg::TransposeOp>(op)) {
+      Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                            type.getElementType());
+      value = linalg::TransposeOp::create(builder, loc, value, empty,
+                                          transpose.getPermutation())
+                  ->getResult(0);
+    } else {
+      auto pad = cast<tensor::PadOp>(op);
+      Value around = arith::ConstantOp::create(builder, loc, padding);
+      value =
+          tensor::PadOp::create(builder, loc, type, value, pad.getMixedLowPad(),
+                                pad.getMixedHighPad(), around);
+    }
+  }
+  return value;
+}
+
+/// The dimensions that an axis of the source becomes; nothing where it is mixed
+/// with others, or where there are zeros around it.
+static std::optional<SmallVector<int64_t>> moveAxis(ViewedValue traced,
+                                                    int64_t axis) {
+  SmallVector<int64_t> axes{axis};
+  for (Operation *op : llvm::reverse(traced.views)) {
+    SmallVector<int64_t> moved;
+    if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
+      for (int64_t one : axes)
+        llvm::append_range(moved, expand.getReassociationIndices()[one]);
+    } else if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
+      ArrayRef<int64_t> shape = collapse.getSrcType().getShape();
+      for (auto [number, group] :
+           llvm::enumerate(collapse.getReassociationIndices())) {
+        bool has = llvm::any_of(
+            group, [&](int64_t one) { return llvm::is_contained(axes, one); });
+        bool mixes = llvm::any_of(group, [&](int64_t one) {
+          return !llvm::is_contained(axes, one) && shape[one] != 1;
+        });
+        if (has && mixes)
+          return std::nullopt;
+        if (has)
+          moved.push_back(number);
+      }
+    } else if (auto transpose = dyn_cast<linalg::TransposeOp>(op)) {
+      for (auto [to, from] : llvm::enumerate(transpose.getPermutation()))
+        if (llvm::is_contained(axes, from))
+          moved.push_back(to);
+    } else {
+      return std::nullopt;
+    }
+    axes = std::move(moved);
+  }
+  return axes;
+}
+
+//===----------------------------------------------------------------------===//
+// Layers
+//===----------------------------------------------------------------------===//
+
+/// Whether each output channel of `layer` has one step of the weights, which
+/// differ along `axes` of them.
+static bool hasStepPerChannel(QuantizableLayer layer, ArrayRef<int64_t> axes) {
+  AffineMap map = layer.op.getMatchingIndexingMap(layer.weights);
+  auto kinds = layer.op.getIteratorTypesArray();
+  ArrayRef<int64_t> sizes =
+      cast<RankedTensorType>(layer.weights->get().getType()).getShape();
+  return llvm::all_of(axes, [&](int64_t axis) {
+    unsigned loop = cast<AffineDimExpr>(map.getResult(axis)).getPosition();
+    return sizes[axis] == 1 || kinds[loop] == utils::IteratorType::parallel;
+  });
+}
+
+/// `bytes` of the other sign: each less, or more, by 128.
+static Value changeSign(OpBuilder &builder, Location loc, Value bytes) {
+  Value bit =
+      arith::ConstantOp::create(builder, loc, builder.getI8IntegerAttr(-128));
+  return Emitter(builder, loc)
+      .elementwise(
+          bytes, builder.getI8Type(),
+          [&](OpBuilder &inner, Location loc, ValueRange values) -> Value {
+            return arith::XOrIOp::create(inner, loc, values[0], bit);
+          });
+}
+
+/// The step of each of the weights, whose type is that of the floats.
+static Value makeSteps(OpBuilder &builder, Location loc,
+                       const Dequantized &weights, RankedTensorType type) {
+  Value scale = weights.scale;
+  Emitter emitter(builder, loc);
+  if (!weights.axis) {
+    // A constant may be inside of the operation that reads it.
+    if (auto number = getConstantFloat(scale))
+      scale = emitter.floating(*number);
+    return emitter.filled(scale, type.getShape());
+  }
+  SmallVector<int64_t> added;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (dim != *weights.axis)
+      added.push_back(dim);
+  Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                        type.getElementType());
+  return linalg::BroadcastOp::create(builder, loc, scale, empty, added)
+      ->getResult(0);
+}
+
+/// What stands for the result of a layer whose data and weights are dequantized
+/// bytes; null if they are not.
+static Value fuse(QuantizableLayer layer) {
+  ViewedValue dataView = traceViews(layer.data->get());
+  ViewedValue weightView = traceViews(layer.weights->get());
+  auto data = matchDequantize(dataView.source);
+  auto weights = matchDequantize(weightView.source);
+  if (!data || !weights || data->axis || !getConstantFloat(data->scale) ||
+      weights->zeroPoint != (weights->isUnsigned ? 128 : 0) ||
+      llvm::any_of(weightView.views, llvm::IsaPred<tensor::PadOp>))
+    return Value();
+  if (weights->axis) {
+    auto axes = moveAxis(weightView, *weights->axis);
+    if (!axes || !hasStepPerChannel(layer, *axes))
+      return Value();
+  }
+  int64_t zeroPoint = data->zeroPoint + (data->isUnsigned ? 0 : 128);
+  if (zeroPoint < 0 || zeroPoint > 255)
+    return Value();
+  OpBuilder builder(layer.op);
+  Location loc = layer.op.getLoc();
+  Value bytes = data->bytes;
+  if (!data->isUnsigned)
+    bytes = changeSign(builder, loc, bytes);
+  bytes = repeatViews(
+      builder, dataView, bytes,
+      builder.getI8IntegerAttr(static_cast<int8_t>(uint8_t(zeroPoint))));
+  Value given = weights->bytes;
+  if (weights->isUnsigned)
+    given = changeSign(builder, loc, given);
+  Value steps = makeSteps(builder, loc, *weights,
+                          cast<RankedTensorType>(weightView.source.getType()));
+  given = repeatViews(builder, weightView, given, builder.getI8IntegerAttr(0));
+  steps = repeatViews(builder, weightView, steps, builder.getF32FloatAttr(0));
+  LayerQuantizer quantizer(builder, layer, *getConstantFloat(data->scale),
+                           static_cast<int32_t>(zeroPoint));
+  return quantizer.run(bytes, given, steps);
+}
+
+/// Signed bytes as unsigned ones, more by 128, also where constants are around
+/// them.
+static Value makeUnsigned(OpBuilder &builder, Location loc, Value bytes) {
+  auto pad = bytes.getDefiningOp<tensor::PadOp>();
+  Value around = pad ? pad.getConstantPaddingValue() : Value();
+  auto number = around ? getConstantInteger(around, /*isUnsigned=*/true)
+                       : std::optional<int64_t>();
+  if (!number)
+    return changeSign(builder, loc, bytes);
+  Value source = changeSign(builder, loc, pad.getSource());
+  Value moved = arith::ConstantOp::create(
+      builder, loc,
+      builder.getI8IntegerAttr(static_cast<int8_t>(uint8_t(*number) ^ 128)));
+  return tensor::PadOp::create(builder, loc, pad.getResultType(), source,
+                               pad.getMixedLowPad(), pad.getMixedHighPad(),
+                               moved);
+}
+
+/// What stands for the result of a layer of signed bytes with zero points; null
+/// where that of the weights is another than 0.
+static Value fuseZeroPoints(QuantizableLayer layer) {
+  auto ofData = getConstantInteger(layer.op->getOperand(2), false);
+  auto ofWeights = getConstantInteger(layer.op->getOperand(3), false);
+  if (!ofData || !ofWeights || *ofWeights != 0 || *ofData < -128 ||
+      *ofData > 127)
+    return Value();
+  OpBuilder builder(layer.op);
+  Value data = makeUnsigned(builder, layer.op.getLoc(), layer.data->get());
+  LayerQuantizer quantizer(builder, layer, /*scale=*/1,
+                           static_cast<int32_t>(*ofData + 128));
+  return quantizer.runOnIntegers(data, layer.weights->get());
+}
+
+unsigned kas::networks::fuseDequantize(func::FuncOp function) {
+  unsigned numFused = 0;
+  auto replace = [&](QuantizableLayer layer, Value result) {
+    if (!result)
+      return;
+    layer.op->getResult(0).replaceAllUsesWith(result);
+    layer.op->erase();
+    ++numFused;
+  };
+  for (QuantizableLayer layer : findQuantizableLayers(function))
+    replace(layer, fuse(layer));
+  for (QuantizableLayer layer : findIntegerLayers(function))
+    replace(layer, fuseZeroPoints(layer));
+  return numFused;
+}

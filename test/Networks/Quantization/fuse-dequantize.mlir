@@ -1,0 +1,164 @@
+// Layers whose data and weights are bytes that are turned into f32 multiply the bytes.
+
+// RUN: kas-opt %s -kas-fuse-dequantize=function=convolution -canonicalize -cse | FileCheck %s --check-prefix=CONV
+// RUN: kas-opt %s -kas-fuse-dequantize=function=product -canonicalize -cse | FileCheck %s --check-prefix=PRODUCT
+// RUN: kas-opt %s -kas-fuse-dequantize=function=other -canonicalize -cse | FileCheck %s --check-prefix=OTHER
+// RUN: kas-opt %s -kas-fuse-dequantize=function=integers -canonicalize -cse | FileCheck %s --check-prefix=INTEGERS
+// RUN: kas-opt %s -kas-fuse-dequantize=function=weights -canonicalize -cse | FileCheck %s --check-prefix=WEIGHTS
+// RUN: kas-opt %s -kas-fuse-dequantize=function=convolution -kas-cpu-pipeline=threads=1 -o /dev/null
+
+#id4 = affine_map<(a, b, c, d) -> (a, b, c, d)>
+#first = affine_map<(a, b, c, d) -> (a)>
+#id = affine_map<(a, b) -> (a, b)>
+#row = affine_map<(a, b) -> (a)>
+#column = affine_map<(a, b) -> (b)>
+
+// Unsigned data with a zero point, which becomes what is around it; a step of the weights for each channel.
+// CONV-LABEL: func.func @convolution(
+// CONV-DAG:   %[[ZERO:.*]] = arith.constant 7 : i8
+// CONV:       %[[PADDED:.*]] = tensor.pad %{{.*}} low[0, 0, 1, 1] high[0, 0, 1, 1]
+// CONV:         tensor.yield %[[ZERO]] : i8
+// CONV:       linalg.generic {{.*}} ins(%[[PADDED]], %{{.*}} : tensor<1x16x8x8xi8>, tensor<8x16x3x3xi8>) outs(%{{.*}} : tensor<1x8x6x6xi32>)
+// CONV:         arith.extui
+// CONV:         arith.extsi
+// CONV:         arith.muli
+// CONV-NOT:   linalg.conv_2d
+// CONV:       return
+func.func @convolution(%x: tensor<1x16x6x6xi8>, %w: tensor<8x16x3x3xi8>, %steps: tensor<8xf32>) -> tensor<1x8x6x6xf32> {
+  %zero = arith.constant 0.0 : f32
+  %scale = arith.constant 0.5 : f32
+  %point = arith.constant 7 : i64
+  %e = tensor.empty() : tensor<1x16x6x6xf32>
+  %data = linalg.generic {indexing_maps = [#id4, #id4], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%x : tensor<1x16x6x6xi8>) outs(%e : tensor<1x16x6x6xf32>) {
+  ^bb0(%in: i8, %out: f32):
+    %wide = arith.extui %in : i8 to i64
+    %moved = arith.subi %wide, %point : i64
+    %f = arith.sitofp %moved : i64 to f32
+    %s = arith.mulf %f, %scale : f32
+    linalg.yield %s : f32
+  } -> tensor<1x16x6x6xf32>
+  %ew = tensor.empty() : tensor<8x16x3x3xf32>
+  %weights = linalg.generic {indexing_maps = [#id4, #first, #id4], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%w, %steps : tensor<8x16x3x3xi8>, tensor<8xf32>) outs(%ew : tensor<8x16x3x3xf32>) {
+  ^bb0(%in: i8, %step: f32, %out: f32):
+    %f = arith.sitofp %in : i8 to f32
+    %s = arith.mulf %f, %step : f32
+    linalg.yield %s : f32
+  } -> tensor<8x16x3x3xf32>
+  %padded = tensor.pad %data low[0, 0, 1, 1] high[0, 0, 1, 1] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<1x16x6x6xf32> to tensor<1x16x8x8xf32>
+  %ey = tensor.empty() : tensor<1x8x6x6xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%ey : tensor<1x8x6x6xf32>) -> tensor<1x8x6x6xf32>
+  %y = linalg.conv_2d_nchw_fchw ins(%padded, %weights : tensor<1x16x8x8xf32>, tensor<8x16x3x3xf32>)
+      outs(%init : tensor<1x8x6x6xf32>) -> tensor<1x8x6x6xf32>
+  return %y : tensor<1x8x6x6xf32>
+}
+
+// Signed data becomes unsigned; weights are transposed, and their step with them.
+// PRODUCT-LABEL: func.func @product(
+// PRODUCT-DAG:   %[[SIGN:.*]] = arith.constant -128 : i8
+// PRODUCT:       arith.xori %{{.*}}, %[[SIGN]] : i8
+// PRODUCT:       linalg.transpose {{.*}} outs(%{{.*}} : tensor<16x32xi8>) permutation = [1, 0]
+// PRODUCT:       linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<4x16xi8>, tensor<16x32xi8>) outs(%{{.*}} : tensor<4x32xi32>)
+// PRODUCT-NOT:   linalg.matmul
+// PRODUCT:       return
+func.func @product(%x: tensor<4x16xi8>, %w: tensor<32x16xi8>, %steps: tensor<32xf32>) -> tensor<4x32xf32> {
+  %zero = arith.constant 0.0 : f32
+  %scale = arith.constant 0.25 : f32
+  %e = tensor.empty() : tensor<4x16xf32>
+  %data = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<4x16xi8>) outs(%e : tensor<4x16xf32>) {
+  ^bb0(%in: i8, %out: f32):
+    %f = arith.sitofp %in : i8 to f32
+    %s = arith.mulf %f, %scale : f32
+    linalg.yield %s : f32
+  } -> tensor<4x16xf32>
+  %ew = tensor.empty() : tensor<32x16xf32>
+  %weights = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%w, %steps : tensor<32x16xi8>, tensor<32xf32>) outs(%ew : tensor<32x16xf32>) {
+  ^bb0(%in: i8, %step: f32, %out: f32):
+    %f = arith.sitofp %in : i8 to f32
+    %s = arith.mulf %f, %step : f32
+    linalg.yield %s : f32
+  } -> tensor<32x16xf32>
+  %et = tensor.empty() : tensor<16x32xf32>
+  %turned = linalg.transpose ins(%weights : tensor<32x16xf32>) outs(%et : tensor<16x32xf32>) permutation = [1, 0]
+  %ey = tensor.empty() : tensor<4x32xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%ey : tensor<4x32xf32>) -> tensor<4x32xf32>
+  %y = linalg.matmul ins(%data, %turned : tensor<4x16xf32>, tensor<16x32xf32>) outs(%init : tensor<4x32xf32>) -> tensor<4x32xf32>
+  return %y : tensor<4x32xf32>
+}
+
+// A step for each of what is summed is no step of a channel.
+// OTHER-LABEL: func.func @other(
+// OTHER:       linalg.matmul {{.*}} -> tensor<4x32xf32>
+func.func @other(%x: tensor<4x16xi8>, %w: tensor<32x16xi8>, %steps: tensor<16xf32>) -> tensor<4x32xf32> {
+  %zero = arith.constant 0.0 : f32
+  %scale = arith.constant 0.25 : f32
+  %e = tensor.empty() : tensor<4x16xf32>
+  %data = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<4x16xi8>) outs(%e : tensor<4x16xf32>) {
+  ^bb0(%in: i8, %out: f32):
+    %f = arith.sitofp %in : i8 to f32
+    %s = arith.mulf %f, %scale : f32
+    linalg.yield %s : f32
+  } -> tensor<4x16xf32>
+  %ew = tensor.empty() : tensor<32x16xf32>
+  %weights = linalg.generic {indexing_maps = [#id, #column, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%w, %steps : tensor<32x16xi8>, tensor<16xf32>) outs(%ew : tensor<32x16xf32>) {
+  ^bb0(%in: i8, %step: f32, %out: f32):
+    %f = arith.sitofp %in : i8 to f32
+    %s = arith.mulf %f, %step : f32
+    linalg.yield %s : f32
+  } -> tensor<32x16xf32>
+  %et = tensor.empty() : tensor<16x32xf32>
+  %turned = linalg.transpose ins(%weights : tensor<32x16xf32>) outs(%et : tensor<16x32xf32>) permutation = [1, 0]
+  %ey = tensor.empty() : tensor<4x32xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%ey : tensor<4x32xf32>) -> tensor<4x32xf32>
+  %y = linalg.matmul ins(%data, %turned : tensor<4x16xf32>, tensor<16x32xf32>) outs(%init : tensor<4x32xf32>) -> tensor<4x32xf32>
+  return %y : tensor<4x32xf32>
+}
+
+// A named operation on signed bytes: unsigned data, sums less those of the weights, a bias of i32.
+// INTEGERS-LABEL: func.func @integers(
+// INTEGERS-DAG:   %[[AROUND:.*]] = arith.constant 123 : i8
+// INTEGERS-DAG:   %[[ZERO:.*]] = arith.constant -123 : i32
+// INTEGERS-DAG:   %[[SIGN:.*]] = arith.constant -128 : i8
+// INTEGERS:       arith.xori %{{.*}}, %[[SIGN]] : i8
+// INTEGERS:       tensor.pad
+// INTEGERS:         tensor.yield %[[AROUND]] : i8
+// INTEGERS:       arith.muli %{{.*}}, %[[ZERO]] : i32
+// INTEGERS:       arith.extui
+// INTEGERS:       arith.extsi
+// INTEGERS-NOT:   linalg.conv_2d
+// INTEGERS:       return
+func.func @integers(%x: tensor<1x16x6x6xi8>, %w: tensor<8x16x3x3xi8>, %bias: tensor<8xi32>) -> tensor<1x8x6x6xi32> {
+  %around = arith.constant -5 : i8
+  %zero = arith.constant -5 : i32
+  %none = arith.constant 0 : i32
+  %padded = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %around : i8
+  } : tensor<1x16x6x6xi8> to tensor<1x16x8x8xi8>
+  %e = tensor.empty() : tensor<1x8x6x6xi32>
+  %init = linalg.broadcast ins(%bias : tensor<8xi32>) outs(%e : tensor<1x8x6x6xi32>) dimensions = [0, 2, 3]
+  %y = linalg.conv_2d_nchw_fchw_q ins(%padded, %w, %zero, %none : tensor<1x16x8x8xi8>, tensor<8x16x3x3xi8>, i32, i32)
+      outs(%init : tensor<1x8x6x6xi32>) -> tensor<1x8x6x6xi32>
+  return %y : tensor<1x8x6x6xi32>
+}
+
+// Zero points of weights stay where they are.
+// WEIGHTS-LABEL: func.func @weights(
+// WEIGHTS:       linalg.quantized_matmul
+func.func @weights(%x: tensor<4x16xi8>, %w: tensor<16x32xi8>) -> tensor<4x32xi32> {
+  %zero = arith.constant 3 : i32
+  %e = tensor.empty() : tensor<4x32xi32>
+  %none = arith.constant 0 : i32
+  %init = linalg.fill ins(%none : i32) outs(%e : tensor<4x32xi32>) -> tensor<4x32xi32>
+  %y = linalg.quantized_matmul ins(%x, %w, %zero, %zero : tensor<4x16xi8>, tensor<16x32xi8>, i32, i32)
+      outs(%init : tensor<4x32xi32>) -> tensor<4x32xi32>
+  return %y : tensor<4x32xi32>
+}
