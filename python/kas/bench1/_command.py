@@ -120,6 +120,7 @@ def _time(arguments: argparse.Namespace) -> int:
         threads=arguments.threads or [1, 2],
         part=arguments.part,
         limit=arguments.limit,
+        again=arguments.again,
         progress=None if arguments.quiet else show,
     )
     return 0
@@ -248,6 +249,9 @@ def make_parser() -> argparse.ArgumentParser:
     _add_rows(command, "latencies.jsonl")
     command.add_argument("--layer", action="append", choices=tuple(LAYERS))
     command.add_argument("--threads", action="append", type=_parse_positive)
+    command.add_argument(
+        "--again", type=_parse_positive, default=0, metavar="K", help="all for the K-th time after the first one"
+    )
     command = add_command("pack", _pack, "add what stores have to the tables")
     command.add_argument("stores", nargs="+", metavar="STORE")
     command = add_command("show", _show, "an operator of the tables")

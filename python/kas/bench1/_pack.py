@@ -16,7 +16,7 @@ from ..evaluate.protocol._protocol import settings_of
 from ._space import read_text
 from ._table import Row, Table
 from ._tasks import BINDING, NETWORK, REFERENCES, TASKS, WIDTH, get_name
-from ._time import collect_latencies
+from ._time import collect_latencies, merge_latencies
 from ._train import collect_trainings
 
 LICENCE = "CC-BY-4.0"
@@ -26,7 +26,8 @@ _T = TypeVar("_T")
 def pack(table: Table, stores: Sequence[Store]) -> tuple[list[Row], dict[str, Row], dict[str, Any]]:
     """The rows with what the stores know of them, the layers made by hand, and what the manifest says.
 
-    What the table has stays, unless a store has the same training, or the same layer's time on the same machine.
+    What the table has stays, unless a store has the same training, or a lower time of the same layer on the same
+    machine.
     Records of other recipes or operators are left out. Raises a `ValueError` where trainings of a task are on other
     data than those in the table.
     """
@@ -40,9 +41,7 @@ def pack(table: Table, stores: Sequence[Store]) -> tuple[list[Row], dict[str, Ro
         replace(
             row,
             trainings=_merge(row.trainings, trainings.get(get_name(row), ()), lambda one: (one.task, one.seed)),
-            latencies=_merge(
-                row.latencies, latencies.get(row.key, ()), lambda one: (one.layer, one.threads, one.machine)
-            ),
+            latencies=tuple(merge_latencies([*row.latencies, *latencies.get(row.key, ())])),
         )
         for row in table
     ]

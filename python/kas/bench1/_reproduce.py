@@ -17,13 +17,15 @@ from pathlib import Path
 from ..evaluate.protocol import Store
 from ._space import LAYERS
 from ._table import Row, Table
-from ._time import Probe, describe_processor, measure
+from ._time import Place, Probe, describe_processor, measure
 from ._train import read_training, train
 
 DEVIATIONS = 3.0
 """An accuracy may be so many deviations of a seed away."""
 SHARE = 0.15
 """A ratio of latencies may differ by so much."""
+TRIES = 3
+"""What differs is timed again, so often in all: what else runs on a processor slows some operators for minutes."""
 
 
 @dataclass(frozen=True)
@@ -95,18 +97,40 @@ def check_accuracies(table: Table, rows: Sequence[Row], processes: int = 1) -> I
 
 
 def check_latencies(rows: Sequence[Row]) -> Iterator[Check]:
-    """Times each operator in each layer and compares its ratio to the dense layer: with that of this machine if any."""
+    """Times each operator in each layer and compares its ratio to the dense layer: with that of this machine if any.
+
+    Values come when they hold, or after the last try; the least time of all tries counts.
+    """
     machine, probe = describe_processor(), Probe()
-    for row in rows:
-        measured = {(one.layer, one.threads) for one in row.latencies}
-        places = {place: [row.operator] for place in itertools.product(LAYERS, (1, 2)) if place in measured}
-        for (layer, threads), times, dense in measure(places, probe):
-            own = row.get_ratio(layer, threads, machine)
-            known = row.get_ratio(layer, threads) if own is None else own
-            assert known is not None, "only places with a latency are timed"
-            found = math.nan if isinstance(times[0], str) else times[0] / dense
-            what = f"time in {layer} on {threads} thread{'s' if threads > 1 else ''} over that of the dense layer"
-            yield Check(row.number, what, known, found, SHARE * known)
+    left = [(row, place) for row in rows for place in _list_places(row)]
+    least: dict[tuple[int, Place], tuple[float, float]] = {}
+    for attempt in range(TRIES):
+        differing = []
+        for row, pairs in itertools.groupby(left, lambda pair: pair[0]):
+            for place, times, dense in measure({place: [row.operator] for _, place in pairs}, probe):
+                time = math.inf if isinstance(times[0], str) else times[0]
+                known = least.get((row.number, place), (math.inf, math.inf))
+                least[row.number, place] = time, dense = min(time, known[0]), min(dense, known[1])
+                check = _compare(row, place, machine, time / dense)
+                if check.holds or attempt == TRIES - 1:
+                    yield check
+                else:
+                    differing.append((row, place))
+        left = differing
+
+
+def _list_places(row: Row) -> list[Place]:
+    measured = {(one.layer, one.threads) for one in row.latencies}
+    return [place for place in itertools.product(LAYERS, (1, 2)) if place in measured]
+
+
+def _compare(row: Row, place: Place, machine: str, found: float) -> Check:
+    layer, threads = place
+    own = row.get_ratio(layer, threads, machine)
+    known = row.get_ratio(layer, threads) if own is None else own
+    assert known is not None, "only places with a latency are timed"
+    what = f"time in {layer} on {threads} thread{'s' if threads > 1 else ''} over that of the dense layer"
+    return Check(row.number, what, known, found, SHARE * known)
 
 
 def reproduce(table: Table, count: int = 20, seed: int = 0, processes: int = 1) -> Iterator[Check]:
