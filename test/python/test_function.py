@@ -478,3 +478,77 @@ def test_largest_of_lines(operation: str, size: int) -> None:
     expected[2] = 0.0 * sign
     assert numpy.array_equal(actual, expected, equal_nan=True)
     assert numpy.signbit(actual[2]) == (sign == -1)
+
+
+TYPES = {
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f32": "float32",
+    "f64": "float64",
+    "i1": "bool",
+    "i8": "int8",
+    "i16": "int16",
+    "i32": "int32",
+    "i64": "int64",
+}
+
+
+def make_copy(kind: str) -> kas.Function:
+    """A function that takes two columns of one tensor and three of the other, which are of any type."""
+    tensor = f"tensor<3x5x{kind}>"
+    module = kas.parse(f"""
+func.func @forward(%x: {tensor} {{kas.name = "x"}}, %y: {tensor}) -> {tensor} {{
+  %e = tensor.empty() : {tensor}
+  %r = linalg.generic {{
+      indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]}} ins(%x, %y : {tensor}, {tensor}) outs(%e : {tensor}) {{
+  ^bb0(%a: {kind}, %b: {kind}, %c: {kind}):
+    %i = linalg.index 1 : index
+    %two = arith.constant 2 : index
+    %isLeft = arith.cmpi ult, %i, %two : index
+    %s = arith.select %isLeft, %a, %b : {kind}
+    linalg.yield %s : {kind}
+  }} -> {tensor}
+  return %r : {tensor}
+}}
+""")
+    return module.compile("forward")
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_types_of_elements(kind: str) -> None:
+    torch = pytest.importorskip("torch")
+    function = make_copy(kind)
+    assert function.types == [TYPES[kind]] * 3
+    dtype = getattr(torch, TYPES[kind])
+    torch.manual_seed(0)
+    x, y = (torch.randint(-100, 100, (3, 5)).to(dtype) for _ in range(2))
+    expected = torch.cat([x[:, :2], y[:, 2:]], 1)
+    found = function(x, y)
+    assert found.dtype == dtype
+    assert torch.equal(found, expected)
+    other = torch.int32 if kind != "i32" else torch.float32
+    with pytest.raises(TypeError, match=f"'x' must have elements of type {TYPES[kind]}$"):
+        function(x.to(other), y)
+    if kind == "bf16":
+        return
+    found = function(x.numpy(), y.numpy())
+    assert found.dtype == TYPES[kind]
+    assert numpy.array_equal(found, expected.numpy())
+
+
+def test_integers_have_no_sign() -> None:
+    """Memory of unsigned elements is taken as it is."""
+    function = make_copy("i8")
+    x = numpy.arange(15, dtype=numpy.uint8).reshape(3, 5) + 200
+    out = numpy.empty((3, 5), numpy.uint8)
+    function(x, x, out=out)
+    assert numpy.array_equal(out, x)
+    assert function(x, x).dtype == numpy.int8
+
+
+def test_other_types_of_elements() -> None:
+    with pytest.raises(
+        kas.Error, match=r"'x' must be a statically shaped tensor of floats or integers, got 'tensor<3x5xi4>'"
+    ):
+        make_copy("i4")
