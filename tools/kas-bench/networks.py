@@ -19,7 +19,8 @@ mean. With `--backend` also `backend_to_kas`, the least time of kas over that of
 1 PyTorch adds something), the number of graphs and what PyTorch runs in them. With `--bytes` also networks whose
 layers multiply bytes, calibrated on the same random images: of kas by `kas.quantize`, of the peers by ONNX Runtime's
 static quantizer (QDQ, per channel), their errors, `bytes_to_f32`, the least time of f32 by kas over that of bytes by
-kas, and `bytes_to_best_peer`. With `--bf16` also `bf16_error`, `bf16_to_f32` and `bf16_to_best_peer` of networks whose
+kas, and `bytes_to_best_peer`; with `qdq_error`, `qdq_to_f32` and `qdq_to_best_peer` the same of kas on the file of
+the peers. With `--bf16` also `bf16_error`, `bf16_to_f32` and `bf16_to_best_peer` of networks whose
 products may be of bf16, by kas and by OpenVINO. Parameters are random, batch norms have
 statistics of their own. Peers are given ONNX files by PyTorch's own exporter, PyTorch freezes its weights, and kas
 packs them ahead.
@@ -42,6 +43,7 @@ import numpy
 import torch
 from torch import nn
 
+import kas.onnx
 import kas.torch
 from kas.evaluate.protocol._latency import CompiledNetwork, Peers, _load_peer, _Peer, _PyTorch, describe_machine
 
@@ -188,6 +190,17 @@ class KasBytes(Kas):
         self.facts = {"bytes_error": float(f"{error:.2g}")}
 
 
+class KasFile(Kas):
+    """A network in an ONNX file, which may be quantized (QDQ)."""
+
+    def __init__(self, path: str, example: torch.Tensor, expected: torch.Tensor, threads: int):
+        loaded = kas.onnx.load(path)
+        arrays = [example.numpy(), *loaded.tensors.values()]
+        self.compiled = CompiledNetwork(loaded.module, arrays, tuple(expected.shape), threads).start()
+        error = float(numpy.abs(self.compiled.tensors[len(arrays)] - expected.numpy()).max() / expected.abs().max())
+        self.facts = {"qdq_error": float(f"{error:.2g}")}
+
+
 def quantize_onnx(path: str, batches: list[torch.Tensor]) -> str:
     """The path of the model at `path` with layers that multiply bytes, as ONNX Runtime quantizes it."""
     import onnx
@@ -289,6 +302,9 @@ def load(name: str, options: argparse.Namespace, record: dict[str, Any], peers: 
         if options.bf16 and "openvino" in found:
             attempt("openvino_bf16", lambda: _Peer(peers, "openvino", path, "bf16"))
         if quantized := timers.pop("bytes", None):
+            attempt("kas_qdq", lambda: KasFile(quantized, example, expected, options.threads))
+            if "kas_qdq" in timers:
+                record.update(timers["kas_qdq"].facts)
             for peer in found:
                 attempt(f"{peer}_bytes", lambda peer=peer: _Peer(peers, peer, quantized))
     if "pytorch" in options.peers:
@@ -311,14 +327,14 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     record["median_ms"] = {key: round(statistics.median(values), 3) for key, values in samples.items()}
     if "backend" in timers and "kas" in timers:
         record["backend_to_kas"] = round(record["least_ms"]["kas"] / record["least_ms"]["backend"], 3)
-    for kind in ("", "bytes_", "bf16_"):
+    for kind in ("", "bytes_", "qdq_", "bf16_"):
         ours, ratio = f"kas_{kind}".rstrip("_"), f"{kind}to_best_peer"
-        ending = ours.removeprefix("kas")
+        ending = ours.removeprefix("kas").replace("qdq", "bytes")
         rivals = {peer + ending for peer in options.peers}
         others = [least for key, least in record["least_ms"].items() if key in rivals]
         if others and ours in timers:
             record[ratio] = round(min(others) / record["least_ms"][ours], 3)
-    for kind in ("bytes", "bf16"):
+    for kind in ("bytes", "qdq", "bf16"):
         if f"kas_{kind}" in timers and "kas" in timers:
             record[f"{kind}_to_f32"] = round(record["least_ms"]["kas"] / record["least_ms"][f"kas_{kind}"], 3)
     return record
@@ -367,6 +383,8 @@ def main() -> None:
         "backend_": "backend_to_kas",
         "bytes_": "bytes_to_best_peer",
         "bytes_to_f32_": "bytes_to_f32",
+        "qdq_": "qdq_to_best_peer",
+        "qdq_to_f32_": "qdq_to_f32",
         "bf16_": "bf16_to_best_peer",
         "bf16_to_f32_": "bf16_to_f32",
     }

@@ -25,6 +25,8 @@ _PIPELINE = "builtin.module(torch-onnx-to-torch-backend-pipeline,torch-backend-t
 # What these operations read after their data are settings, which have to be known.
 _WITH_SETTINGS = frozenset({"DequantizeLinear", "OneHot", "QuantizeLinear", "Range", "Resize", "Upsample"})
 
+_WEIGHT_TYPES = (onnx.TensorProto.FLOAT, onnx.TensorProto.INT8, onnx.TensorProto.UINT8)
+
 # torch-mlir gives other values for the first, and ends the process at the second.
 _REFUSED = frozenset({"GridSample", "Unique"})
 
@@ -48,9 +50,9 @@ def _read(path: str) -> onnx.ModelProto:
 def load(model: str | os.PathLike[str] | onnx.ModelProto, shapes: Mapping[str, Sequence[int]] | None = None) -> Loaded:
     """An ONNX model, or the file of one, as MLIR (linalg on tensors), by torch-mlir.
 
-    No weights are inside: tensors of f32 with one dimension at least are arguments that say their names, so that
-    `kas-extract` finds the layers: `loaded.module.run("kas-extract")`. `loaded.module.compile("forward")` compiles it
-    where the inputs are f32; the function takes them and `loaded.tensors`. Other constants stay constants.
+    No weights are inside: tensors of f32 or bytes with one dimension at least are arguments that say their names, so
+    that `kas-extract` finds the layers: `loaded.module.run("kas-extract")`. `loaded.module.compile("forward")` compiles
+    it; the function takes the inputs and `loaded.tensors`. Other constants stay constants.
 
     `shapes`: those of inputs with symbolic sizes, by name. Functions of the model are inlined; versions 17 to 22 of the
     standard operations are read. Layers whose data and weights are dequantized (QDQ), as quantizers write them,
@@ -120,7 +122,7 @@ def _lift(graph: onnx.GraphProto) -> dict[str, numpy.ndarray]:
     settings = {name for node in graph.node if node.op_type in _WITH_SETTINGS for name in node.input[1:]}
     tensors, constants = {}, []
     for tensor in graph.initializer:
-        if tensor.data_type != onnx.TensorProto.FLOAT or not tensor.dims or tensor.name in settings:
+        if tensor.data_type not in _WEIGHT_TYPES or not tensor.dims or tensor.name in settings:
             constants.append(tensor)
             continue
         tensors[tensor.name] = numpy.array(numpy_helper.to_array(tensor))
