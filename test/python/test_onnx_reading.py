@@ -326,3 +326,22 @@ def test_files_that_are_no_models(tmp_path):
     path.write_bytes(b"")
     with pytest.raises(ValueError, match="requires a model of opset 17 to 22, got 0"):
         kas.onnx.load(path)
+
+
+def test_tokens():
+    """Inputs of integers, as language models have."""
+    words = numpy.random.default_rng(0).standard_normal((10, 6)).astype(numpy.float32)
+    nodes = [
+        helper.make_node("Gather", ["words", "x"], ["rows"]),
+        helper.make_node("ReduceMean", ["rows"], ["y"], axes=[1]),
+    ]
+    data = helper.make_tensor_value_info("x", onnx.TensorProto.INT64, [2, 3])
+    output = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2, 1, 6])
+    graph = helper.make_graph(nodes, "g", [data], [output], [numpy_helper.from_array(words, "words")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    loaded = kas.onnx.load(model)
+    tokens = numpy.array([[1, 2, 3], [0, 9, 5]])
+    (expected,) = runtime.InferenceSession(model.SerializeToString()).run(None, {"x": tokens})
+    found = loaded.module.compile("forward")(tokens, *loaded.tensors.values())
+    assert found.dtype == numpy.float32
+    assert numpy.abs(found - expected).max() < 1e-6
