@@ -111,7 +111,7 @@ private:
 
   /// A number for all elements, or one for each place of an axis.
   bool matchScale(Value value) {
-    if (auto input = getInput(value)) {
+    if (auto *input = getInput(value)) {
       AffineMap map = op.getMatchingIndexingMap(input);
       if (map.getNumResults() != 1)
         return false;
