@@ -130,9 +130,13 @@ TEST_F(JITTest, UnusableFunctionsAreErrors) {
   EXPECT_EQ(error("missing"), "no function 'missing' in the module");
   EXPECT_EQ(error("outside"), "function 'outside' has no body");
   EXPECT_EQ(error("index"), "'result0' must be a statically shaped tensor of "
-                            "f32, got 'index'");
+                            "floats or integers, got 'index'");
   EXPECT_EQ(error("dynamic"), "'arg0' must be a statically shaped tensor of "
-                              "f32, got 'tensor<?xf32>'");
+                              "floats or integers, got 'tensor<?xf32>'");
+  auto signature = FunctionSignature::get(*module, "index");
+  ASSERT_FALSE(bool(signature));
+  EXPECT_EQ(llvm::toString(signature.takeError()),
+            "'result0' must be a statically shaped tensor of f32, got 'index'");
   // The verifier reports it where a module is read.
   module->lookupSymbol<mlir::func::FuncOp>("badInit").setArgAttr(
       0, KasDialect::initializerAttrName,
