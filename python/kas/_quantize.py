@@ -9,8 +9,6 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy
-
 from ._module import Module
 
 Range = tuple[float, float]
@@ -68,6 +66,8 @@ def measure_layer_errors(
 
 def _run(module: Module, batches: Iterable[Any], weights: Sequence[Any], function: str) -> list[list[Any]]:
     """The results for each batch, as arrays of double precision."""
+    import numpy
+
     run = module.compile(function)
     found = []
     for batch in batches:
@@ -79,6 +79,8 @@ def _run(module: Module, batches: Iterable[Any], weights: Sequence[Any], functio
 
 def _compare(found: list[list[Any]], expected: list[list[Any]]) -> float:
     """The largest difference over the largest value, of the result that differs most."""
+    import numpy
+
     errors = []
     for number in range(len(expected[0])):
         pairs = [(own[number], other[number]) for own, other in zip(found, expected)]
