@@ -50,7 +50,11 @@ def test_bytes():
     record, summary = map(json.loads, done.stdout.splitlines())
     assert "failures" not in record
     assert 0 < record["bytes_error"] < 0.05
-    assert {"kas", "kas_bytes", "onnxruntime", "onnxruntime_bytes", "openvino_bytes"} <= set(record["least_ms"])
+    assert 0 < record["qdq_error"] < 0.05
+    assert summary["qdq_least"] == record["qdq_to_best_peer"] > 0
+    assert {"kas", "kas_bytes", "kas_qdq", "onnxruntime", "onnxruntime_bytes", "openvino_bytes"} <= set(
+        record["least_ms"]
+    )
     assert summary["bytes_least"] == record["bytes_to_best_peer"] > 0
     assert summary["bytes_to_f32_least"] == record["bytes_to_f32"] > 0
 
