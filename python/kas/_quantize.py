@@ -121,7 +121,7 @@ def quantize(
     batch. Source: Jacob et al., "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only
     Inference", CVPR 2018, section 2.
     """
-    if max_error is not None and not max_error >= 0:
+    if max_error is not None and not (isinstance(max_error, (int, float)) and max_error >= 0):
         raise ValueError(f"'max_error' must be a number of at least 0, got {max_error!r}")
     batches = list(batches)
     ranges = measure_ranges(module, batches, weights, function=function)

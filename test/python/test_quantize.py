@@ -189,8 +189,9 @@ def test_kept_layers() -> None:
     assert "arith.extui" not in str(exact)
     # A bound that holds anyway changes nothing.
     assert str(kas.quantize(exported.module, batches, weights, max_error=10)) == str(free)
-    with pytest.raises(ValueError, match="'max_error' must be a number of at least 0, got -1"):
-        kas.quantize(exported.module, batches, weights, max_error=-1)
+    for wrong in (-1, math.nan, "small"):
+        with pytest.raises(ValueError, match=f"'max_error' must be a number of at least 0, got {wrong!r}"):
+            kas.quantize(exported.module, batches, weights, max_error=wrong)  # type: ignore[arg-type]
 
 
 def make_quantized(network: nn.Module, batches: list[torch.Tensor], folder: pathlib.Path, **options: Any) -> str:
