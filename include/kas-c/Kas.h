@@ -169,6 +169,14 @@ bool kasOperatorGetFanIn(KasModule *module, const char *name,
                          const char *binding, double *fanIn,
                          KasDiagnostics diagnostics);
 
+/// The milliseconds that the machine model of this machine predicts for one
+/// core, weights packed ahead; the usual model where `kas-bench calibrate` made
+/// none (see kas/Search/Evaluators/PredictedTimeEvaluator.h). Fails for what no
+/// search could make, such as reductions other than sums.
+bool kasOperatorPredictTime(KasModule *module, const char *name,
+                            const char *binding, double *milliseconds,
+                            KasDiagnostics diagnostics);
+
 /// Writes `[o, i]` when an element of the output at position o of its dimension
 /// `output` reads the data at position i > stride * o of its dimension `input`,
 /// else `null`: then the operator is causal along them (see

@@ -15,6 +15,7 @@
 #include "kas/Dialect/Kas/Transforms/Canonicalize.h"
 #include "kas/Dialect/Kas/Transforms/ExistingCost.h"
 #include "kas/Reference/Evaluator.h"
+#include "kas/Search/Evaluators/PredictedTimeEvaluator.h"
 #include "kas/Target/Text.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/JSON.h"
@@ -175,6 +176,23 @@ bool kasOperatorGetFanIn(KasModule *module, const char *name,
     return false;
   auto &[op, values] = *bound;
   *fanIn = getFanIn(op, values);
+  return true;
+}
+
+bool kasOperatorPredictTime(KasModule *module, const char *name,
+                            const char *binding, double *milliseconds,
+                            KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  auto bound = access.lookupBound(name, binding);
+  if (!bound)
+    return false;
+  auto &[op, values] = *bound;
+  llvm::Expected<double> predicted = search::predictTime(op, values);
+  if (!predicted) {
+    access.report(predicted.takeError());
+    return false;
+  }
+  *milliseconds = *predicted;
   return true;
 }
 

@@ -49,6 +49,7 @@ void kas::python::addModule(nb::module_ &m) {
       .def("get_existing_flops", &Module::getExistingFlops, "name"_a,
            "binding"_a)
       .def("get_fan_in", &Module::getFanIn, "name"_a, "binding"_a)
+      .def("predict_time", &Module::predictTime, "name"_a, "binding"_a)
       .def("get_text", &Module::getText, "name"_a, "kind"_a, "binding"_a.none())
       .def("evaluate", &Module::evaluate, "name"_a, "binding"_a, "tensors"_a)
       .def("compile", &Module::compile, "name"_a, "binding"_a, "threads"_a,

@@ -129,6 +129,14 @@ public:
     });
     return fanIn;
   }
+  double predictTime(const std::string &name, const std::string &binding) {
+    double milliseconds = 0;
+    run([&](KasDiagnostics sink) {
+      return kasOperatorPredictTime(module.get(), name.c_str(), binding.c_str(),
+                                    &milliseconds, sink);
+    });
+    return milliseconds;
+  }
   std::string getText(const std::string &name, KasOperatorText kind,
                       const std::optional<std::string> &binding) {
     return read([&](KasStream stream, KasDiagnostics sink) {

@@ -89,6 +89,20 @@ def test_describes_an_operator(conv2d_binding):
     assert conv.fan_in(conv2d_binding) == 36
 
 
+def test_predicts_times():
+    conv = kas.operator("conv2d")
+    layer = {"N": 1, "Cin": 64, "Cout": 64, "H": 56, "W": 56, "k": 3}
+    whole = conv.predict_milliseconds(layer)
+    # 231 million FLOPs, by whatever vectors and model.
+    assert 0.2 < whole < 200
+    assert 1.9 < conv.predict_milliseconds({**layer, "N": 2}) / whole < 2.1
+    assert conv.predict_milliseconds("N=1,Cin=64,Cout=64,H=56,W=56,k=1") < whole / 3
+    with pytest.raises(kas.Error, match=r"requires sums as reductions for a search, got kas\.reduce"):
+        kas.operator("max_pool2d").predict_milliseconds("N=1,C=64,H=56,W=56,k=3,s=2")
+    with pytest.raises(kas.Error, match="the value of symbol 'k' must be at least 1, got 0"):
+        conv.predict_milliseconds({**layer, "k": 0})
+
+
 def test_finds_lookahead():
     centred, causal = kas.operator("conv1d_depthwise"), kas.operator("conv1d_depthwise_causal")
     assert causal.find_lookahead("N=1,C=4,L=8,k=3") is None

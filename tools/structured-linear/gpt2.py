@@ -30,7 +30,7 @@ from pathlib import Path
 
 import torch
 from structured_linear import ROOT, SPACE
-from times import choose_binding, read_positive, read_tokens
+from times import list_bindings, read_positive, read_tokens
 
 import kas.torch
 from kas.evaluate.protocol._latency import CompiledNetwork, Peers, _load_peer
@@ -71,9 +71,10 @@ def replace(network, operator, part, tokens, least=0.8, backend="pytorch"):
         shapes[site.data_shape[-1], site.output_shape[-1]].append(site)
     parameters = 0
     for (inputs, outputs), sites in shapes.items():
-        binding = choose_binding(structure, inputs, outputs, part, least)
-        if binding is None:
+        bindings = list_bindings(structure, inputs, outputs, part, least)
+        if not bindings:
             raise ValueError(f"requires sizes of blocks that divide {inputs} and {outputs}, got none")
+        binding = bindings[0]
         parameters += len(sites) * structure.parameters(binding)
         own = {name: binding[name] for name in ("b", "R") if name in (*operator.symbols[0], *operator.symbols[1])}
         network = kas.torch.substitute(network, operator, sites, binding=own, backend=backend)

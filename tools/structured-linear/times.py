@@ -8,15 +8,15 @@ usage: PYTHONPATH=build/python $(tools/python.sh) tools/structured-linear/times.
 
 Draws operators of the complete list by seed, those that reach all inputs and share no parameters, and for each the
 sizes of blocks and of the rank at which its weights have as many bytes as they may: a quarter or an eighth of the dense
-layer's, not below 0.8 of that, each weight being used once for a token. Each is compiled as a layer whose weights are
-known before, for one thread, compared with its plain loops, and timed in turn with the dense layer of kas, that of
-PyTorch, and PyTorch's code for the same sum of products: one einsum, and one for each step of the cheapest order
-(products of weights made ahead), eager, and with --compiled by torch.compile, too. Prints a line of JSON for each
-operator and number of tokens, and at the end a summary of each kind.
+layer's, not below 0.8 of that, each weight being used once for a token. With --by=prediction all such operators, at all
+such sizes at which ranks save elements, are predicted for the number of tokens, and the fastest is taken of each of the
+best patterns. Each is compiled as a layer whose weights are known before, for one thread, compared with its plain
+loops, and timed in turn with the dense layer of kas, that of PyTorch, and PyTorch's code for the same sum of products:
+one einsum, and one for each step of the cheapest order (products of weights made ahead), eager, and with --compiled by
+torch.compile, too. Prints a line of JSON for each operator and number of tokens, and at the end a summary of each kind.
 """
 
 import argparse
-import functools
 import itertools
 import json
 import math
@@ -43,10 +43,10 @@ RANK_STEP = 4
 EINSUM_POINTS = 1 << 27
 
 
-def choose_binding(structure, inputs, outputs, part, least=0.8):
-    """The sizes with the most elements of weights among those allowed, or nothing.
+def list_bindings(structure, inputs, outputs, part, least=0.8):
+    """The sizes that are allowed, those with the most elements of weights first.
 
-    These have at most `part` of the elements of the dense layer, and at least `least` times that.
+    They have at most `part` of the elements of the dense layer, and at least `least` times that.
     """
     most = part * inputs * outputs
     found = []
@@ -64,27 +64,63 @@ def choose_binding(structure, inputs, outputs, part, least=0.8):
             continue
         if binding["R"] > 0 and least * most <= parameters <= most:
             found.append((parameters, -b, binding))
-    return max(found, key=lambda entry: entry[:2])[-1] if found else None
+    found.sort(key=lambda entry: entry[:2], reverse=True)
+    return [binding for *_, binding in found]
 
 
-def draw(count, seed):
-    """(layer, part, candidate, structure, binding), `count` of each layer and part."""
+def uses_weights_once(structure, binding):
+    return 1.9 <= structure.flops(binding) / structure.parameters(binding) <= 2.1
+
+
+def saves(structure, binding):
+    """The weights that have a rank have fewer elements than the one that they are together (rule W15)."""
+
+    def count(indices):
+        return math.prod(evaluate_size(index.size, binding) for index in indices)
+
+    for rank in structure.indices:
+        if rank.in_data or rank.in_output:
+            continue
+        own = [index for index in structure.indices if index.weights & rank.weights]
+        apart = sum(count(index for index in own if number in index.weights) for number in rank.weights)
+        together = count(i for i in own if i.in_data or i.in_output or not i.weights <= rank.weights)
+        if apart >= together:
+            return False
+    return True
+
+
+def list_candidates(seed):
+    """Candidate and structure of each operator that reaches all inputs and shares no parameters, in a random order."""
     candidates = list(kas.SearchSpace.parse(SPACE.read_text()).list())
     random.Random(seed).shuffle(candidates)
+    for candidate in candidates:
+        structure = Structure.of(candidate.operator)
+        if structure.reaches and not structure.exponents(POWERS).sharing:
+            yield candidate, structure
 
-    @functools.cache
-    def get_structure(number):
-        structure = Structure.of(candidates[number].operator)
-        return structure if structure.reaches and not structure.exponents(POWERS).sharing else None
 
-    for layer, part in itertools.product(LAYERS, PARTS):
-        left = count
-        for number, candidate in enumerate(candidates):
-            structure = get_structure(number) if left else None
-            binding = choose_binding(structure, *layer, part) if structure else None
-            if binding and 1.9 <= structure.flops(binding) / structure.parameters(binding) <= 2.1:
-                left -= 1
-                yield layer, part, candidate, structure, binding
+def draw(layer, part, candidates):
+    """(candidate, structure, binding), in the order of the candidates, at the sizes with the most elements."""
+    for candidate, structure in candidates:
+        bindings = list_bindings(structure, *layer, part)
+        if bindings and uses_weights_once(structure, bindings[0]):
+            yield candidate, structure, bindings[0]
+
+
+def choose_fastest(layer, part, candidates, tokens):
+    """The same by predicted time, the least first: the fastest operator of each pattern, at its fastest sizes."""
+    best = {}
+    for candidate, structure in candidates:
+        for binding in list_bindings(structure, *layer, part):
+            if not uses_weights_once(structure, binding) or not saves(structure, binding):
+                continue
+            own = {name: {**binding, "N": tokens}[name] for name in itertools.chain(*candidate.operator.symbols)}
+            time = candidate.operator.predict_milliseconds(own)
+            known = best.get(structure.pattern)
+            if known is None or time < known[0]:
+                best[structure.pattern] = (time, candidate, structure, binding)
+    for _, candidate, structure, binding in sorted(best.values(), key=lambda entry: entry[0]):
+        yield candidate, structure, binding
 
 
 class Layer:
@@ -227,7 +263,7 @@ def check(layer, operator, binding):
     return float(abs(plain.output - layer.output).max() / abs(plain.output).max())
 
 
-def measure_operator(layer, part, operator, structure, binding, tokens, options):
+def measure_operator(layer, operator, structure, binding, tokens, options):
     inputs, outputs = layer
     binding = {**binding, "N": tokens}
     compiled = Layer(operator, binding)
@@ -296,6 +332,7 @@ def read_tokens(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=read_positive, default=25, help="operators for each layer and part")
+    parser.add_argument("--by", choices=("chance", "prediction"), default="chance", help="how they are chosen")
     parser.add_argument("--tokens", type=read_tokens, default=[1, 16, 512])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=read_positive, default=4)
@@ -305,19 +342,26 @@ def main():
     torch.set_num_threads(1)
     titles = get_titles(get_families())
     records = []
-    for layer, part, candidate, structure, binding in draw(options.count, options.seed):
-        for tokens in options.tokens:
+    candidates = list(list_candidates(options.seed))
+    for layer, part, tokens in itertools.product(LAYERS, PARTS, options.tokens):
+        chosen = (
+            choose_fastest(layer, part, candidates, tokens)
+            if options.by == "prediction"
+            else draw(layer, part, candidates)
+        )
+        for candidate, structure, binding in itertools.islice(chosen, options.count):
             record = {
                 "layer": "x".join(map(str, layer)),
                 "part": str(part),
                 "tokens": tokens,
+                "by": options.by,
                 "operator": candidate.key,
                 "family": titles.get(structure.pattern, ""),
                 "structure": str(structure),
                 "b": binding["b"],
                 "R": binding["R"],
             }
-            record |= measure_operator(layer, part, candidate.operator, structure, binding, tokens, options)
+            record |= measure_operator(layer, candidate.operator, structure, binding, tokens, options)
             print(json.dumps(record), flush=True)
             records.append(record)
     for summary in summarize(records):

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/PredictedTimeEvaluator.h"
+#include "kas/Search/Operators/ReadOperator.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <mutex>
@@ -63,6 +64,21 @@ Expected<MachineModel> kas::search::loadMachineModel(
   if (!model)
     return fail(llvm::toString(model.takeError()));
   return model;
+}
+
+Expected<double> kas::search::predictTime(OperatorOp op,
+                                          const Binding &binding) {
+  Expected<GivenOperator> given = readOperator(op, binding);
+  if (!given)
+    return given.takeError();
+  Expected<Target> target = getTarget();
+  if (!target)
+    return target.takeError();
+  auto model = loadMachineModel(target->cpu, [](const std::string &) {});
+  if (!model)
+    return model.takeError();
+  return TimePredictor(given->problem, *target, std::move(*model))
+      .predict(*given->graph);
 }
 
 namespace {

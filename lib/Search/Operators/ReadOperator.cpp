@@ -314,6 +314,15 @@ Expected<GivenOperator> kas::search::readOperator(OperatorOp op,
   return given;
 }
 
+Expected<GivenOperator> kas::search::readOperator(OperatorOp op,
+                                                  const Binding &binding) {
+  SearchProblem layers;
+  layers.symbols = op.getSymbolSet();
+  layers.bindings.push_back(binding);
+  layers.multiplicities.push_back(1);
+  return readPart(op, layers);
+}
+
 //===----------------------------------------------------------------------===//
 // Sequences
 //===----------------------------------------------------------------------===//

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import platform
@@ -35,7 +36,7 @@ BATCH = 16
 """Operators that are timed in turn with one dense layer."""
 ROUNDS, CALLS = 5, 20
 ROUND = 2000.0
-"""Microseconds that the calls of a round take, unless so many are too few or too many."""
+"""Microseconds that the calls of a round take, besides the first ones, unless these are too few or too many."""
 
 SLICE = 16
 """So many layers with several threads are timed between looks at the machine."""
@@ -85,9 +86,15 @@ def compile_layer(operator: Operator, binding: Mapping[str, int], threads: int) 
         f"<{operator.name}>",
     )
     module.run("kas-specialize,kas-rfactor")
-    generator = numpy.random.default_rng(0)
-    arrays = [generator.standard_normal(shape, dtype=numpy.float32) for shape in tensors]
-    return CompiledNetwork(module, arrays, shapes.output, threads)
+    # A copy for each: two weights in one place would stay in a cache in which they do not fit.
+    return CompiledNetwork(module, [_draw(shape).copy() for shape in tensors], shapes.output, threads)
+
+
+@functools.lru_cache(maxsize=64)
+def _draw(shape: tuple[int, ...]) -> numpy.ndarray:
+    """Kept, as drawing millions of numbers takes about as long as the passes of an operator."""
+    array: numpy.ndarray = numpy.random.default_rng(0).standard_normal(shape, dtype=numpy.float32)
+    return array
 
 
 def _compile_dense(layer: str, threads: int) -> CompiledNetwork:
@@ -163,11 +170,11 @@ def _describe(error: Exception) -> str:
 
 
 def _time_in_turn(layers: Sequence[Found], probe: Probe, rounds: int, calls: int) -> list[float | str]:
-    """The least microseconds of each. Slow ones are called less often, but eight times in a round.
+    """The least microseconds of each. Slow ones are called less often, but twice in a round.
 
-    The first four calls may miss caches.
+    The first calls of a round may miss caches.
     """
-    least = [layer if isinstance(layer, str) else layer.time(1) for layer in layers]
+    least = [layer if isinstance(layer, str) else layer.time(0, together=1) for layer in layers]
     unwatched = SLICE
     for _ in range(rounds):
         for number, (layer, known) in enumerate(zip(layers, least)):
@@ -179,7 +186,8 @@ def _time_in_turn(layers: Sequence[Found], probe: Probe, rounds: int, calls: int
                     probe.wait()
                     unwatched = 0
                 unwatched += 1
-            least[number] = min(known, layer.time(round(min(max(ROUND / max(known, 1.0), 4), calls))))
+            several = round(min(max(ROUND / max(known, 1.0), 1), calls))
+            least[number] = min(known, layer.time(several, together=min(several, 4)))
     return least
 
 

@@ -49,6 +49,11 @@ llvm::Expected<solver::MachineModel>
 loadMachineModel(llvm::StringRef cpu,
                  llvm::function_ref<void(const std::string &)> report);
 
+/// The predicted milliseconds of an operator at a legal binding. Errors: an
+/// operator that no search could make (see `readOperator`), and a machine model
+/// that cannot be used.
+llvm::Expected<double> predictTime(OperatorOp op, const Binding &binding);
+
 /// The metrics `predicted_ms`, and `predicted_least_ms`: 99 of 100 operators
 /// that the model was made from took no less.
 llvm::Expected<std::unique_ptr<Evaluator>>

@@ -31,6 +31,10 @@ struct GivenOperator {
 llvm::Expected<GivenOperator> readOperator(OperatorOp op,
                                            const SearchProblem &layers);
 
+/// The same at one legal binding of its own symbols, without layers.
+llvm::Expected<GivenOperator> readOperator(OperatorOp op,
+                                           const Binding &binding);
+
 struct GivenSequence {
   /// With the operators of the sequence as its stages, and its steps.
   std::shared_ptr<const SequenceProblem> problem;
