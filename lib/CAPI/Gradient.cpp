@@ -41,7 +41,8 @@ static OwningOpRef<ModuleOp> createStagedGradient(OperatorOp op,
   OwningOpRef<ModuleOp> module = createOperatorModule(op);
   PassManager lower(context, ModuleOp::getOperationName());
   KasRFactorPassOptions stages;
-  stages.cost = solver::StageCost::TrainingTime;
+  stages.cost = solver::StageCost::Training;
+  stages.traffic = solver::usualTraffic;
   lower.addPass(createKasRFactorPass(stages));
   if (failed(lower.run(*module)))
     return {};

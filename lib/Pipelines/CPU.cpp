@@ -66,6 +66,7 @@ static void addOperators(OpPassManager &manager,
   KasRFactorPassOptions stages;
   stages.cost = options.prepareWeights ? solver::StageCost::Prepared
                                        : solver::StageCost::Unprepared;
+  stages.traffic = solver::usualTraffic;
   stages.verifyLowering = options.verifyLowering;
   manager.addPass(createKasRFactorPass(stages));
   if (options.packOperators && options.registerTiles) {

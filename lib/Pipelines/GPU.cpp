@@ -39,6 +39,7 @@ void kas::buildGPUKernelFormation(OpPassManager &manager,
                                   const GPUFrontOptions &options) {
   manager.addPass(createKasSpecializePass());
   KasRFactorPassOptions stages;
+  stages.traffic = solver::usualTraffic;
   stages.verifyLowering = options.verifyLowering;
   manager.addPass(createKasRFactorPass(stages));
   // Folds constants; what nothing reads needs no kernel.

@@ -30,10 +30,8 @@ uint64_t kas::solver::getStageMacs(StageCost cost, uint64_t points,
                                    uint64_t numOperands, bool hasSums) {
   if (numOperands == 1)
     return hasSums ? points : 0;
-  bool isTraining =
-      cost == StageCost::Training || cost == StageCost::TrainingTime;
-  uint64_t factor =
-      isTraining ? numOperands * numOperands - 1 : numOperands - 1;
+  uint64_t factor = cost == StageCost::Training ? numOperands * numOperands - 1
+                                                : numOperands - 1;
   return llvm::SaturatingMultiply(points, factor);
 }
 
@@ -143,9 +141,12 @@ PlanCost WeightGroups::getCost(const StageShape &shape,
                            operands.size() + shape.hasData, reductions != 0);
   cost.traffic = llvm::SaturatingAdd(shape.read, shape.elements);
   cost.stages = 1;
-  if (options.cost == StageCost::TrainingTime && shape.hasData)
-    cost.macs = llvm::SaturatingAdd(
-        cost.macs, llvm::SaturatingMultiply(3 * trainingTraffic, cost.traffic));
+  if (shape.hasData) {
+    uint64_t times = options.cost == StageCost::Training ? 3 : 1;
+    uint64_t ofElements = llvm::SaturatingMultiply(
+        llvm::SaturatingMultiply(times, options.traffic), cost.traffic);
+    cost.macs = llvm::SaturatingAdd(cost.macs, ofElements);
+  }
   for (const GroupOperand &operand : operands) {
     PlanCost ofOperand;
     if (operand.isStage) {

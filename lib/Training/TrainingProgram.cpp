@@ -36,7 +36,8 @@ static Error prepareOperators(ModuleOp module) {
                    [](OpPassManager &manager) {
                      manager.addPass(createKasSpecializePass());
                      KasRFactorPassOptions stages;
-                     stages.cost = solver::StageCost::TrainingTime;
+                     stages.cost = solver::StageCost::Training;
+                     stages.traffic = solver::usualTraffic;
                      manager.addPass(createKasRFactorPass(stages));
                    });
 }

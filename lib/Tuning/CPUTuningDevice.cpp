@@ -56,7 +56,9 @@ Error CPUTuningDevice::prepare(mlir::ModuleOp module) const {
       module, "the module cannot be tuned", [](mlir::OpPassManager &manager) {
         manager.addPass(createAttachCPUTarget());
         manager.addPass(createKasSpecializePass());
-        manager.addPass(createKasRFactorPass());
+        KasRFactorPassOptions stages;
+        stages.traffic = solver::usualTraffic;
+        manager.addPass(createKasRFactorPass(stages));
         manager.addNestedPass<mlir::func::FuncOp>(createFuseElementwise());
       });
 }

@@ -13,7 +13,8 @@ from ._module import Module
 
 Range = tuple[float, float]
 
-_LOWER = "kas-specialize,kas-rfactor,kas-to-linalg"
+# As the pipeline does where weights are known before.
+_LOWER = "kas-specialize,kas-rfactor{cost=prepared traffic=8},kas-to-linalg"
 """Layers are operations of linalg: operators become such, in their stages."""
 
 

@@ -41,8 +41,8 @@ bool kas::test::hasNestedWeights(const StageGraph &graph) {
 namespace {
 class BruteForce {
 public:
-  BruteForce(const StageGraph &graph, StageCost cost)
-      : graph(graph), cost(cost) {
+  BruteForce(const StageGraph &graph, StageCost cost, uint64_t elementTraffic)
+      : graph(graph), cost(cost), elementTraffic(elementTraffic) {
     for (unsigned i = 0; i < graph.numReductions; ++i) {
       reductionSizes.push_back(1);
       for (const auto &c : graph.coordinates)
@@ -269,9 +269,8 @@ private:
         points *= reductionSizes[i];
     if (operands == 1)
       return reductions ? points : 0;
-    bool isTraining =
-        cost == StageCost::Training || cost == StageCost::TrainingTime;
-    return points * (isTraining ? operands * operands - 1 : operands - 1);
+    return points * (cost == StageCost::Training ? operands * operands - 1
+                                                 : operands - 1);
   }
 
   Cost chain(Done done, uint64_t cut, uint64_t elements) {
@@ -287,10 +286,9 @@ private:
       uint32_t sums = next.reductions & ~done.reductions;
       uint32_t taken = next.weights & ~done.weights;
       Operands start;
-      bool countsTraffic = cost == StageCost::TrainingTime;
+      uint64_t times = cost == StageCost::Training ? 3 : 1;
       start.cost =
-          Cost(countsTraffic ? 3 * trainingTraffic * (elements + size) : 0,
-               elements + size, 1);
+          Cost(times * elementTraffic * (elements + size), elements + size, 1);
       start.count = 1;
       forEachOperands(
           taken, sums, above & ~cut, false, start,
@@ -324,6 +322,7 @@ private:
 
   const StageGraph &graph;
   StageCost cost;
+  uint64_t elementTraffic;
   llvm::SmallVector<uint64_t> reductionSizes;
   std::map<std::pair<Done, uint64_t>, Cost> memo;
   std::map<std::tuple<uint32_t, uint32_t, uint64_t, bool>, std::optional<Group>>
@@ -332,6 +331,7 @@ private:
 } // namespace
 
 std::tuple<uint64_t, uint64_t, unsigned>
-kas::test::findLeastStages(const StageGraph &graph, StageCost cost) {
-  return BruteForce(graph, cost).solve();
+kas::test::findLeastStages(const StageGraph &graph, StageCost cost,
+                            uint64_t elementTraffic) {
+  return BruteForce(graph, cost, elementTraffic).solve();
 }

@@ -18,11 +18,12 @@
 
 namespace kas::test {
 
-/// The least (multiply-adds, traffic, stages) over every tree of the data and
+/// The least (multiply-adds and what counts as such, traffic, stages) over every tree of the data and
 /// the weights, every set of reductions at each of its nodes and every place to
 /// cut. For graphs without `hasNestedWeights`.
 std::tuple<uint64_t, uint64_t, unsigned>
-findLeastStages(const solver::StageGraph &graph, solver::StageCost cost);
+findLeastStages(const solver::StageGraph &graph, solver::StageCost cost,
+                uint64_t elementTraffic = 0);
 
 /// Whether a coordinate of a weight is an operand of a primitive from which
 /// only weights are reached: not every weight can take the place of the data

@@ -209,7 +209,7 @@ def test_operators_in_the_place_of_layers(name: str) -> None:
     module = exported.module.run("kas-extract")
     module.run(f"kas-substitute{{operator=kas.{name} space=@conv2d bind={coefficients}}}")
     assert str(module).count("kas.apply @") == 1
-    step = module.run("kas-specialize,kas-rfactor{cost=training-time},kas-training-step{nesterov=1}")
+    step = module.run("kas-specialize,kas-rfactor{cost=training traffic=8},kas-training-step{nesterov=1}")
     function = step.compile("train_step", threads=1)
 
     network[3] = replaced

@@ -111,15 +111,11 @@ enum class StageCost : uint8_t {
   /// result and for the gradient of each operand. The gradient of a sum of one
   /// operand is a copy.
   Training,
-  /// The same, and `trainingTraffic` for each element that a stage on the data
-  /// reads from the one before or writes, in the evaluation and in both
-  /// gradients: what takes the least time where intermediates are large.
-  TrainingTime,
 };
 
 /// The multiply-adds that take as long as an element of data that comes from
 /// memory or the last cache.
-constexpr uint64_t trainingTraffic = 8;
+constexpr uint64_t usualTraffic = 8;
 
 struct StagePlan {
   /// Stages come after those whose results they take; the last one makes the
@@ -133,11 +129,16 @@ struct StagePlan {
 
 struct StagePlanOptions {
   StageCost cost = StageCost::Unprepared;
+  /// What an element counts that a stage on the data reads from the one before
+  /// or writes, in multiply-adds: with `usualTraffic` a plan takes the least
+  /// time where intermediates are large. In training it counts in the
+  /// evaluation and in both gradients.
+  uint64_t traffic = 0;
   /// No intermediate may have more elements than this.
   uint64_t maxIntermediateElements = UINT64_MAX;
 };
 
-/// The plan with the fewest multiply-adds; among those, the one with the least
+/// The plan with the fewest multiply-adds, and what counts as such; among those, the one with the least
 /// traffic, then with the fewest stages. The single loop nest is always a plan.
 /// Where a coordinate of a weight is an operand of a primitive from which only
 /// weights are reached, stages on these weights are not all tried.

@@ -353,17 +353,19 @@ void NestBuilder::build(unsigned number,
 }
 
 struct OperatorNests::Impl {
-  explicit Impl(std::shared_ptr<const SearchProblem> problem)
-      : problem(std::move(problem)), sizes(*this->problem),
+  Impl(std::shared_ptr<const SearchProblem> problem, uint64_t traffic)
+      : problem(std::move(problem)), traffic(traffic), sizes(*this->problem),
         cost(*this->problem, sizes) {}
 
   std::shared_ptr<const SearchProblem> problem;
+  uint64_t traffic;
   SizeTable sizes;
   StagedCost cost;
 };
 
-OperatorNests::OperatorNests(std::shared_ptr<const SearchProblem> problem)
-    : impl(std::make_unique<Impl>(std::move(problem))) {}
+OperatorNests::OperatorNests(std::shared_ptr<const SearchProblem> problem,
+                             uint64_t traffic)
+    : impl(std::make_unique<Impl>(std::move(problem), traffic)) {}
 OperatorNests::OperatorNests(OperatorNests &&other) = default;
 OperatorNests::~OperatorNests() = default;
 
@@ -381,7 +383,7 @@ void OperatorNests::describe(
       cost.data.push_back(node);
   for (llvm::ArrayRef<unsigned> weight : graph.weights)
     cost.weights.emplace_back(weight);
-  (void)cost.computeFlops();
+  cost.findBest(static_cast<double>(impl->traffic));
   NestBuilder builder(*impl->problem, graph, impl->sizes, cost);
   llvm::SmallVector<StagedCost::Stage, 4> stages;
   llvm::SmallVector<StageNest, 4> nests;

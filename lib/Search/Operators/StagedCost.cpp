@@ -292,7 +292,7 @@ void StagedCost::computeElements(Choice done, double *elements) {
 /// Fills what is best for a choice, or at the end for the output. Only the last
 /// stage may be without a reduction, and one that takes nothing is a view. Most
 /// of the time of a search goes here.
-template <unsigned Lanes>
+template <unsigned Lanes, bool HasTraffic>
 void StagedCost::relax(unsigned index) {
   Choice reductionMask = (Choice(1) << numReductions) - 1,
          to = getChoice(index);
@@ -308,9 +308,12 @@ void StagedCost::relax(unsigned index) {
         continue;
       const double *loops = &points[(taken & reachedOf[from]) * lanes + chunk];
       const double *start = &best[from * lanes + chunk];
+      const double *read = &elementsOf[from * lanes + chunk];
       double isProduct = taken ? 1 : 0;
       for (unsigned b = 0; b < Lanes; ++b) {
         double macs = start[b] + factors[b] * loops[b] * isProduct;
+        if constexpr (HasTraffic)
+          macs += traffic * (read[b] + factors[b]);
         result[b] = macs < result[b] ? macs : result[b];
       }
     }
@@ -323,7 +326,7 @@ double StagedCost::computeMacsOfChoices() {
   best.assign((choices.size() + 1) * lanes, infinite);
   std::fill_n(best.begin(), lanes, 0);
   for (unsigned index = 1; index <= choices.size(); ++index)
-    relax<Lanes>(index);
+    traffic ? relax<Lanes, true>(index) : relax<Lanes, false>(index);
   const double *total = &best[choices.size() * lanes];
   double sum = 0;
   for (unsigned b = 0; b < numBindings; ++b)
@@ -354,8 +357,11 @@ unsigned StagedCost::findPrevious(unsigned index, unsigned binding) const {
   auto isOnWay = [&](unsigned from) {
     Choice taken = to & ~choices[from];
     double loops = points[(taken & reachedOf[from]) * lanes + binding];
+    double ofElements =
+        traffic * (elementsOf[from * lanes + binding] + elements);
     return !(choices[from] & ~to) && ((taken & reductionMask) || isLast) &&
-           best[from * lanes + binding] + elements * loops * (taken ? 1 : 0) ==
+           best[from * lanes + binding] + elements * loops * (taken ? 1 : 0) +
+                   ofElements ==
                best[index * lanes + binding];
   };
   // Of equal ways, the last stage takes most, all others least.
@@ -479,8 +485,14 @@ double StagedCost::computeMacs() {
   return computeMacsOfChoices();
 }
 
+void StagedCost::findBest(double traffic) {
+  this->traffic = traffic;
+  (void)computeMacs();
+}
+
 double StagedCost::computeLeastFlops(uint64_t removable) {
   removed = removable;
+  traffic = 0;
   double macs = computeMacs();
   removed = 0;
   return 2 * macs;

@@ -54,7 +54,13 @@ public:
   /// The FLOPs only. Of an operator that has all its weights but is not
   /// finished, with the coordinates that are left as data, it is the most that
   /// they may come to: views make no intermediate tensor larger.
-  double computeFlops() { return 2 * computeMacs(); }
+  double computeFlops() {
+    traffic = 0;
+    return 2 * computeMacs();
+  }
+  /// Finds the best stages where an element that a stage reads or writes counts
+  /// as `traffic` multiply-adds, as `StagePlanOptions` has it.
+  void findBest(double traffic);
   /// The least that they may come to: the most that views do is to remove
   /// coordinates of the data, the nodes `removable` (one bit each), from the
   /// tensors in which they are not summed yet.
@@ -71,7 +77,7 @@ public:
     /// is none of them.
     llvm::SmallVector<unsigned, 6> frontier;
   };
-  /// After `computeFlops`: the best stages of a binding, in their order.
+  /// After `findBest`: the best stages of a binding, in their order.
   void findStages(unsigned binding, llvm::SmallVectorImpl<Stage> &stages);
 
 private:
@@ -85,7 +91,7 @@ private:
   double computeMacsOfChoices();
   template <unsigned Lanes>
   double computeMacsOfChoices();
-  template <unsigned Lanes>
+  template <unsigned Lanes, bool HasTraffic>
   void relax(unsigned index);
   unsigned findPrevious(unsigned index, unsigned binding) const;
   /// Of the choices, and after them of the whole.
@@ -135,6 +141,8 @@ private:
   /// By binding: elements of the output, and those of a batch in it.
   llvm::SmallVector<double, 8> outputs, batch;
   unsigned numReductions = 0;
+  /// See `findBest`.
+  double traffic = 0;
   /// By node: what the operands need, and the same with the node's own
   /// reduction and weights.
   llvm::SmallVector<Choice, 24> needed, above;

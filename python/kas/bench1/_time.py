@@ -85,7 +85,6 @@ def compile_layer(operator: Operator, binding: Mapping[str, int], threads: int) 
         f"  return %result : {_tensor(shapes.output)}\n}}\n",
         f"<{operator.name}>",
     )
-    module.run("kas-specialize,kas-rfactor")
     # A copy for each: two weights in one place would stay in a cache in which they do not fit.
     return CompiledNetwork(module, [_draw(shape).copy() for shape in tensors], shapes.output, threads)
 

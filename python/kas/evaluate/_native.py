@@ -138,7 +138,7 @@ class Program:
             module = exported.module
             if replacements:
                 module = substitute_sites(module, replacements)
-                module.run("kas-specialize,kas-rfactor{cost=training-time}")
+                module.run("kas-specialize,kas-rfactor{cost=training traffic=8}")
             if recipe.weight_decay:
                 # Of all parameters, as PyTorch's optimizers do it.
                 decay = f"kas.weight_decay = {recipe.weight_decay:e} : f64"

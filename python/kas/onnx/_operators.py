@@ -73,7 +73,7 @@ def _find_stages(operator: Operator, binding: Binding) -> tuple[Operator, list[_
     )
     module = Module(f"{operator}\n{function}").run("kas-specialize")
     (whole,) = _find_applications(module)
-    module = module.clone().run("kas-rfactor")
+    module = module.clone().run("kas-rfactor{traffic=8}")
     return whole.operator, _find_applications(module), names
 
 

@@ -143,7 +143,7 @@ private:
 
 /// A plan is a partition in which every stage can be computed.
 void checkPlan(const StageGraph &graph, const StagePlan &plan,
-               StageCost cost = StageCost::Unprepared) {
+               StageCost cost = StageCost::Unprepared, uint64_t traffic = 0) {
   llvm::SmallVector<unsigned> reductions, weights, primitives, results;
   uint64_t macs = 0;
   for (const Stage &stage : plan.stages) {
@@ -162,7 +162,7 @@ void checkPlan(const StageGraph &graph, const StagePlan &plan,
       elements *= graph.coordinates[position].size;
     EXPECT_EQ(elements, stage.elements);
   }
-  if (cost != StageCost::Training && cost != StageCost::TrainingTime)
+  if (cost != StageCost::Training && traffic == 0)
     EXPECT_EQ(macs, plan.macs);
   auto isComplete = [](llvm::SmallVector<unsigned> list, unsigned count) {
     llvm::sort(list);
@@ -178,17 +178,18 @@ void checkPlan(const StageGraph &graph, const StagePlan &plan,
 } // namespace
 
 static void compareWithBruteForce(StageCost cost, unsigned minWeights,
-                                  unsigned trials) {
+                                  unsigned trials, uint64_t traffic = 0) {
   unsigned staged = 0, ofWeights = 0, sumsOfWeights = 0;
   for (unsigned seed = 0; seed < trials; ++seed) {
     StageGraph graph = RandomGraph(seed).next(minWeights, 4, 3, 4, true);
     StagePlanOptions options;
     options.cost = cost;
+    options.traffic = traffic;
     StagePlan plan = planStages(graph, options);
-    checkPlan(graph, plan, cost);
-    auto [macs, traffic, stages] = findLeastStages(graph, cost);
+    checkPlan(graph, plan, cost, traffic);
+    auto [macs, elements, stages] = findLeastStages(graph, cost, traffic);
     ASSERT_EQ(plan.macs, macs) << "seed " << seed;
-    ASSERT_EQ(plan.traffic, traffic) << "seed " << seed;
+    ASSERT_EQ(plan.traffic, elements) << "seed " << seed;
     ASSERT_EQ(plan.stages.size(), stages) << "seed " << seed;
     unsigned numOfWeights = llvm::count_if(
         plan.stages, [](const Stage &stage) { return stage.isOfWeights; });
@@ -221,8 +222,10 @@ TEST(StagePlan, TrainingEqualsBruteForce) {
   compareWithBruteForce(StageCost::Training, 2, 10000);
 }
 
-TEST(StagePlan, TrainingTimeEqualsBruteForce) {
-  compareWithBruteForce(StageCost::TrainingTime, 2, 10000);
+TEST(StagePlan, WithTrafficEqualsBruteForce) {
+  compareWithBruteForce(StageCost::Unprepared, 2, 4000, 1);
+  compareWithBruteForce(StageCost::Prepared, 2, 10000, 1);
+  compareWithBruteForce(StageCost::Training, 2, 10000, usualTraffic);
 }
 
 TEST(StagePlan, ObeysTheMemoryLimit) {

@@ -23,7 +23,10 @@ namespace kas::search {
 /// binding. Not to be used by two threads at once.
 class OperatorNests {
 public:
-  explicit OperatorNests(std::shared_ptr<const SearchProblem> problem);
+  /// Stages are the best where an element that a stage reads or writes counts
+  /// as `traffic` multiply-adds (see `StagePlanOptions`).
+  explicit OperatorNests(std::shared_ptr<const SearchProblem> problem,
+                         uint64_t traffic = solver::usualTraffic);
   OperatorNests(OperatorNests &&other);
   ~OperatorNests();
 

@@ -38,6 +38,7 @@ static bool isStep(Operation *op) {
 static void addStages(ApplyOp apply, OperatorOp op, BatchWork &work) {
   solver::StagePlanOptions options;
   options.cost = solver::StageCost::Prepared;
+  options.traffic = solver::usualTraffic;
   solver::StagePlan plan = planStages(op, options);
   auto getElements = [&](const solver::StageOperand &operand) -> int64_t {
     if (operand.kind == solver::StageOperand::Kind::Stage)

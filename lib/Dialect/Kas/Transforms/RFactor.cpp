@@ -277,6 +277,7 @@ struct KasRFactorPass : public kas::impl::KasRFactorPassBase<KasRFactorPass> {
   FactoredOperator factor(OperatorOp op, SymbolTable &symbolTable) {
     StagePlanOptions options;
     options.cost = cost;
+    options.traffic = traffic;
     // Four bytes per element of f32.
     if (maxIntermediateBytes != 0)
       options.maxIntermediateElements = maxIntermediateBytes / 4;

@@ -197,7 +197,7 @@ def _with_operators(module: Module) -> list[Module]:
         for space in spaces:
             if space in marked.spaces:
                 changed.run(f"kas-substitute{{same-weights=true space=@{space}}}")
-        found.append(changed.run("kas-specialize,kas-rfactor"))
+        found.append(changed)
     return found
 
 
@@ -224,7 +224,6 @@ def export(protocol: Protocol, point: Point, example: torch.Tensor) -> list[tupl
     if replacements:
         # A layer made by hand between sequences has its weights at random, too.
         module = substitute_sites(kas.torch.to_mlir(model.eval(), example).module, replacements)
-        module.run("kas-specialize,kas-rfactor")
         shapes = [shape for _, shape in module.clone().compile("forward", threads=1).arguments]
         generator = numpy.random.default_rng(0)
         # Above zero: some may be variances of batch norms.

@@ -64,11 +64,11 @@ def KasRFactorPass : Pass<"kas-rfactor"> {
     the fewest stages. Weights may be multiplied with one another first: such a
     stage is an operator whose data is a weight. With `cost=prepared` these
     stages count nothing, as they can be computed once for many evaluations
-    (what `prepare-weights` of the pipeline for the CPU does). With
-    `cost=training-time` an element of an intermediate costs as much as some
-    multiply-adds, so that weights are rather combined than data is made larger:
-    for programs that train. Operators with a `max` reduction stay whole: it does not
-    commute with the sums of other stages.
+    (what `prepare-weights` of the pipeline for the CPU does). With `traffic=8`,
+    as the pipelines have it, an element that a stage on the data reads from the
+    one before or writes counts as much as eight multiply-adds, so that weights
+    are rather combined than data is made larger. Operators with a `max`
+    reduction stay whole: it does not commute with the sums of other stages.
 
     Exposed as `planStages()` and `buildStages()` in `RFactor.h`. Example:
     `test/Dialect/Kas/Transforms/rfactor.mlir`. Source: Syno, section 7.
@@ -86,9 +86,10 @@ def KasRFactorPass : Pass<"kas-rfactor"> {
              clEnumValN(::kas::solver::StageCost::Prepared, "prepared",
                         "a call; what depends on weights alone was computed"),
              clEnumValN(::kas::solver::StageCost::Training, "training",
-                        "a call with new weights, and all gradients"),
-             clEnumValN(::kas::solver::StageCost::TrainingTime, "training-time",
-                        "the same, and the time that intermediates take"))}]>,
+                        "a call with new weights, and all gradients"))}]>,
+    Option<"traffic", "traffic", "uint64_t", "0",
+           "Multiply-adds that take as long as an element that a stage on the "
+           "data reads from the one before or writes">,
     Option<"verifyLowering", "verify-lowering", "bool", "false",
            "Prove that what is made computes the operators">];
   let statistics = [
