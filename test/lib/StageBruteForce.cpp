@@ -332,6 +332,6 @@ private:
 
 std::tuple<uint64_t, uint64_t, unsigned>
 kas::test::findLeastStages(const StageGraph &graph, StageCost cost,
-                            uint64_t elementTraffic) {
+                           uint64_t elementTraffic) {
   return BruteForce(graph, cost, elementTraffic).solve();
 }

@@ -17,6 +17,7 @@ import sys
 import time
 import types
 
+import numpy
 import pytest
 
 import kas
@@ -474,7 +475,7 @@ def test_only_several_threads_wait_for_a_calm_machine():
     probe = types.SimpleNamespace(wait=lambda: calls.append("wait"))
 
     def make_layer(name, threads):
-        def measure(count):
+        def measure(count, together=4):
             calls.append(name)
             return 10.0
 
@@ -483,6 +484,52 @@ def test_only_several_threads_wait_for_a_calm_machine():
     layers = [make_layer("one", 1), "no such layer", make_layer("two", 2), make_layer("two", 2)]
     assert _time._time_in_turn(layers, probe, 2, 20) == [10.0, "no such layer", 10.0, 10.0]
     assert calls == [*["one", "two", "two"], *["one", "wait", "two", "two"], *["one", "two", "two"]]
+
+
+def test_slow_layers_are_called_less_often():
+    pytest.importorskip("torch")
+    from kas.bench1 import _time
+
+    calls = []
+
+    def make_layer(microseconds):
+        def measure(count, together=4):
+            calls.append((microseconds, count, together))
+            return microseconds
+
+        return types.SimpleNamespace(time=measure, wall_clock=False)
+
+    probe = types.SimpleNamespace(wait=None)
+    layers = [make_layer(value) for value in (10.0, 200.0, 1000.0, 50000.0)]
+    assert _time._time_in_turn(layers, probe, 1, 20) == [10.0, 200.0, 1000.0, 50000.0]
+    # Once to know how long it takes; then 2 ms in all, but once at least, besides a first call.
+    assert calls[:4] == [(value, 0, 1) for value in (10.0, 200.0, 1000.0, 50000.0)]
+    assert calls[4:] == [(10.0, 20, 4), (200.0, 10, 4), (1000.0, 2, 2), (50000.0, 1, 1)]
+
+
+def test_weights_do_not_share_memory():
+    pytest.importorskip("torch")
+    from kas.bench1 import _time
+
+    layer = _time.compile_layer(kas.operator("linear_low_rank"), {"N": 4, "Cin": 8, "Cout": 8, "r": 8}, 1)
+    first, second = layer.tensors[1:3]
+    assert first.shape == second.shape and not numpy.shares_memory(first, second)
+
+
+def test_layers_have_the_stages_of_prepared_weights(table):
+    """Weights that share a window are multiplied first, not each with the data: that takes twelve times as long."""
+    pytest.importorskip("torch")
+    from kas.bench1 import _time
+
+    binding = _time.LAYERS["64x56"]
+    slow, dense = (
+        _time.compile_layer(operator, given, 1).start().program.get_num_prepared_elements("forward")
+        for operator, given in (
+            (table[10757].operator, binding),
+            (kas.operator("conv2d"), {**binding, "W": binding["H"], "k": binding["k1"]}),
+        )
+    )
+    assert slow == dense
 
 
 def test_costs_go_on(table):

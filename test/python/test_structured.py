@@ -377,13 +377,22 @@ def test_bindings_that_are_timed() -> None:
     """A quarter of the bytes, and not much less, each element of the weights once for a token."""
     pytest.importorskip("torch")
     times = pytest.importorskip("times")
-    drawn = list(times.draw(1, seed=1))
-    assert [layer for layer, *_ in drawn] == [(768, 3072)] * 2 + [(3072, 768)] * 2
-    for (inputs, outputs), part, _, structure, binding in drawn:
-        assert 0.8 <= structure.parameters(binding) / (part * inputs * outputs) <= 1
-        assert 1.9 <= structure.flops(binding) / structure.parameters(binding) <= 2.1
+    candidates = list(itertools.islice(times.list_candidates(seed=1), 60))
+    for (inputs, outputs), part in itertools.product(times.LAYERS, times.PARTS):
+        layer = (inputs, outputs)
+        drawn = list(times.draw(layer, part, candidates))
+        fastest = list(times.choose_fastest(layer, part, candidates, 512))
+        assert len(drawn) > 3 and len(fastest) > 3
+        for _, structure, binding in drawn + fastest:
+            assert 0.8 <= structure.parameters(binding) / (part * inputs * outputs) <= 1
+            assert 1.9 <= structure.flops(binding) / structure.parameters(binding) <= 2.1
+        assert len({structure.pattern for _, structure, _ in fastest}) == len(fastest)
+        assert all(times.saves(structure, binding) for _, structure, binding in fastest)
     assert times.evaluate_size("Cin/b**2", {"Cin": 96, "b": 4}) == 6
     low_rank = Structure.of(kas.operator("linear_low_rank"))
+    # 200 elements of the whole matrix, 30 for each r of both weights.
+    assert times.saves(low_rank, {"Cin": 10, "Cout": 20, "r": 6})
+    assert not times.saves(low_rank, {"Cin": 10, "Cout": 20, "r": 7})
     assert times.count_left_to_right(low_rank, {"Cin": 10, "Cout": 20, "r": 3}) == 60
 
 

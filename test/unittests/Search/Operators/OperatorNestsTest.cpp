@@ -57,8 +57,8 @@ TEST_F(OperatorNestsTest, OfStridedOperatorsToo) {
   expectNestsOfAll(parse(strided));
 }
 
-/// With `traffic` the nests are those of the plan that the compiler makes, or of
-/// one that is as good. Returns how many operators have other stages by it.
+/// With `traffic` the nests are those of the plan that the compiler makes, or
+/// of one that is as good. Returns how many operators have other stages by it.
 static unsigned expectNestsOfPlans(std::shared_ptr<const SearchProblem> problem,
                                    uint64_t traffic) {
   OperatorNests nests(problem, traffic);
@@ -81,10 +81,10 @@ static unsigned expectNestsOfPlans(std::shared_ptr<const SearchProblem> problem,
       solver::StagePlanOptions options;
       options.cost = solver::StageCost::Prepared;
       options.traffic = traffic;
-      EXPECT_EQ(macs,
-                planStages(getStageGraph(*graph, problem->bindings[binding]),
-                           options)
-                    .macs);
+      EXPECT_EQ(
+          macs,
+          planStages(getStageGraph(*graph, problem->bindings[binding]), options)
+              .macs);
     });
     changed += flops != graph->cost.flops;
   }
