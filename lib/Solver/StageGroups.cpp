@@ -141,12 +141,7 @@ PlanCost WeightGroups::getCost(const StageShape &shape,
                            operands.size() + shape.hasData, reductions != 0);
   cost.traffic = llvm::SaturatingAdd(shape.read, shape.elements);
   cost.stages = 1;
-  if (shape.hasData) {
-    uint64_t times = options.cost == StageCost::Training ? 3 : 1;
-    uint64_t ofElements = llvm::SaturatingMultiply(
-        llvm::SaturatingMultiply(times, options.traffic), cost.traffic);
-    cost.macs = llvm::SaturatingAdd(cost.macs, ofElements);
-  }
+  PlanCost ofOperands;
   for (const GroupOperand &operand : operands) {
     PlanCost ofOperand;
     if (operand.isStage) {
@@ -160,9 +155,17 @@ PlanCost WeightGroups::getCost(const StageShape &shape,
       cost.traffic = llvm::SaturatingAdd(
           cost.traffic, weightSizes[llvm::countr_zero(operand.weights)]);
     }
-    cost = cost + ofOperand;
+    ofOperands = ofOperands + ofOperand;
   }
-  return cost;
+  cost.macs = llvm::SaturatingAdd(cost.macs, getTrafficMacs(cost.traffic));
+  return cost + ofOperands;
+}
+
+/// What elements that are read and written count as.
+uint64_t WeightGroups::getTrafficMacs(uint64_t elements) const {
+  uint64_t times = options.cost == StageCost::Training ? 3 : 1;
+  return llvm::SaturatingMultiply(
+      llvm::SaturatingMultiply(times, options.traffic), elements);
 }
 
 StageShape WeightGroups::getShape(const GroupOperand &operand,
@@ -239,6 +242,8 @@ bool WeightGroups::isBetter(const Group &a, const Group &b) const {
   auto getKey = [&](const Group &group) {
     bool isPrepared = options.cost == StageCost::Prepared;
     PlanCost cost = group.cost;
+    cost.macs =
+        llvm::SaturatingAdd(cost.macs, getTrafficMacs(group.cut.elements));
     cost.traffic = llvm::SaturatingAdd(cost.traffic, group.cut.elements);
     return std::tuple(isPrepared ? group.cut.elements : 0, cost.macs,
                       cost.traffic, cost.stages);

@@ -92,6 +92,7 @@ private:
 
   const Group &getGroup(const GroupOperand &operand);
   bool tryCut(const GroupOperand &operand, const StageCut &cut, Group &group);
+  uint64_t getTrafficMacs(uint64_t elements) const;
   bool isBetter(const Group &a, const Group &b) const;
   /// The primitives from which these weights are reached and nothing else.
   uint64_t getPrimitivesOf(uint32_t weights) const;

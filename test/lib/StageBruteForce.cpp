@@ -194,7 +194,7 @@ private:
       if (subset == 0) {
         uint64_t read = size(graph.weights[llvm::countr_zero(first)]);
         Operands more = operands;
-        more.cost = plus(more.cost, Cost(0, read, 0));
+        more.cost = plus(more.cost, Cost(ofElements(read), read, 0));
         ++more.count;
         more.parts.emplace_back(block, 0);
         forEachOperands(weights & ~block, reductions, inside, isPart, more,
@@ -240,7 +240,7 @@ private:
         result.reset();
       smallest = std::min(smallest, elements);
       Operands start;
-      start.cost = Cost(0, elements, 1);
+      start.cost = Cost(ofElements(elements), elements, 1);
       forEachOperands(
           weights, sums, above, true, start,
           [&](const Operands &operands) {
@@ -250,6 +250,7 @@ private:
             std::get<0>(cost) +=
                 macs(elements, sums & ~operands.summed, operands.count);
             // Its result is read.
+            std::get<0>(cost) += ofElements(elements);
             std::get<1>(cost) += elements;
             Group group(cost, above);
             result = result ? std::min(*result, group) : group;
@@ -257,7 +258,8 @@ private:
           weights);
     });
     if (isFree && result)
-      result->first = Cost(0, smallest, std::get<2>(result->first));
+      result->first =
+          Cost(ofElements(smallest), smallest, std::get<2>(result->first));
     return groups[key] = result;
   }
 
@@ -273,6 +275,10 @@ private:
                                                  : operands - 1);
   }
 
+  uint64_t ofElements(uint64_t elements) const {
+    return (cost == StageCost::Training ? 3 : 1) * elementTraffic * elements;
+  }
+
   Cost chain(Done done, uint64_t cut, uint64_t elements) {
     auto [it, isNew] = memo.try_emplace({done, cut});
     if (!isNew)
@@ -286,9 +292,7 @@ private:
       uint32_t sums = next.reductions & ~done.reductions;
       uint32_t taken = next.weights & ~done.weights;
       Operands start;
-      uint64_t times = cost == StageCost::Training ? 3 : 1;
-      start.cost =
-          Cost(times * elementTraffic * (elements + size), elements + size, 1);
+      start.cost = Cost(ofElements(elements + size), elements + size, 1);
       start.count = 1;
       forEachOperands(
           taken, sums, above & ~cut, false, start,

@@ -129,17 +129,18 @@ struct StagePlan {
 
 struct StagePlanOptions {
   StageCost cost = StageCost::Unprepared;
-  /// What an element counts that a stage on the data reads from the one before
-  /// or writes, in multiply-adds: with `usualTraffic` a plan takes the least
-  /// time where intermediates are large. In training it counts in the
-  /// evaluation and in both gradients.
+  /// What an element counts that a stage reads or writes, in multiply-adds: with
+  /// `usualTraffic` a plan takes the least time where intermediates are large,
+  /// or weights that were multiplied with one another. In training it counts in
+  /// the evaluation and in both gradients.
   uint64_t traffic = 0;
   /// No intermediate may have more elements than this.
   uint64_t maxIntermediateElements = UINT64_MAX;
 };
 
-/// The plan with the fewest multiply-adds, and what counts as such; among those, the one with the least
-/// traffic, then with the fewest stages. The single loop nest is always a plan.
+/// The plan with the fewest multiply-adds and what counts as such; among those,
+/// the one with the least traffic, then with the fewest stages. The single loop
+/// nest is always a plan.
 /// Where a coordinate of a weight is an operand of a primitive from which only
 /// weights are reached, stages on these weights are not all tried.
 StagePlan planStages(const StageGraph &graph,

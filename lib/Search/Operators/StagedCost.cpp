@@ -309,11 +309,16 @@ void StagedCost::relax(unsigned index) {
       const double *loops = &points[(taken & reachedOf[from]) * lanes + chunk];
       const double *start = &best[from * lanes + chunk];
       const double *read = &elementsOf[from * lanes + chunk];
+      const double *weighed = nullptr;
+      if constexpr (HasTraffic)
+        weighed =
+            getWeightElements(taken & ~(reachedOf[from] & reductionMask)) +
+            chunk;
       double isProduct = taken ? 1 : 0;
       for (unsigned b = 0; b < Lanes; ++b) {
         double macs = start[b] + factors[b] * loops[b] * isProduct;
         if constexpr (HasTraffic)
-          macs += traffic * (read[b] + factors[b]);
+          macs += traffic * (read[b] + factors[b] + weighed[b]);
         result[b] = macs < result[b] ? macs : result[b];
       }
     }
@@ -321,8 +326,34 @@ void StagedCost::relax(unsigned index) {
   }
 }
 
+/// Elements of the weights in `taken` as they are multiplied with the data, as
+/// one weight and without its own sums, by binding.
+const double *StagedCost::getWeightElements(Choice taken) {
+  double *elements = &weightElements[size_t(taken) * lanes];
+  if (elements[0] >= 0)
+    return elements;
+  std::fill_n(elements, lanes, 1);
+  uint64_t indices = 0;
+  for (auto [number, weight] : llvm::enumerate(weights))
+    if (taken >> (numReductions + number) & 1)
+      for (unsigned node : weight)
+        indices |= uint64_t(1) << node;
+  for (auto [number, node] : llvm::enumerate(reductions))
+    if (taken >> number & 1)
+      indices &= ~(uint64_t(1) << node);
+  if (taken >> numReductions == 0)
+    std::fill_n(elements, lanes, 0);
+  for (; indices; indices &= indices - 1)
+    for (unsigned b = 0; b < lanes; ++b)
+      elements[b] *= sizesOf[llvm::countr_zero(indices) * lanes + b];
+  return elements;
+}
+
 template <unsigned Lanes>
 double StagedCost::computeMacsOfChoices() {
+  if (traffic)
+    weightElements.assign(
+        (size_t(1) << (numReductions + weights.size())) * lanes, -1);
   best.assign((choices.size() + 1) * lanes, infinite);
   std::fill_n(best.begin(), lanes, 0);
   for (unsigned index = 1; index <= choices.size(); ++index)
@@ -357,8 +388,14 @@ unsigned StagedCost::findPrevious(unsigned index, unsigned binding) const {
   auto isOnWay = [&](unsigned from) {
     Choice taken = to & ~choices[from];
     double loops = points[(taken & reachedOf[from]) * lanes + binding];
-    double ofElements =
-        traffic * (elementsOf[from * lanes + binding] + elements);
+    double ofElements = 0;
+    if (traffic)
+      ofElements =
+          traffic *
+          (elementsOf[from * lanes + binding] + elements +
+           weightElements[size_t(taken & ~(reachedOf[from] & reductionMask)) *
+                              lanes +
+                          binding]);
     return !(choices[from] & ~to) && ((taken & reductionMask) || isLast) &&
            best[from * lanes + binding] + elements * loops * (taken ? 1 : 0) +
                    ofElements ==

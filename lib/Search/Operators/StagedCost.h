@@ -93,6 +93,7 @@ private:
   double computeMacsOfChoices();
   template <unsigned Lanes, bool HasTraffic>
   void relax(unsigned index);
+  const double *getWeightElements(Choice taken);
   unsigned findPrevious(unsigned index, unsigned binding) const;
   /// Of the choices, and after them of the whole.
   Choice getChoice(unsigned index) const {
@@ -171,6 +172,8 @@ private:
   std::vector<double> best, elementsOf;
   /// By set of reductions and binding: the product of their sizes.
   std::vector<double> points;
+  /// By set of weights and of their own sums, and binding; -1: not known yet.
+  std::vector<double> weightElements;
 };
 
 } // namespace kas::search

@@ -11,6 +11,7 @@
 
 using namespace kas;
 using namespace kas::search;
+using solver::StageGraph;
 using solver::StageNest;
 
 namespace {
@@ -57,42 +58,69 @@ TEST_F(OperatorNestsTest, OfStridedOperatorsToo) {
   expectNestsOfAll(parse(strided));
 }
 
-/// With `traffic` the nests are those of the plan that the compiler makes, or
-/// of one that is as good. Returns how many operators have other stages by it.
-static unsigned expectNestsOfPlans(std::shared_ptr<const SearchProblem> problem,
-                                   uint64_t traffic) {
-  OperatorNests nests(problem, traffic);
-  unsigned changed = 0;
-  for (const auto &graph : enumerate(problem)) {
-    uint64_t flops = 0;
-    nests.describe(*graph, [&](unsigned binding,
-                               llvm::ArrayRef<StageNest> stages) {
-      uint64_t macs = 0;
-      for (const StageNest &nest : stages) {
-        bool hasSum = llvm::any_of(nest.loops, [](const StageNest::Loop &loop) {
-          return loop.isReduction;
-        });
-        if (hasSum || nest.hasWeight) {
-          macs += nest.getPoints();
-          flops += 2 * nest.getPoints() * problem->multiplicities[binding];
-        }
-        macs += traffic * (nest.data.elements + nest.output.elements);
-      }
-      solver::StagePlanOptions options;
-      options.cost = solver::StageCost::Prepared;
-      options.traffic = traffic;
-      EXPECT_EQ(
-          macs,
-          planStages(getStageGraph(*graph, problem->bindings[binding]), options)
-              .macs);
+namespace {
+struct PlanComparison {
+  unsigned numPlans = 0;
+  /// As good as the plan that the compiler makes.
+  unsigned numAsGood = 0;
+  /// Operators with other stages than those with the fewest multiply-adds.
+  unsigned numChanged = 0;
+};
+} // namespace
+
+/// What `nests` take at a binding, by multiply-adds and elements.
+static uint64_t countWork(llvm::ArrayRef<StageNest> nests, uint64_t traffic,
+                          uint64_t &macs) {
+  uint64_t work = 0;
+  for (const StageNest &nest : nests) {
+    bool hasSum = llvm::any_of(nest.loops, [](const StageNest::Loop &loop) {
+      return loop.isReduction;
     });
-    changed += flops != graph->cost.flops;
+    uint64_t points = hasSum || nest.hasWeight ? nest.getPoints() : 0;
+    macs += points;
+    work += points + traffic * (nest.data.elements + nest.output.elements +
+                                (nest.hasWeight ? nest.weight.elements : 0));
   }
-  return changed;
+  return work;
 }
 
+static PlanComparison
+compareWithPlans(std::shared_ptr<const SearchProblem> problem,
+                 uint64_t traffic) {
+  OperatorNests nests(problem, traffic);
+  PlanComparison result;
+  solver::StagePlanOptions options;
+  options.cost = solver::StageCost::Prepared;
+  options.traffic = traffic;
+  for (const auto &graph : enumerate(problem)) {
+    uint64_t flops = 0;
+    nests.describe(
+        *graph, [&](unsigned binding, llvm::ArrayRef<StageNest> stages) {
+          uint64_t macs = 0, work = countWork(stages, traffic, macs);
+          flops += 2 * macs * problem->multiplicities[binding];
+          StageGraph plain = getStageGraph(*graph, problem->bindings[binding]);
+          uint64_t best = planStages(plain, options).macs;
+          EXPECT_GE(work, best);
+          ++result.numPlans;
+          result.numAsGood += work == best;
+        });
+    result.numChanged += flops != graph->cost.flops;
+  }
+  return result;
+}
+
+TEST_F(OperatorNestsTest, AreThoseOfThePlans) {
+  PlanComparison plain = compareWithPlans(parse(conv1d), 0);
+  EXPECT_EQ(plain.numAsGood, plain.numPlans);
+  EXPECT_EQ(plain.numChanged, 0u);
+}
+
+// A stage multiplies by all of its weights at once here, and the planner may
+// take them one by one where they are large together.
 TEST_F(OperatorNestsTest, AreThoseOfThePlansByTraffic) {
-  EXPECT_EQ(expectNestsOfPlans(parse(conv1d), 0), 0u);
-  EXPECT_GT(expectNestsOfPlans(parse(conv1d), 2), 0u);
-  EXPECT_GT(expectNestsOfPlans(parse(conv1d), solver::usualTraffic), 0u);
+  for (uint64_t traffic : {uint64_t(2), solver::usualTraffic}) {
+    PlanComparison counted = compareWithPlans(parse(conv1d), traffic);
+    EXPECT_GT(counted.numAsGood, counted.numPlans * 9 / 10);
+    EXPECT_GT(counted.numChanged, 0u);
+  }
 }

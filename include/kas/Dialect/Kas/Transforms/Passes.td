@@ -65,9 +65,9 @@ def KasRFactorPass : Pass<"kas-rfactor"> {
     stage is an operator whose data is a weight. With `cost=prepared` these
     stages count nothing, as they can be computed once for many evaluations
     (what `prepare-weights` of the pipeline for the CPU does). With `traffic=8`,
-    as the pipelines have it, an element that a stage on the data reads from the
-    one before or writes counts as much as eight multiply-adds, so that weights
-    are rather combined than data is made larger. Operators with a `max`
+    as the pipelines have it, an element that a stage reads or writes counts as
+    much as eight multiply-adds, so that weights are rather combined than data is
+    made larger, but not to weights that are larger still. Operators with a `max`
     reduction stay whole: it does not commute with the sums of other stages.
 
     Exposed as `planStages()` and `buildStages()` in `RFactor.h`. Example:
@@ -88,8 +88,8 @@ def KasRFactorPass : Pass<"kas-rfactor"> {
              clEnumValN(::kas::solver::StageCost::Training, "training",
                         "a call with new weights, and all gradients"))}]>,
     Option<"traffic", "traffic", "uint64_t", "0",
-           "Multiply-adds that take as long as an element that a stage on the "
-           "data reads from the one before or writes">,
+           "Multiply-adds that take as long as an element that a stage reads or "
+           "writes">,
     Option<"verifyLowering", "verify-lowering", "bool", "false",
            "Prove that what is made computes the operators">];
   let statistics = [
