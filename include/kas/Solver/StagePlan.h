@@ -129,10 +129,10 @@ struct StagePlan {
 
 struct StagePlanOptions {
   StageCost cost = StageCost::Unprepared;
-  /// What an element counts that a stage reads or writes, in multiply-adds: with
-  /// `usualTraffic` a plan takes the least time where intermediates are large,
-  /// or weights that were multiplied with one another. In training it counts in
-  /// the evaluation and in both gradients.
+  /// What an element counts that a stage reads or writes, in multiply-adds:
+  /// with `usualTraffic` a plan takes the least time where intermediates are
+  /// large, or weights that were multiplied with one another. In training it
+  /// counts in the evaluation and in both gradients.
   uint64_t traffic = 0;
   /// No intermediate may have more elements than this.
   uint64_t maxIntermediateElements = UINT64_MAX;
