@@ -18,9 +18,9 @@
 
 namespace kas::test {
 
-/// The least (multiply-adds and what counts as such, traffic, stages) over every tree of the data and
-/// the weights, every set of reductions at each of its nodes and every place to
-/// cut. For graphs without `hasNestedWeights`.
+/// The least (multiply-adds and what counts as such, traffic, stages) over
+/// every tree of the data and the weights, every set of reductions at each of
+/// its nodes and every place to cut. For graphs without `hasNestedWeights`.
 std::tuple<uint64_t, uint64_t, unsigned>
 findLeastStages(const solver::StageGraph &graph, solver::StageCost cost,
                 uint64_t elementTraffic = 0);
