@@ -14,8 +14,8 @@
 
 // PROVEN-COUNT-12: remark: [Passed] Proven | Category:kas-verify-lowering
 // PROVEN-NOT:     Proven
-// One stage less: elements between stages count, too.
-// PIPELINE-COUNT-11: remark: [Passed] Proven | Category:kas-verify-lowering
+// @rotations stays whole: elements between stages count, too.
+// PIPELINE-COUNT-9: remark: [Passed] Proven | Category:kas-verify-lowering
 // PIPELINE-NOT:   Proven
 // LOOPS-DAG:      Proven | Category:kas-verify-lowering | operator=gram
 // LOOPS-DAG:      Proven | Category:kas-verify-lowering | operator=pool
