@@ -99,6 +99,13 @@ def test_predicts_times():
     assert conv.predict_milliseconds("N=1,Cin=64,Cout=64,H=56,W=56,k=1") < whole / 3
     with pytest.raises(kas.Error, match=r"requires sums as reductions for a search, got kas\.reduce"):
         kas.operator("max_pool2d").predict_milliseconds("N=1,C=64,H=56,W=56,k=3,s=2")
+    reductions = "".join(f"  %r{number} = kas.reduce sum : 2\n" for number in range(15))
+    values = ", ".join(f"%r{number}" for number in range(15))
+    many = kas.parse(
+        f"kas.operator @many<N>(%o: N) from [N, {', '.join('2' * 15)}] {{\n{reductions}  kas.yield data(%o, {values})\n}}\n"
+    )["many"]
+    with pytest.raises(kas.Error, match="at most 14 reductions and weights together for a search, got 15"):
+        many.predict_milliseconds("N=4")
     with pytest.raises(kas.Error, match="the value of symbol 'k' must be at least 1, got 0"):
         conv.predict_milliseconds({**layer, "k": 0})
 

@@ -275,6 +275,26 @@ static Expected<GraphCost> getCost(const SearchProblem &problem,
   return cost;
 }
 
+/// What the costs of a search can hold: sets of coordinates are words, and all
+/// sets of reductions and weights are tried.
+static Error checkSize(const OperatorGraph &graph) {
+  constexpr size_t maxCoords = 64;
+  if (graph.coords.size() > maxCoords)
+    return createStringError(
+        "requires at most 64 coordinates for a search, got " +
+        llvm::Twine(graph.coords.size()));
+  size_t choices = graph.weights.size() +
+                   llvm::count_if(graph.coords, [](const GraphCoord &coord) {
+                     return coord.kind == CoordKind::Reduce;
+                   });
+  if (choices > solver::StageGraph::maxChoices)
+    return createStringError(
+        "requires at most " + llvm::Twine(solver::StageGraph::maxChoices) +
+        " reductions and weights together for a search, got " +
+        llvm::Twine(choices));
+  return Error::success();
+}
+
 /// Without regard to the shapes of the layers.
 static Expected<GivenOperator> readPart(OperatorOp op,
                                         const SearchProblem &layers) {
@@ -285,6 +305,8 @@ static Expected<GivenOperator> readPart(OperatorOp op,
   auto graph = GraphReader(op, layers.symbols).read();
   if (!graph)
     return graph.takeError();
+  if (Error error = checkSize(**graph))
+    return error;
   auto problem = std::make_shared<SearchProblem>(layers);
   problem->outputs = getShape(op.getOutputSizes(), op.getOutputUnordered(),
                               layers.outputs, layers.symbols);

@@ -27,7 +27,8 @@ struct GivenOperator {
 /// Reads `op`, which must be valid, as an operator for `layers`; limits and
 /// budget do not matter. Errors: a symbol that the layers do not have, other
 /// shapes than theirs at a binding, and what no graph has: reductions other
-/// than sums, and windows that are not centred.
+/// than sums, windows that are not centred, and more than 64 coordinates or 14
+/// reductions and weights.
 llvm::Expected<GivenOperator> readOperator(OperatorOp op,
                                            const SearchProblem &layers);
 
