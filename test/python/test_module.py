@@ -102,7 +102,8 @@ def test_predicts_times():
     reductions = "".join(f"  %r{number} = kas.reduce sum : 2\n" for number in range(15))
     values = ", ".join(f"%r{number}" for number in range(15))
     many = kas.parse(
-        f"kas.operator @many<N>(%o: N) from [N, {', '.join('2' * 15)}] {{\n{reductions}  kas.yield data(%o, {values})\n}}\n"
+        f"kas.operator @many<N>(%o: N) from [N, {', '.join('2' * 15)}] {{\n{reductions}"
+        f"  kas.yield data(%o, {values})\n}}\n"
     )["many"]
     with pytest.raises(kas.Error, match="at most 14 reductions and weights together for a search, got 15"):
         many.predict_milliseconds("N=4")
