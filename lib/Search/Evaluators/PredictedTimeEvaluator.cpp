@@ -66,19 +66,28 @@ Expected<MachineModel> kas::search::loadMachineModel(
   return model;
 }
 
+Expected<TimePredictor>
+TimePredictor::create(std::shared_ptr<const SearchProblem> problem,
+                      llvm::function_ref<void(const std::string &)> report) {
+  Expected<Target> target = getTarget();
+  if (!target)
+    return target.takeError();
+  Expected<MachineModel> model = loadMachineModel(target->cpu, report);
+  if (!model)
+    return model.takeError();
+  return TimePredictor(std::move(problem), *target, std::move(*model));
+}
+
 Expected<double> kas::search::predictTime(OperatorOp op,
                                           const Binding &binding) {
   Expected<GivenOperator> given = readOperator(op, binding);
   if (!given)
     return given.takeError();
-  Expected<Target> target = getTarget();
-  if (!target)
-    return target.takeError();
-  auto model = loadMachineModel(target->cpu, [](const std::string &) {});
-  if (!model)
-    return model.takeError();
-  return TimePredictor(given->problem, *target, std::move(*model))
-      .predict(*given->graph);
+  Expected<TimePredictor> predictor =
+      TimePredictor::create(given->problem, [](const std::string &) {});
+  if (!predictor)
+    return predictor.takeError();
+  return predictor->predict(*given->graph);
 }
 
 namespace {
@@ -107,15 +116,12 @@ Expected<std::unique_ptr<Evaluator>>
 kas::search::makePredictedTimeEvaluator(const EvaluatorSettings &settings) {
   if (!settings.problem)
     return createStringError("predicted_ms requires operators as candidates");
-  Expected<Target> target = getTarget();
-  if (!target)
-    return target.takeError();
-  auto model = loadMachineModel(target->cpu, [&](const std::string &message) {
-    if (settings.report)
-      settings.report(message);
-  });
-  if (!model)
-    return model.takeError();
-  return std::make_unique<PredictedTimeEvaluator>(
-      TimePredictor(settings.problem, *target, std::move(*model)));
+  Expected<TimePredictor> predictor =
+      TimePredictor::create(settings.problem, [&](const std::string &message) {
+        if (settings.report)
+          settings.report(message);
+      });
+  if (!predictor)
+    return predictor.takeError();
+  return std::make_unique<PredictedTimeEvaluator>(std::move(*predictor));
 }

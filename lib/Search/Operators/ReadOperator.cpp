@@ -342,6 +342,8 @@ Expected<GivenOperator> kas::search::readOperator(OperatorOp op,
   layers.symbols = op.getSymbolSet();
   layers.bindings.push_back(binding);
   layers.multiplicities.push_back(1);
+  // Costs look for strides where some may be.
+  layers.limits.stride = 1;
   return readPart(op, layers);
 }
 

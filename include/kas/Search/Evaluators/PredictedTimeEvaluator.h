@@ -29,6 +29,12 @@ public:
       : problem(problem), nests(std::move(problem)), target(target),
         model(std::move(model)) {}
 
+  /// With the target that the process compiles for and its machine model; see
+  /// `loadMachineModel` for `report` and errors.
+  static llvm::Expected<TimePredictor>
+  create(std::shared_ptr<const SearchProblem> problem,
+         llvm::function_ref<void(const std::string &)> report);
+
   /// The work of all stages at each binding.
   std::vector<solver::StageWork> getWork(const OperatorGraph &graph);
   /// Summed over the bindings times their multiplicities.
