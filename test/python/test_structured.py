@@ -430,6 +430,7 @@ def test_language_models_that_are_trained(tmp_path, monkeypatch, capsys) -> None
     for name, value in (("VALIDATION", 2), ("TEST", 3), ("LENGTH", 16)):
         monkeypatch.setattr(sequences, name, value)
     monkeypatch.setattr(language, "LENGTH", 16)
+    monkeypatch.setattr(language, "TUNED", 64)
     text, store = tmp_path / "text.gz", tmp_path / "store.jsonl"
     text.write_bytes(gzip.compress(b"the cat sat on the mat, \xe9 " * 40))
 
@@ -438,6 +439,14 @@ def test_language_models_that_are_trained(tmp_path, monkeypatch, capsys) -> None
         language.main()
         return capsys.readouterr().out
 
+    with pytest.raises(SystemExit, match="requires the rate of 'dense' for width 64 by the command tune, got none"):
+        run("train", str(store), f"--text={text}", "--steps=2")
+    tuned = [json.loads(line) for line in run("tune", str(store), f"--text={text}", "--steps=2").splitlines()]
+    for operator in ("dense", "12f20b39", "2b14cf1b"):
+        bits = {record["rate"]: record["tuned_bits"] for record in tuned if record["operator"] == operator}
+        best = min(bits, key=lambda rate: bits[rate])
+        assert len(bits) >= 3 and {best / 2, best * 2} < bits.keys()
+    assert run("tune", str(store), f"--text={text}", "--steps=2") == ""
     assert len(run("train", str(store), f"--text={text}", "--seeds=2", "--steps=2").splitlines()) == 6
     assert run("train", str(store), f"--text={text}", "--seeds=2", "--steps=2") == ""
     assert (
@@ -451,6 +460,7 @@ def test_language_models_that_are_trained(tmp_path, monkeypatch, capsys) -> None
     # Nothing is learned in two steps: about as many bits as there are kinds of characters.
     assert all(2 < record["bits"] < 8 for record in records if "bits" in record)
     # Another task of the same store: six times two kinds of bits.
+    run("tune", str(store), "--task=facts", "--steps=2")
     assert len(run("train", str(store), "--task=facts", "--seeds=2", "--steps=2").splitlines()) == 6
     table = run("predict", str(store)).splitlines()
     assert table[0] == "| task | characters | facts |"

@@ -6,6 +6,7 @@
 
 usage: PYTHONPATH=build/python $(tools/python.sh) tools/structured-linear/language.py COMMAND STORE [options]
 
+  tune     finds a learning rate for dense networks of each width, and for each operator at one width
   train    trains what STORE has not: each network with several seeds
   time     times each network for one token and for a prompt
   report   what is above the envelope of the others, and the tables of the report
@@ -18,13 +19,14 @@ a procedure (sequences.py). Bits are those for each character, of the other task
 Transformers of four blocks (`tools/kas-bench/networks.py`), dense ones of several widths, and at some of the widths
 with operators of the complete list in the place of all projections, whose weights have at most a quarter of the
 elements. All are trained by one recipe: AdamW, each character of the training part at most once, a learning rate that
-falls with the width, and for the weights of operators what `kas.torch.parameter_groups` makes of it. STORE is a file of
-lines of JSON, one for each training and each time; any number of processes may add to it, one part each
-(`--part=1/2`).
+falls with the width, and for the weights of operators what `kas.torch.parameter_groups` makes of it. The rate is the
+best on the validation part with a seed that nothing else uses. STORE is a file of lines of JSON, one for each training
+and each time; any number of processes may add to it, one part each (`--part=1/2`).
 """
 
 import argparse
 import json
+import math
 import statistics
 import sys
 import time
@@ -39,7 +41,7 @@ from structured_linear import ROOT
 from times import read_positive, read_tokens
 
 import kas.torch
-from kas.evaluate._training import Recipe, Training, initialize
+from kas.evaluate._training import Recipe, Training, TrainingFailure, initialize
 from kas.evaluate.protocol.statistics import Measured, decide, pool
 from kas.evaluate.proxies import rank_correlation
 from kas.structured import Structure
@@ -53,23 +55,25 @@ STEPS = 400
 """Batches of 16 times 128 tokens."""
 TEXTS = ("characters", "pairs")
 WIDTHS = (64, 128, 192, 256, 320)
-REPLACED = (192, 256, 320)
+REPLACED = (192, 256)
 NARROW_WIDTHS, NARROW_REPLACED = (64, 128), (128,)
 """Of the tasks that are no texts."""
+TUNED = 128
+"""Of the networks with operators that are tuned: their rates fall with the width, as those of dense ones nearly do."""
+TUNING_SEED = 100
+RATE = 0.8
+"""The first rate that is tried, over the width: then half and twice the best, until both are worse."""
 PART = Fraction(1, 4)
 NAMED = {"low rank": "12f20b39", "Monarch": "ccd8cd3c", "BTT": "814a9570", "BLAST": "052a9234"}
 FOUND = ("2e06d08d", "2b14cf1b", "5b9f7d5b")
 
 
-def make_recipe(width):
-    """Rates that fall with the width, as the steps of Adam add up over the inputs of a layer.
-
-    Of 0.2, 0.4, 0.8 and 1.6 over the width, 0.8 is best for dense networks of widths 64 and 128, with another seed.
-    """
+def make_recipe(width, rate):
+    """The learning rate falls with the width, as the steps of Adam add up over the inputs of a layer."""
     return Recipe(
         epochs=1,
         batch_size=BATCH,
-        learning_rate=0.8 / width,
+        learning_rate=rate / width,
         weight_decay=0.01,
         warmup_steps=60,
         clip_gradients=1.0,
@@ -117,33 +121,90 @@ def add(path, record):
         file.write(json.dumps(record) + "\n")
 
 
+def train_one(options, sequences, width, operator, seed, rate):
+    """The network's parameters and loss in training, and what it has in the two other parts."""
+    network, parameters = make_network(sequences.kinds, width, operator, LENGTH, "compiled")
+    draw(network, seed)
+    start = time.process_time()
+    training = Training(network, sequences.data, make_recipe(width, rate), seed, task=NextToken())
+    training.advance(1)
+    found = {split: training.evaluate(split) for split in ("validation", "test")}
+    facts = {
+        "parameters": parameters,
+        "steps": options.steps,
+        "train_loss": round(training.curve[0][2], 4),
+        "cpu_seconds": round(time.process_time() - start, 1),
+    }
+    return facts, found
+
+
+def list_tuned(task):
+    """Width and operator of each network whose rate is looked for."""
+    points = ((width if operator == "dense" else TUNED, operator) for width, operator in list_points(task))
+    return list(dict.fromkeys(points))
+
+
+def get_rates(records, width, operator):
+    """The bits in the validation part by the rate; as many as can be where the training failed."""
+    own = [r for r in records if (r["width"], r["operator"]) == (width, operator) and "tuned_bits" in r]
+    return {r["rate"]: math.inf if r["tuned_bits"] is None else r["tuned_bits"] for r in own}
+
+
+def propose_rate(bits):
+    """The next rate to try, if any."""
+    if not bits:
+        return RATE
+    best = min(bits, key=bits.get)
+    return next((rate for rate in (best / 2, best * 2) if rate not in bits), None)
+
+
+def tune(options):
+    torch.set_num_threads(options.threads)
+    sequences = MAKERS[options.task](options.text, options.steps)
+    first, count = options.part
+    for width, operator in list_tuned(options.task)[first - 1 :: count]:
+        while (rate := propose_rate(get_rates(read_store(options.store, options.task), width, operator))) is not None:
+            record = {"task": options.task, "width": width, "operator": operator, "seed": TUNING_SEED, "rate": rate}
+            try:
+                facts, found = train_one(options, sequences, width, operator, TUNING_SEED, rate)
+                bits = round(found["validation"]["bits"] * sequences.tokens["validation"], 4)
+                record |= {**facts, "tuned_bits": bits}
+            except TrainingFailure as failure:
+                record |= {"tuned_bits": None, "failure": str(failure)}
+            add(options.store, record)
+            print(json.dumps(record), flush=True)
+
+
+def choose_rate(records, width, operator):
+    """The best one that `tune` has found."""
+    bits = get_rates(records, width if operator == "dense" else TUNED, operator)
+    if propose_rate(bits) is not None:
+        raise SystemExit(f"requires the rate of '{operator}' for width {width} by the command tune, got none")
+    return min(bits, key=bits.get)
+
+
 def train(options):
     torch.set_num_threads(options.threads)
-    known = {(r["width"], r["operator"], r["seed"]) for r in read_store(options.store, options.task) if "bits" in r}
+    records = read_store(options.store, options.task)
+    known = {(r["width"], r["operator"], r["seed"]) for r in records if "bits" in r}
     sequences = MAKERS[options.task](options.text, options.steps)
     first, count = options.part
     jobs = [(seed, width, operator) for seed in range(options.seeds) for width, operator in list_points(options.task)]
     for seed, width, operator in jobs[first - 1 :: count]:
         if (width, operator, seed) in known:
             continue
-        network, parameters = make_network(sequences.kinds, width, operator, LENGTH, "compiled")
-        draw(network, seed)
-        start = time.process_time()
-        training = Training(network, sequences.data, make_recipe(width), seed, task=NextToken())
-        training.advance(1)
-        found = {split: training.evaluate(split) for split in ("validation", "test")}
+        rate = choose_rate(records, width, operator)
+        facts, found = train_one(options, sequences, width, operator, seed, rate)
         record = {
             "task": options.task,
             "width": width,
             "operator": operator,
             "seed": seed,
-            "parameters": parameters,
-            "steps": options.steps,
-            "train_loss": round(training.curve[0][2], 4),
+            "rate": rate,
+            **facts,
             "bits": round(found["validation"]["bits"] * sequences.tokens["validation"], 4),
             "test_bits": round(found["test"]["bits"] * sequences.tokens["test"], 4),
             "test_right": round(found["test"]["right"], 4),
-            "cpu_seconds": round(time.process_time() - start, 1),
         }
         add(options.store, record)
         print(json.dumps(record), flush=True)
@@ -250,7 +311,7 @@ def predict(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("train", "time", "report", "predict"))
+    parser.add_argument("command", choices=("tune", "train", "time", "report", "predict"))
     parser.add_argument("store", type=Path)
     parser.add_argument("--task", choices=tuple(MAKERS), default="characters")
     parser.add_argument("--text", type=Path, default=TEXT, help="a text that gzip has compressed")
@@ -262,7 +323,7 @@ def main():
     parser.add_argument("--rounds", type=read_positive, default=5)
     parser.add_argument("--calls", type=read_positive, default=20)
     options = parser.parse_args()
-    {"train": train, "time": measure, "report": report, "predict": predict}[options.command](options)
+    {"tune": tune, "train": train, "time": measure, "report": report, "predict": predict}[options.command](options)
 
 
 if __name__ == "__main__":
