@@ -374,15 +374,15 @@ def test_trainings_are_those_of_each_seed(untrained, small_task, tmp_path):
         assert second[name] == single[name]
 
 
-def test_latencies_go_on_and_are_packed(table, tmp_path):
+def test_latencies_go_on_and_are_packed(untrained, tmp_path):
     pytest.importorskip("torch")
     from kas.bench1 import _time
     from kas.evaluate.protocol import Store
 
-    rows = [table[0], table[4711]]
+    rows = [untrained[0], untrained[4711]]
     store = Store(tmp_path / "latencies.jsonl")
     _time.measure_all(rows, store, layers=["512x7"], threads=[1], limit=1)
-    assert [record["operator"] for record in store] == [table[0].key]
+    assert [record["operator"] for record in store] == [rows[0].key]
     for _ in range(2):
         _time.measure_all(rows, store, layers=["512x7"], threads=[1])
     assert [record["operator"] for record in store] == [row.key for row in rows]
