@@ -447,6 +447,12 @@ def test_language_models_that_are_trained(tmp_path, monkeypatch, capsys) -> None
         best = min(bits, key=lambda rate: bits[rate])
         assert len(bits) >= 3 and {best / 2, best * 2} < bits.keys()
     assert run("tune", str(store), f"--text={text}", "--steps=2") == ""
+    failed = [{"width": 64, "operator": "dense", "rate": rate, "tuned_bits": None} for rate in (0.4, 0.8, 1.6)]
+    with pytest.raises(SystemExit, match="requires the rate of 'dense' for width 64 by the command tune, got none"):
+        language.choose_rate(failed, 64, "dense")
+    found = [*failed[:2], {**failed[2], "tuned_bits": 3.0}]
+    assert language.propose_rate(language.get_rates(found, 64, "dense")) == 3.2
+    assert language.choose_rate([*found, {**failed[2], "rate": 3.2}], 64, "dense") == 1.6
     assert len(run("train", str(store), f"--text={text}", "--seeds=2", "--steps=2").splitlines()) == 6
     assert run("train", str(store), f"--text={text}", "--seeds=2", "--steps=2") == ""
     assert (

@@ -121,14 +121,16 @@ def add(path, record):
         file.write(json.dumps(record) + "\n")
 
 
-def train_one(options, sequences, width, operator, seed, rate):
-    """The network's parameters and loss in training, and what it has in the two other parts."""
+def train_one(options, sequences, width, operator, seed, rate, splits):
+    """The network's parameters and loss in training, and its metrics by split, bits for each character."""
     network, parameters = make_network(sequences.kinds, width, operator, LENGTH, "compiled")
     draw(network, seed)
     start = time.process_time()
     training = Training(network, sequences.data, make_recipe(width, rate), seed, task=NextToken())
     training.advance(1)
-    found = {split: training.evaluate(split) for split in ("validation", "test")}
+    found = {split: training.evaluate(split) for split in splits}
+    for split, metrics in found.items():
+        metrics["bits"] = round(metrics["bits"] * sequences.tokens[split], 4)
     facts = {
         "parameters": parameters,
         "steps": options.steps,
@@ -166,9 +168,8 @@ def tune(options):
         while (rate := propose_rate(get_rates(read_store(options.store, options.task), width, operator))) is not None:
             record = {"task": options.task, "width": width, "operator": operator, "seed": TUNING_SEED, "rate": rate}
             try:
-                facts, found = train_one(options, sequences, width, operator, TUNING_SEED, rate)
-                bits = round(found["validation"]["bits"] * sequences.tokens["validation"], 4)
-                record |= {**facts, "tuned_bits": bits}
+                facts, found = train_one(options, sequences, width, operator, TUNING_SEED, rate, ["validation"])
+                record |= {**facts, "tuned_bits": found["validation"]["bits"]}
             except TrainingFailure as failure:
                 record |= {"tuned_bits": None, "failure": str(failure)}
             add(options.store, record)
@@ -178,7 +179,7 @@ def tune(options):
 def choose_rate(records, width, operator):
     """The best one that `tune` has found."""
     bits = get_rates(records, width if operator == "dense" else TUNED, operator)
-    if propose_rate(bits) is not None:
+    if propose_rate(bits) is not None or min(bits.values()) == math.inf:
         raise SystemExit(f"requires the rate of '{operator}' for width {width} by the command tune, got none")
     return min(bits, key=bits.get)
 
@@ -190,11 +191,11 @@ def train(options):
     sequences = MAKERS[options.task](options.text, options.steps)
     first, count = options.part
     jobs = [(seed, width, operator) for seed in range(options.seeds) for width, operator in list_points(options.task)]
-    for seed, width, operator in jobs[first - 1 :: count]:
-        if (width, operator, seed) in known:
-            continue
-        rate = choose_rate(records, width, operator)
-        facts, found = train_one(options, sequences, width, operator, seed, rate)
+    own = [job for job in jobs[first - 1 :: count] if (job[1], job[2], job[0]) not in known]
+    # A rate that is missing is said before hours of training.
+    rates = [choose_rate(records, width, operator) for _, width, operator in own]
+    for (seed, width, operator), rate in zip(own, rates, strict=True):
+        facts, found = train_one(options, sequences, width, operator, seed, rate, ["validation", "test"])
         record = {
             "task": options.task,
             "width": width,
@@ -202,8 +203,8 @@ def train(options):
             "seed": seed,
             "rate": rate,
             **facts,
-            "bits": round(found["validation"]["bits"] * sequences.tokens["validation"], 4),
-            "test_bits": round(found["test"]["bits"] * sequences.tokens["test"], 4),
+            "bits": found["validation"]["bits"],
+            "test_bits": found["test"]["bits"],
             "test_right": round(found["test"]["right"], 4),
         }
         add(options.store, record)
