@@ -43,7 +43,7 @@ SLICE = 16
 PATIENCE = 120.0
 """Seconds that are spent waiting for a calm machine, besides half of the time since the first look at it."""
 CALM = 1.12
-"""The probe takes at most so much longer than ever on a calm machine: the least of hours is 5 % below the usual time."""
+"""The probe takes at most so much longer than ever on a calm machine: the least of 20 s is 4 % below the median."""
 
 Place = tuple[str, int]
 """A layer and a number of threads."""
