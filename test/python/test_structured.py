@@ -485,6 +485,9 @@ def test_language_models_that_are_trained(tmp_path, monkeypatch, capsys) -> None
         run("report", str(store), "--tokens=7")
     with pytest.raises(SystemExit, match="requires trainings of two tasks, got none in"):
         run("predict", str(tmp_path / "none.jsonl"))
+    (tmp_path / "cut.jsonl").write_text('{"task": "facts"}\n{"task": "characters", "wi')
+    with pytest.raises(SystemExit, match=r"requires lines of JSON, got line 2 of .*cut\.jsonl: "):
+        run("report", str(tmp_path / "cut.jsonl"))
     with pytest.raises(SystemExit, match=r"requires missing\.gz, of Debian's package dict-gcide"):
         run("train", str(store), "--text=missing.gz")
 

@@ -112,7 +112,12 @@ def read_store(path, task):
     """The records of one task."""
     if not path.exists():
         return []
-    records = [json.loads(line) for line in path.read_text().splitlines()]
+    records = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        try:
+            records.append(json.loads(line))
+        except json.JSONDecodeError as error:
+            raise SystemExit(f"requires lines of JSON, got line {number} of {path}: {error}") from error
     return [record for record in records if record["task"] == task]
 
 
