@@ -63,7 +63,8 @@ private:
                              llvm::StringRef request);
   Expected<Metrics> readAnswer(Worker &worker, uint64_t id,
                                Clock::time_point deadline);
-  void report(const Worker &worker, const llvm::Twine &what);
+  /// Counts what it reports, and says once that there is more of it.
+  void report(unsigned &reports, const Worker &worker, const llvm::Twine &what);
   std::unique_ptr<Worker> takeWorker();
   void giveBack(std::unique_ptr<Worker> worker);
 
@@ -75,7 +76,9 @@ private:
   uint64_t requests = 0;
   /// What the first answer that had it said.
   std::optional<double> referenceMs;
-  unsigned reports = 0;
+  /// Of lines that are no JSON objects and of workers that were lost: counted
+  /// apart, so that a worker that prints much does not hide that another dies.
+  unsigned lineReports = 0, lossReports = 0;
 };
 
 } // namespace
@@ -179,13 +182,17 @@ static std::string quote(llvm::StringRef line) {
   return text;
 }
 
-void ExternalEvaluator::report(const Worker &worker, const llvm::Twine &what) {
+void ExternalEvaluator::report(unsigned &reports, const Worker &worker,
+                               const llvm::Twine &what) {
   constexpr unsigned most = 20;
   std::lock_guard<std::mutex> lock(mutex);
   if (!settings.report || reports > most)
     return;
   if (reports++ == most)
-    settings.report("more of this is not reported");
+    settings.report(
+        &reports == &lineReports
+            ? "more lines that are no JSON objects are not reported"
+            : "more workers that are started anew are not reported");
   else
     settings.report("worker " + std::to_string(worker.index) + " " +
                     what.str());
@@ -242,7 +249,8 @@ Expected<Metrics> ExternalEvaluator::readAnswer(Worker &worker, uint64_t id,
     if (!line)
       return worker.lose(llvm::toString(line.takeError()));
     if (!llvm::StringRef(*line).ltrim().starts_with("{")) {
-      report(worker, "wrote what is no JSON object: " + quote(*line));
+      report(lineReports, worker,
+             "wrote what is no JSON object: " + quote(*line));
       continue;
     }
     auto broken = [&] {
@@ -330,7 +338,7 @@ Expected<Metrics> ExternalEvaluator::evaluate(const CandidateText &candidate) {
       return error;
     }
     std::string reason = llvm::toString(std::move(error));
-    report(*worker, "is started anew: " + reason);
+    report(lossReports, *worker, "is started anew: " + reason);
     worker->process.reset();
     worker->isLost = false;
     giveBack(std::move(worker));

@@ -26,14 +26,14 @@ for line in sys.stdin:
     elif loss % 50 == 3:
         answer["metrics"]["loss"] = float("inf")
     assert request["bindings"] and len(request["bindings"]) == len(request["multiplicities"])
-    if kind == "dies" and rng.random() < 0.2:
+    if kind == "dies" and rng.random() < 0.5:
         os._exit(3) if rng.random() < 0.5 else os.kill(os.getpid(), 9)
     elif kind == "hangs" and rng.random() < 0.03:
         time.sleep(1000)
-    elif kind == "garbage" and rng.random() < 0.5:
-        print(
-            rng.choice(["epoch 1", "\0\x01\xff", "", "{", '{"id": 12345678, "metrics": {}}', "[1, 2]", '{"id": null}'])
-        )
+    elif kind == "garbage":
+        print("epoch 1")
+        if rng.random() < 0.7:
+            print(rng.choice(["\0\x01\xff", "", "{", '{"id": 12345678, "metrics": {}}', "[1, 2]", '{"id": null}']))
     elif kind == "slow":
         time.sleep(0.01)
     print(json.dumps(answer), flush=True)
