@@ -397,6 +397,24 @@ def test_latencies_go_on_and_are_packed(untrained, tmp_path):
         assert latency.microseconds > 0 and latency.ratio == latency.microseconds / latency.dense_microseconds
 
 
+def test_what_no_machine_has_timed_comes_first(untrained, monkeypatch, tmp_path):
+    pytest.importorskip("torch")
+    from kas.bench1 import _time
+    from kas.evaluate.protocol import Store
+
+    def measure(operators, probe):
+        for place, of in operators.items():
+            yield place, [1.0] * len(of), 2.0
+
+    monkeypatch.setattr(_time, "measure", measure)
+    monkeypatch.setattr(_time, "Probe", lambda: None)
+    timed = dataclasses.replace(untrained[0], latencies=(Latency("512x7", 1, "that", 1.0, 1.0),))
+    rows = [timed, untrained[4711], untrained[3]]
+    store = Store(tmp_path / "latencies.jsonl")
+    _time.measure_all(rows, store, layers=["512x7"], threads=[1])
+    assert [record["operator"] for record in store] == [rows[1].key, rows[2].key, rows[0].key]
+
+
 def test_least_latencies_count():
     pytest.importorskip("torch")
     from kas.bench1._time import merge_latencies
@@ -436,6 +454,7 @@ def test_what_differs_is_timed_again(table, monkeypatch):
     checks = list(_reproduce.check_latencies([row]))
     assert calls == [[("64x56", 1), ("512x7", 1)], [("64x56", 1)], [("64x56", 1)]]
     assert [(check.found, check.holds) for check in checks] == [(1.0, True), (1.05, True)]
+    assert all(check.what.endswith(" (table: another machine)") for check in checks)
 
 
 def make_probe(times):

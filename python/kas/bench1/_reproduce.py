@@ -130,6 +130,7 @@ def _compare(row: Row, place: Place, machine: str, found: float) -> Check:
     known = row.get_ratio(layer, threads) if own is None else own
     assert known is not None, "only places with a latency are timed"
     what = f"time in {layer} on {threads} thread{'s' if threads > 1 else ''} over that of the dense layer"
+    what += " (table: another machine)" if own is None else ""
     return Check(row.number, what, known, found, SHARE * known)
 
 

@@ -214,6 +214,7 @@ def measure_all(
 ) -> None:
     """Times what neither rows nor store have of this machine, at most `limit` operators. Nothing else should run.
 
+    Operators that no machine has timed come first.
     `part` (I, N) is one of N parts of equal size: each of N machines of one kind takes one. With `again` = K all is
     timed that the store does not have for the K-th time after the first one: the least of all counts, and what else
     runs on a virtual machine's processor may slow some operators, but not the dense layer, by a fifth for minutes.
@@ -233,7 +234,11 @@ def measure_all(
 
     own = rows[part[0] - 1 :: part[1]]
     places = list(itertools.product(layers, threads))
-    missing = [row for row in own if any(is_missing(row, place) for place in places)]
+
+    def is_timed(row: Row) -> bool:
+        return {(one.layer, one.threads) for one in row.latencies}.issuperset(places)
+
+    missing = sorted((row for row in own if any(is_missing(row, place) for place in places)), key=is_timed)
     for batch in _batches(missing[:limit]):
         left = {place: [row for row in batch if is_missing(row, place)] for place in places}
         operators = {place: [row.operator for row in of] for place, of in left.items() if of}
