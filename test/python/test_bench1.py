@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import itertools
 import json
 import lzma
 import pathlib
 import random
 import subprocess
 import sys
-import time
-import types
 
-import numpy
 import pytest
 
 import kas
@@ -26,18 +22,6 @@ from kas.bench1 import Latency, Row, Table, TableError, Training, _command, _lis
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ABOUT = {"tasks": {"task": {}, "other": {}}, "licence": "none"}
-
-
-@pytest.fixture(scope="module")
-def table():
-    return bench1.load()
-
-
-@pytest.fixture(scope="module")
-def untrained(table):
-    """The operators without what was measured."""
-    about = {**table.manifest, "tasks": {"noise": {}}}
-    return Table([dataclasses.replace(row, trainings=(), latencies=()) for row in table], {}, about)
 
 
 @pytest.fixture(scope="module")
@@ -372,183 +356,6 @@ def test_trainings_are_those_of_each_seed(untrained, small_task, tmp_path):
     assert second["backend"] == "native"
     for name in ("accuracies", "curve", "validation", "shifted"):
         assert second[name] == single[name]
-
-
-def test_latencies_go_on_and_are_packed(untrained, tmp_path):
-    pytest.importorskip("torch")
-    from kas.bench1 import _time
-    from kas.evaluate.protocol import Store
-
-    rows = [untrained[0], untrained[4711]]
-    store = Store(tmp_path / "latencies.jsonl")
-    _time.measure_all(rows, store, layers=["512x7"], threads=[1], limit=1)
-    assert [record["operator"] for record in store] == [rows[0].key]
-    for _ in range(2):
-        _time.measure_all(rows, store, layers=["512x7"], threads=[1])
-    assert [record["operator"] for record in store] == [row.key for row in rows]
-    # Another time: the least counts.
-    _time.measure_all(rows, store, layers=["512x7"], threads=[1], again=1, limit=1)
-    assert [record["operator"] for record in store] == [rows[0].key, rows[1].key, rows[0].key]
-    times = [record["microseconds"] for record in store if record["operator"] == rows[0].key]
-    assert _time.collect_latencies([store])[rows[0].key][0].microseconds == min(times)
-    for latencies in _time.collect_latencies([store, store]).values():
-        (latency,) = latencies
-        assert (latency.layer, latency.threads) == ("512x7", 1)
-        assert latency.microseconds > 0 and latency.ratio == latency.microseconds / latency.dense_microseconds
-
-
-def test_what_no_machine_has_timed_comes_first(untrained, monkeypatch, tmp_path):
-    pytest.importorskip("torch")
-    from kas.bench1 import _time
-    from kas.evaluate.protocol import Store
-
-    def measure(operators, probe):
-        for place, of in operators.items():
-            yield place, [1.0] * len(of), 2.0
-
-    monkeypatch.setattr(_time, "measure", measure)
-    monkeypatch.setattr(_time, "Probe", lambda: None)
-    timed = dataclasses.replace(untrained[0], latencies=(Latency("512x7", 1, "that", 1.0, 1.0),))
-    rows = [timed, untrained[4711], untrained[3]]
-    store = Store(tmp_path / "latencies.jsonl")
-    _time.measure_all(rows, store, layers=["512x7"], threads=[1])
-    assert [record["operator"] for record in store] == [rows[1].key, rows[2].key, rows[0].key]
-
-
-def test_least_latencies_count():
-    pytest.importorskip("torch")
-    from kas.bench1._time import merge_latencies
-
-    latencies = [
-        Latency("512x7", 1, "this", 3.0, 8.0),
-        Latency("64x56", 1, "this", 1.0, 2.0),
-        Latency("512x7", 1, "this", 2.0, 9.0),
-        Latency("512x7", 1, "other", 1.0, 1.0),
-    ]
-    assert merge_latencies(latencies) == [
-        Latency("512x7", 1, "other", 1.0, 1.0),
-        Latency("64x56", 1, "this", 1.0, 2.0),
-        Latency("512x7", 1, "this", 2.0, 8.0),
-    ]
-
-
-def test_what_differs_is_timed_again(table, monkeypatch):
-    """Three tries, the least time of which counts; what holds is not timed again."""
-    pytest.importorskip("torch")
-    from kas.bench1 import _reproduce
-
-    calls = []
-    times = iter([130.0, 100.0, 120.0, 105.0])
-
-    def measure(operators, probe):
-        calls.append(list(operators))
-        for place, (operator,) in operators.items():
-            assert operator is row.operator
-            yield place, [next(times)], 100.0
-
-    monkeypatch.setattr(_reproduce, "measure", measure)
-    monkeypatch.setattr(_reproduce, "Probe", lambda: None)
-    row = dataclasses.replace(
-        table[0], latencies=(Latency("64x56", 1, "that", 100.0, 100.0), Latency("512x7", 1, "that", 100.0, 100.0))
-    )
-    checks = list(_reproduce.check_latencies([row]))
-    assert calls == [[("64x56", 1), ("512x7", 1)], [("64x56", 1)], [("64x56", 1)]]
-    assert [(check.found, check.holds) for check in checks] == [(1.0, True), (1.05, True)]
-    assert all(check.what.endswith(" (table: another machine)") for check in checks)
-
-
-def make_probe(times):
-    from kas.bench1 import _time
-
-    probe = _time.Probe.__new__(_time.Probe)
-    probe._least, probe._start, probe._waited = 100.0, time.monotonic(), 0.0
-    probe._layer = types.SimpleNamespace(time=lambda calls: next(times))
-    return probe
-
-
-def test_waiting_for_a_calm_machine_ends(monkeypatch):
-    pytest.importorskip("torch")
-    from kas.bench1 import _time
-
-    times = iter([150.0, 120.0, 111.0, 110.0])
-    probe = make_probe(times)
-    probe.wait()
-    assert list(times) == [110.0]
-    # What is the fastest so far is what the next ones are compared with.
-    times = iter([90.0, 102.0, 100.0, 95.0])
-    probe = make_probe(times)
-    probe.wait()
-    probe.wait()
-    assert list(times) == [95.0]
-    # A machine that never is calm is waited for as long as there is patience.
-    monkeypatch.setattr(_time, "PATIENCE", 0.0)
-    times = itertools.repeat(200.0)
-    make_probe(times).wait()
-
-
-def test_only_several_threads_wait_for_a_calm_machine():
-    pytest.importorskip("torch")
-    from kas.bench1 import _time
-
-    calls = []
-    probe = types.SimpleNamespace(wait=lambda: calls.append("wait"))
-
-    def make_layer(name, threads):
-        def measure(count, together=4):
-            calls.append(name)
-            return 10.0
-
-        return types.SimpleNamespace(time=measure, wall_clock=threads > 1)
-
-    layers = [make_layer("one", 1), "no such layer", make_layer("two", 2), make_layer("two", 2)]
-    assert _time._time_in_turn(layers, probe, 2, 20) == [10.0, "no such layer", 10.0, 10.0]
-    assert calls == [*["one", "two", "two"], *["one", "wait", "two", "two"], *["one", "two", "two"]]
-
-
-def test_slow_layers_are_called_less_often():
-    pytest.importorskip("torch")
-    from kas.bench1 import _time
-
-    calls = []
-
-    def make_layer(microseconds):
-        def measure(count, together=4):
-            calls.append((microseconds, count, together))
-            return microseconds
-
-        return types.SimpleNamespace(time=measure, wall_clock=False)
-
-    probe = types.SimpleNamespace(wait=None)
-    layers = [make_layer(value) for value in (10.0, 200.0, 1000.0, 50000.0)]
-    assert _time._time_in_turn(layers, probe, 1, 20) == [10.0, 200.0, 1000.0, 50000.0]
-    # Once to know how long it takes; then 2 ms in all, but once at least, besides a first call.
-    assert calls[:4] == [(value, 0, 1) for value in (10.0, 200.0, 1000.0, 50000.0)]
-    assert calls[4:] == [(10.0, 20, 4), (200.0, 10, 4), (1000.0, 2, 2), (50000.0, 1, 1)]
-
-
-def test_weights_do_not_share_memory():
-    pytest.importorskip("torch")
-    from kas.bench1 import _time
-
-    layer = _time.compile_layer(kas.operator("linear_low_rank"), {"N": 4, "Cin": 8, "Cout": 8, "r": 8}, 1)
-    first, second = layer.tensors[1:3]
-    assert first.shape == second.shape and not numpy.shares_memory(first, second)
-
-
-def test_layers_have_the_stages_of_prepared_weights(table):
-    """Weights that share a window are multiplied first, not each with the data: that takes twelve times as long."""
-    pytest.importorskip("torch")
-    from kas.bench1 import _time
-
-    binding = _time.LAYERS["64x56"]
-    slow, dense = (
-        _time.compile_layer(operator, given, 1).start().program.get_num_prepared_elements("forward")
-        for operator, given in (
-            (table[10757].operator, binding),
-            (kas.operator("conv2d"), {**binding, "W": binding["H"], "k": binding["k1"]}),
-        )
-    )
-    assert slow == dense
 
 
 def test_costs_go_on(table):

@@ -17,7 +17,7 @@ from pathlib import Path
 from ..evaluate.protocol import Store
 from ._space import LAYERS
 from ._table import Row, Table
-from ._time import Place, Probe, describe_processor, measure
+from ._time import Batch, Place, Probe, describe_processor
 from ._train import read_training, train
 
 DEVIATIONS = 3.0
@@ -107,7 +107,7 @@ def check_latencies(rows: Sequence[Row]) -> Iterator[Check]:
     for attempt in range(TRIES):
         differing = []
         for row, pairs in itertools.groupby(left, lambda pair: pair[0]):
-            for place, times, dense in measure({place: [row.operator] for _, place in pairs}, probe):
+            for place, times, dense in Batch({place: [row.operator] for _, place in pairs}).measure(probe):
                 time = math.inf if isinstance(times[0], str) else times[0]
                 known = least.get((row.number, place), (math.inf, math.inf))
                 least[row.number, place] = time, dense = min(time, known[0]), min(dense, known[1])

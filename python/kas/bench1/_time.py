@@ -12,6 +12,7 @@ import os
 import platform
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -44,6 +45,8 @@ PATIENCE = 120.0
 """Seconds that are spent waiting for a calm machine, besides half of the time since the first look at it."""
 CALM = 1.12
 """The probe takes at most so much longer than ever on a calm machine: the least of 20 s is 4 % below the median."""
+AHEAD = 4
+"""Batches that may be compiled before their turn, while a calm machine is waited for: each has up to a gigabyte."""
 
 Place = tuple[str, int]
 """A layer and a number of threads."""
@@ -122,39 +125,57 @@ class Probe:
         self._least = min(self._layer.time(CALLS) for _ in range(200))
         self._start = time.monotonic()
         self._waited = 0.0
+        self.meanwhile: Callable[[], bool] = lambda: False
+        """Does a part of other work between two looks at the machine; whether there was any left."""
 
     def wait(self) -> None:
-        """Returns when the machine is calm, or when there was too much waiting."""
-        start = time.monotonic()
-        patience = PATIENCE + (start - self._start) / 2 - self._waited
+        """Returns when the machine is calm, or when there was too much waiting without any other work."""
+        patience = PATIENCE + (time.monotonic() - self._start) / 2 - self._waited
+        taken = 0.0
         while True:
+            start = time.monotonic()
             found = self._layer.time(8)
             self._least = min(self._least, found)
-            taken = time.monotonic() - start
+            taken += time.monotonic() - start
             if found <= CALM * self._least or taken >= patience:
                 break
+            self.meanwhile()
         self._waited += taken
 
 
-def measure(
-    operators: Mapping[Place, Sequence[Operator]], probe: Probe, rounds: int = ROUNDS, calls: int = CALLS
-) -> Iterator[tuple[Place, list[float | str], float]]:
-    """Of each place the least microseconds of each operator, or why it has none; and those of the dense layer.
+class Batch:
+    """Operators of each place, and the dense layers of the places: compiled first, then timed in turn."""
 
-    All are compiled before anything is timed, on all cores. Then all are timed in turn, in so many rounds of at most so
-    many calls: they see the same machine, and what disturbs it for less than a round harms none.
-    """
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        dense = [pool.submit(_compile_dense, *place) for place in operators]
-        compiled = [pool.submit(_try_to_compile, one, *place) for place, of in operators.items() for one in of]
-    # Started here: threads that wait for a parallel loop would take the cores of the compiler.
-    layers: list[Found] = [one.result().start() for one in dense]
-    layers += [_start(one.result()) for one in compiled]
-    times = iter(_time_in_turn(layers, probe, rounds, calls))
-    least = list(itertools.islice(times, len(dense)))
-    for (place, of), least_dense in zip(operators.items(), least):
-        assert not isinstance(least_dense, str), "dense layers compile"
-        yield place, list(itertools.islice(times, len(of))), least_dense
+    def __init__(self, operators: Mapping[Place, Sequence[Operator]]):
+        self._operators = operators
+        self._left: list[Callable[[], Found]] = [functools.partial(_compile_dense, *place) for place in operators]
+        for place, of in operators.items():
+            self._left += [functools.partial(_try_to_compile, one, *place) for one in of]
+        self._layers: list[Found] = []
+
+    def compile(self, most: int | None = None) -> bool:
+        """Compiles what is left, at most so many layers, on all cores; whether there were any."""
+        layers, self._left = self._left[:most], self._left[len(self._left[:most]) :]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            self._layers += pool.map(lambda layer: layer(), layers)
+        return bool(layers)
+
+    def measure(
+        self, probe: Probe, rounds: int = ROUNDS, calls: int = CALLS
+    ) -> Iterator[tuple[Place, list[float | str], float]]:
+        """Of each place the least microseconds of each operator, or why it has none; and those of the dense layer.
+
+        All are timed in turn, in so many rounds of at most so many calls: they see the same machine, and what disturbs
+        it for less than a round harms none.
+        """
+        self.compile()
+        # Started here: threads that wait for a parallel loop would take the cores of the compiler.
+        times = iter(_time_in_turn([*map(_start, self._layers)], probe, rounds, calls))
+        least = list(itertools.islice(times, len(self._operators)))
+        for (place, of), dense in zip(self._operators.items(), least):
+            if isinstance(dense, str):
+                raise RuntimeError(f"the dense layer of {place[0]}: {dense}")
+            yield place, list(itertools.islice(times, len(of))), dense
 
 
 def _start(layer: Found) -> Found:
@@ -196,9 +217,13 @@ def _make_key(row: Row, layer: str, threads: int, machine: str, again: int = 0) 
     return make_key(key | ({"again": again} if again else {}))
 
 
-def _batches(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+def _list_batches(
+    rows: Sequence[Row], places: Sequence[Place], is_missing: Callable[[Row, Place], bool]
+) -> Iterator[tuple[dict[Place, list[Row]], Batch]]:
     for start in range(0, len(rows), BATCH):
-        yield rows[start : start + BATCH]
+        found = {place: [row for row in rows[start : start + BATCH] if is_missing(row, place)] for place in places}
+        left = {place: of for place, of in found.items() if of}
+        yield left, Batch({place: [row.operator for row in of] for place, of in left.items()})
 
 
 def measure_all(
@@ -239,15 +264,18 @@ def measure_all(
         return {(one.layer, one.threads) for one in row.latencies}.issuperset(places)
 
     missing = sorted((row for row in own if any(is_missing(row, place) for place in places)), key=is_timed)
-    for batch in _batches(missing[:limit]):
-        left = {place: [row for row in batch if is_missing(row, place)] for place in places}
-        operators = {place: [row.operator for row in of] for place, of in left.items() if of}
+    batches = _list_batches(missing[:limit], places, is_missing)
+    queue = deque(itertools.islice(batches, 1 + AHEAD))
+    while queue:
+        left, batch = queue.popleft()
         probe = probe or Probe()
-        for place, times, dense in measure(operators, probe):
+        probe.meanwhile = lambda: any(later.compile(os.cpu_count()) for _, later in queue)
+        for place, times, dense in batch.measure(probe):
             for row, found in zip(left[place], times):
                 store.add(_make_record(row, place, machine, found, dense, again))
                 if progress is not None:
                     progress(row, *place, found)
+        queue.extend(itertools.islice(batches, 1))
 
 
 def _make_record(row: Row, place: Place, machine: str, found: float | str, dense: float, again: int) -> dict[str, Any]:
