@@ -417,6 +417,18 @@ def test_language_models_that_are_timed() -> None:
         gpt2.find_operator("zz")
 
 
+def test_operators_that_fit_no_network_of_a_width() -> None:
+    """Sizes of blocks leave few products of 128 channels: the rates are those of the widths at which there are some."""
+    pytest.importorskip("torch")
+    language = pytest.importorskip("language")
+    assert [language.fits("2e06d08d", width) for width in (128, 192, 256)] == [False, True, True]
+    tuned = language.list_tuned("characters")
+    assert [width for width, operator in tuned if operator == "2e06d08d"] == [192, 256]
+    assert [width for width, operator in tuned if operator == "2b14cf1b"] == [128]
+    assert "2e06d08d" not in [operator for _, operator in language.list_points("copy")]
+    assert len(list(language.list_points("characters"))) == 19
+
+
 def test_language_models_that_are_trained(tmp_path, monkeypatch, capsys) -> None:
     """Trainings, times and the verdict of the smallest networks; what the store has is not done again."""
     pytest.importorskip("torch_mlir")

@@ -24,7 +24,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from parts import read_part
+from option_values import read_part, read_positive, read_positives
 
 ROOT = Path(__file__).resolve().parents[2]
 NETWORK = ROOT / "test" / "Networks" / "Training" / "Inputs" / "pooled_64.mlir"
@@ -197,23 +197,13 @@ def report(folder, options):
         print(f"| {name} | " + " | ".join(cells) + " |")
 
 
-def read_positive(text):
-    if not (text.isdigit() and int(text)):
-        raise argparse.ArgumentTypeError(f"requires an integer of at least 1, got '{text}'")
-    return int(text)
-
-
-def read_efforts(text):
-    return [read_positive(part) for part in text.split(",")]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="of databases and results")
     parser.add_argument("command", choices=("run", "final", "report", "records"))
     parser.add_argument("--seeds", type=read_positive, default=5, help="searches with each algorithm (default 5)")
     parser.add_argument("--trainings", type=read_positive, default=24, help="effort of each, whole ones (default 24)")
-    parser.add_argument("--efforts", type=read_efforts, default=[6, 12, 24], help="of the table (default 6,12,24)")
+    parser.add_argument("--efforts", type=read_positives, default=[6, 12, 24], help="of the table (default 6,12,24)")
     parser.add_argument("--part", type=read_part, default=(1, 1), help="I/N: every N-th from the I-th on")
     options = parser.parse_args()
     try:

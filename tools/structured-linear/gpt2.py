@@ -30,7 +30,7 @@ from pathlib import Path
 
 import torch
 from structured_linear import ROOT, SPACE
-from times import list_bindings, read_positive, read_tokens
+from times import list_bindings
 
 import kas.torch
 from kas.evaluate.protocol._latency import CompiledNetwork, Peers, _load_peer
@@ -38,6 +38,7 @@ from kas.structured import Structure
 
 sys.path.insert(0, str(ROOT / "tools" / "kas-bench"))
 from networks import LanguageModel
+from option_values import read_positive, read_positives
 
 LAYERS, WIDTH, WORDS = 12, 768, 50257
 OPERATORS = "12f20b39,ff49fed1,2b14cf1b,2e06d08d"
@@ -73,7 +74,9 @@ def replace(network, operator, part, tokens, least=0.8, backend="pytorch"):
     for (inputs, outputs), sites in shapes.items():
         bindings = list_bindings(structure, inputs, outputs, part, least)
         if not bindings:
-            raise ValueError(f"requires sizes of blocks that divide {inputs} and {outputs}, got none")
+            most = part * inputs * outputs
+            wanted = f"with {float(least * most):.0f} to {float(most):.0f} elements of weights"
+            raise ValueError(f"requires sizes of blocks for {inputs} inputs and {outputs} outputs {wanted}, got none")
         binding = bindings[0]
         parameters += len(sites) * structure.parameters(binding)
         own = {name: binding[name] for name in ("b", "R") if name in (*operator.symbols[0], *operator.symbols[1])}
@@ -146,7 +149,7 @@ def measure(options, length):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tokens", type=read_tokens, default=[1, 128, 512])
+    parser.add_argument("--tokens", type=read_positives, default=[1, 128, 512])
     parser.add_argument("--operators", default=OPERATORS, help="beginnings of keys of the list, separated by commas")
     parser.add_argument("--part", type=Fraction, default=Fraction(1, 4), help="of the bytes of the projections")
     parser.add_argument("--peers", default="onnxruntime,openvino", help="with which to compare")

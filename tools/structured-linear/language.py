@@ -25,6 +25,7 @@ and each time; any number of processes may add to it, one part each (`--part=1/2
 """
 
 import argparse
+import functools
 import json
 import math
 import statistics
@@ -38,7 +39,7 @@ import torch
 from gpt2 import Compiled, find_operator, replace
 from sequences import BATCH, LENGTH, MAKERS, TEXT, NextToken
 from structured_linear import ROOT
-from times import read_positive, read_tokens
+from times import list_bindings
 
 import kas.torch
 from kas.evaluate._training import Recipe, Training, TrainingFailure, initialize
@@ -48,7 +49,7 @@ from kas.structured import Structure
 
 sys.path.insert(0, str(ROOT / "tools" / "kas-bench"))
 from networks import LanguageModel
-from parts import read_part
+from option_values import read_part, read_positive, read_positives
 
 BLOCKS = 4
 STEPS = 400
@@ -59,11 +60,15 @@ REPLACED = (192, 256)
 NARROW_WIDTHS, NARROW_REPLACED = (64, 128), (128,)
 """Of the tasks that are no texts."""
 TUNED = 128
-"""Of the networks with operators that are tuned: their rates fall with the width, as those of dense ones nearly do."""
+"""Of the networks with operators that are tuned (where one does not fit, those of its own widths are): their rates fall
+with the width, as those of dense ones nearly do."""
 TUNING_SEED = 100
 RATE = 0.8
 """The first rate that is tried, over the width: then half and twice the best, until both are worse."""
-PART = Fraction(1, 4)
+PART, LEAST = Fraction(1, 4), 0.3
+"""Of the elements of each dense projection an operator's weights have at most so many, and at least so many of them."""
+PROJECTIONS = ((1, 3), (1, 1), (1, 4), (4, 1))
+"""Inputs and outputs of a block's projections, over the width."""
 NAMED = {"low rank": "12f20b39", "Monarch": "ccd8cd3c", "BTT": "814a9570", "BLAST": "052a9234"}
 FOUND = ("2e06d08d", "2b14cf1b", "5b9f7d5b")
 
@@ -97,15 +102,24 @@ def make_network(kinds, width, operator, length, backend="pytorch"):
     network = LanguageModel(True, BLOCKS, width, kinds, length)
     if operator != "dense":
         tokens = torch.zeros(1, length, dtype=torch.int64)
-        network, _ = replace(network, find_operator(operator)[1], PART, tokens, 0.3, backend)
+        network, _ = replace(network, find_operator(operator)[1], PART, tokens, LEAST, backend)
     return network, sum(parameter.numel() for parameter in network.parameters())
+
+
+@functools.cache
+def fits(operator, width):
+    """Whether there are sizes of blocks at which its weights have as many elements as they may have."""
+    structure = Structure.of(find_operator(operator)[1])
+    shapes = ((inputs * width, outputs * width) for inputs, outputs in PROJECTIONS)
+    return all(list_bindings(structure, *shape, PART, LEAST) for shape in shapes)
 
 
 def list_points(task):
     """Width and operator of each network."""
     widths, replaced = (WIDTHS, REPLACED) if task in TEXTS else (NARROW_WIDTHS, NARROW_REPLACED)
     yield from ((width, "dense") for width in widths)
-    yield from ((width, operator) for operator in (*NAMED.values(), *FOUND) for width in replaced)
+    operators = (*NAMED.values(), *FOUND)
+    yield from ((width, operator) for operator in operators for width in replaced if fits(operator, width))
 
 
 def read_store(path, task):
@@ -147,8 +161,12 @@ def train_one(options, sequences, width, operator, seed, rate, splits):
 
 def list_tuned(task):
     """Width and operator of each network whose rate is looked for."""
-    points = ((width if operator == "dense" else TUNED, operator) for width, operator in list_points(task))
-    return list(dict.fromkeys(points))
+    return list(dict.fromkeys((get_tuned_width(width, operator), operator) for width, operator in list_points(task)))
+
+
+def get_tuned_width(width, operator):
+    """Where the rate of a network of this width is looked for."""
+    return TUNED if operator != "dense" and fits(operator, TUNED) else width
 
 
 def get_rates(records, width, operator):
@@ -183,7 +201,7 @@ def tune(options):
 
 def choose_rate(records, width, operator):
     """The best one that `tune` has found."""
-    bits = get_rates(records, width if operator == "dense" else TUNED, operator)
+    bits = get_rates(records, get_tuned_width(width, operator), operator)
     if propose_rate(bits) is not None or min(bits.values()) == math.inf:
         raise SystemExit(f"requires the rate of '{operator}' for width {width} by the command tune, got none")
     return min(bits, key=bits.get)
@@ -325,7 +343,7 @@ def main():
     parser.add_argument("--steps", type=read_positive, default=STEPS)
     parser.add_argument("--part", type=read_part, default=(1, 1), help="I/N: every N-th training from the I-th on")
     parser.add_argument("--threads", type=read_positive, default=1, help="of a training")
-    parser.add_argument("--tokens", type=read_tokens, default=[1, 512])
+    parser.add_argument("--tokens", type=read_positives, default=[1, 512])
     parser.add_argument("--rounds", type=read_positive, default=5)
     parser.add_argument("--calls", type=read_positive, default=20)
     options = parser.parse_args()

@@ -30,10 +30,13 @@ from fractions import Fraction
 import numpy
 import torch
 import torch.utils.benchmark
-from structured_linear import POWERS, SPACE, get_families, get_titles
+from structured_linear import POWERS, ROOT, SPACE, get_families, get_titles
 
 import kas
 from kas.structured import Structure
+
+sys.path.insert(0, str(ROOT / "tools" / "kas-bench"))
+from option_values import read_positive, read_positives
 
 LAYERS = ((768, 3072), (3072, 768))
 PARTS = (Fraction(1, 4), Fraction(1, 8))
@@ -319,21 +322,11 @@ def summarize(records):
         }
 
 
-def read_positive(text):
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"requires a positive number, got {text!r}")
-    return int(text)
-
-
-def read_tokens(text):
-    return [read_positive(part) for part in text.split(",")]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=read_positive, default=25, help="operators for each layer and part")
     parser.add_argument("--by", choices=("chance", "prediction"), default="chance", help="how they are chosen")
-    parser.add_argument("--tokens", type=read_tokens, default=[1, 16, 512])
+    parser.add_argument("--tokens", type=read_positives, default=[1, 16, 512])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=read_positive, default=4)
     parser.add_argument("--calls", type=read_positive, default=40, help="calls in a round, over the number of tokens")
