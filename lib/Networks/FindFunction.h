@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LIB_NETWORKS_DIFFERENTIATION_FINDFUNCTION_H
-#define LIB_NETWORKS_DIFFERENTIATION_FINDFUNCTION_H
+#ifndef LIB_NETWORKS_FINDFUNCTION_H
+#define LIB_NETWORKS_FINDFUNCTION_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -28,4 +28,4 @@ mlir::LogicalResult eraseUnusedOperands(mlir::func::FuncOp function);
 
 } // namespace kas::networks
 
-#endif // LIB_NETWORKS_DIFFERENTIATION_FINDFUNCTION_H
+#endif // LIB_NETWORKS_FINDFUNCTION_H

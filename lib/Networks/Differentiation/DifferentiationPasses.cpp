@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FindFunction.h"
+#include "../FindFunction.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Networks/Differentiation/Differentiate.h"
 #include "kas/Networks/Differentiation/Passes.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Differentiation/FindFunction.h"
+#include "../FindFunction.h"
 #include "kas/Networks/Quantization/Passes.h"
 #include "kas/Networks/Quantization/Quantize.h"
 
@@ -23,9 +23,16 @@ using namespace kas::networks;
 
 namespace {
 
-/// The two numbers for each layer that an option has.
-FailureOr<SmallVector<DataRange>> getRanges(func::FuncOp target,
-                                            ArrayRef<double> numbers) {
+/// Changes the function, if there is one, by the two numbers for each layer
+/// that an option has; `added` is the name of what comes to the module.
+LogicalResult applyToRanges(
+    ModuleOp module, StringRef function, StringRef added,
+    ArrayRef<double> numbers,
+    llvm::function_ref<LogicalResult(func::FuncOp, ArrayRef<DataRange>)>
+        apply) {
+  func::FuncOp target = findFunction(module, function, added);
+  if (!target)
+    return failure();
   if (numbers.size() % 2 != 0)
     return target.emitError("option 'ranges' requires two numbers for each "
                             "layer, got ")
@@ -34,7 +41,7 @@ FailureOr<SmallVector<DataRange>> getRanges(func::FuncOp target,
   for (size_t i = 0; i < numbers.size(); i += 2)
     ranges.push_back(
         {static_cast<float>(numbers[i]), static_cast<float>(numbers[i + 1])});
-  return ranges;
+  return apply(target, ranges);
 }
 
 struct KasDataRangesPass
@@ -68,11 +75,11 @@ struct KasQuantizationErrorsPass
 
   void runOnOperation() override {
     std::string name = function + "_errors";
-    func::FuncOp target = findFunction(getOperation(), function, name);
-    if (!target)
-      return signalPassFailure();
-    auto pairs = getRanges(target, ranges);
-    if (failed(pairs) || failed(makeErrorsFunction(target, *pairs, name)))
+    if (failed(applyToRanges(
+            getOperation(), function, name, ranges,
+            [&](func::FuncOp target, ArrayRef<DataRange> pairs) -> LogicalResult {
+              return makeErrorsFunction(target, pairs, name);
+            })))
       signalPassFailure();
   }
 };
@@ -82,11 +89,11 @@ struct KasQuantizePass
   using KasQuantizePassBase::KasQuantizePassBase;
 
   void runOnOperation() override {
-    func::FuncOp target = findFunction(getOperation(), function, "");
-    if (!target)
-      return signalPassFailure();
-    auto pairs = getRanges(target, ranges);
-    if (failed(pairs) || failed(quantize(target, *pairs, kept)))
+    if (failed(applyToRanges(
+            getOperation(), function, /*added=*/"", ranges,
+            [&](func::FuncOp target, ArrayRef<DataRange> pairs) {
+              return quantize(target, pairs, kept);
+            })))
       signalPassFailure();
   }
 };

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Training/TrainingStep.h"
-#include "../Differentiation/FindFunction.h"
+#include "../FindFunction.h"
 #include "../Scores/NetworkLayers.h"
 #include "ExpandedPadding.h"
 #include "Loss.h"
