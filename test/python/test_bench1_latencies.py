@@ -47,12 +47,35 @@ def test_what_no_machine_has_timed_comes_first(untrained, monkeypatch, tmp_path)
             yield place, [1.0] * len(of), 2.0
 
     monkeypatch.setattr(_time.Batch, "measure", measure)
-    monkeypatch.setattr(_time, "Probe", types.SimpleNamespace)
+    monkeypatch.setattr(_time, "Probe", lambda known: types.SimpleNamespace(least=known))
     timed = dataclasses.replace(untrained[0], latencies=(Latency("512x7", 1, "that", 1.0, 1.0),))
     rows = [timed, untrained[4711], untrained[3]]
     store = Store(tmp_path / "latencies.jsonl")
     _time.measure_all(rows, store, layers=["512x7"], threads=[1])
     assert [record["operator"] for record in store] == [rows[1].key, rows[2].key, rows[0].key]
+
+
+def test_what_was_not_calm_is_timed_again(untrained, monkeypatch, tmp_path):
+    """A process that begins while the machine is not calm knows what earlier ones have seen."""
+    probes, times = [], iter([4.0, 3.0])
+
+    def make_probe(known):
+        probes.append(types.SimpleNamespace(least=min(known, [80.0, 130.0][len(probes)])))
+        return probes[-1]
+
+    def measure(batch, probe):
+        probe.is_calm = len(probes) > 1
+        for place in batch._operators:
+            yield place, [next(times)], 2.0
+
+    monkeypatch.setattr(_time.Batch, "measure", measure)
+    monkeypatch.setattr(_time, "Probe", make_probe)
+    store = Store(tmp_path / "latencies.jsonl")
+    for _ in range(3):
+        _time.measure_all(untrained[:1], store, layers=["512x7"], threads=[2])
+    assert [(record["calm"], record["probe_microseconds"]) for record in store] == [(False, 80.0), (True, 80.0)]
+    ((latency,),) = _time.collect_latencies([store]).values()
+    assert latency.microseconds == 3.0
 
 
 def test_least_latencies_count():
@@ -93,7 +116,8 @@ def test_what_differs_is_timed_again(table, monkeypatch):
 
 def make_probe(times):
     probe = _time.Probe.__new__(_time.Probe)
-    probe._least, probe._start, probe._waited = 100.0, time.monotonic(), 0.0
+    probe.least, probe._start, probe._waited = 100.0, time.monotonic(), 0.0
+    probe.is_calm = True
     probe.meanwhile = lambda: False
     probe._layer = types.SimpleNamespace(time=lambda calls: next(times))
     return probe
@@ -112,8 +136,11 @@ def test_waiting_for_a_calm_machine_ends(monkeypatch):
     assert list(times) == [95.0]
     # A machine that never is calm is waited for as long as there is patience.
     monkeypatch.setattr(_time, "PATIENCE", 0.0)
+    assert probe.is_calm
     times = itertools.repeat(200.0)
-    make_probe(times).wait()
+    probe = make_probe(times)
+    probe.wait()
+    assert not probe.is_calm
 
 
 def test_other_work_is_done_while_the_machine_is_not_calm():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import math
 import os
 import platform
 import sys
@@ -118,13 +119,16 @@ class Probe:
     Operators of two stages then take up to five times as long, while dense layers may take no longer at all.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, known: float = math.inf) -> None:
+        """`known`: the least microseconds of earlier probes on this machine, which may not be calm as this starts."""
         binding = LAYERS["64x56"]
         given = {**binding, "W": binding["H"], "k": binding["k1"]}
         self._layer = compile_layer(named_operator("syno_operator2"), given, 2).start()
-        self._least = min(self._layer.time(CALLS) for _ in range(200))
+        self.least = min(known, *(self._layer.time(CALLS) for _ in range(200)))
         self._start = time.monotonic()
         self._waited = 0.0
+        self.is_calm = True
+        """Whether no wait was given up since this was set."""
         self.meanwhile: Callable[[], bool] = lambda: False
         """Does a part of other work between two looks at the machine; whether there was any left."""
 
@@ -135,9 +139,12 @@ class Probe:
         while True:
             start = time.monotonic()
             found = self._layer.time(8)
-            self._least = min(self._least, found)
+            self.least = min(self.least, found)
             taken += time.monotonic() - start
-            if found <= CALM * self._least or taken >= patience:
+            if found <= CALM * self.least:
+                break
+            if taken >= patience:
+                self.is_calm = False
                 break
             self.meanwhile()
         self._waited += taken
@@ -239,13 +246,16 @@ def measure_all(
 ) -> None:
     """Times what neither rows nor store have of this machine, at most `limit` operators. Nothing else should run.
 
-    Operators that no machine has timed come first.
+    Operators that no machine has timed come first. What the store has of times when the machine was not calm is timed
+    once more, and the least counts.
     `part` (I, N) is one of N parts of equal size: each of N machines of one kind takes one. With `again` = K all is
     timed that the store does not have for the K-th time after the first one: the least of all counts, and what else
     runs on a virtual machine's processor may slow some operators, but not the dense layer, by a fifth for minutes.
     """
     machine, probe = describe_processor(), None
-    known = {record["key"] for record in store if record["kind"] == "operator_latency"}
+    timed = [record for record in store if record["kind"] == "operator_latency"]
+    known = {record["key"] for record in timed if record.get("calm", True)}
+    least = min((r.get("probe_microseconds", math.inf) for r in timed if r["machine"] == machine), default=math.inf)
     if not again:
         known |= {
             _make_key(row, one.layer, one.threads, machine)
@@ -268,11 +278,13 @@ def measure_all(
     queue = deque(itertools.islice(batches, 1 + AHEAD))
     while queue:
         left, batch = queue.popleft()
-        probe = probe or Probe()
+        probe = probe or Probe(least)
+        probe.is_calm = True
         probe.meanwhile = lambda: any(later.compile(os.cpu_count()) for _, later in queue)
         for place, times, dense in batch.measure(probe):
+            calm = {"calm": probe.is_calm, "probe_microseconds": round(probe.least, 2)}
             for row, found in zip(left[place], times):
-                store.add(_make_record(row, place, machine, found, dense, again))
+                store.add(_make_record(row, place, machine, found, dense, again) | calm)
                 if progress is not None:
                     progress(row, *place, found)
         queue.extend(itertools.islice(batches, 1))
@@ -298,10 +310,9 @@ def _make_record(row: Row, place: Place, machine: str, found: float | str, dense
 
 def collect_latencies(stores: Iterable[Store]) -> dict[str, list[Latency]]:
     """The latencies in stores by the key of the operator: the least of all. Failures are left out."""
-    records = {record["key"]: record for store in stores for record in store if record["kind"] == "operator_latency"}
     found: dict[str, list[Latency]] = {}
-    for record in records.values():
-        if record["failure"] is None:
+    for record in itertools.chain.from_iterable(stores):
+        if record["kind"] == "operator_latency" and record["failure"] is None:
             latency = Latency(
                 *(record[name] for name in ("layer", "threads", "machine", "microseconds", "dense_microseconds"))
             )
