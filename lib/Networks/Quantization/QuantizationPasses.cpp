@@ -75,11 +75,11 @@ struct KasQuantizationErrorsPass
 
   void runOnOperation() override {
     std::string name = function + "_errors";
-    if (failed(applyToRanges(
-            getOperation(), function, name, ranges,
-            [&](func::FuncOp target, ArrayRef<DataRange> pairs) -> LogicalResult {
-              return makeErrorsFunction(target, pairs, name);
-            })))
+    if (failed(applyToRanges(getOperation(), function, name, ranges,
+                             [&](func::FuncOp target,
+                                 ArrayRef<DataRange> pairs) -> LogicalResult {
+                               return makeErrorsFunction(target, pairs, name);
+                             })))
       signalPassFailure();
   }
 };
@@ -89,11 +89,11 @@ struct KasQuantizePass
   using KasQuantizePassBase::KasQuantizePassBase;
 
   void runOnOperation() override {
-    if (failed(applyToRanges(
-            getOperation(), function, /*added=*/"", ranges,
-            [&](func::FuncOp target, ArrayRef<DataRange> pairs) {
-              return quantize(target, pairs, kept);
-            })))
+    if (failed(
+            applyToRanges(getOperation(), function, /*added=*/"", ranges,
+                          [&](func::FuncOp target, ArrayRef<DataRange> pairs) {
+                            return quantize(target, pairs, kept);
+                          })))
       signalPassFailure();
   }
 };
