@@ -71,8 +71,10 @@ def test_what_was_not_calm_is_timed_again(untrained, monkeypatch, tmp_path):
     monkeypatch.setattr(_time.Batch, "measure", measure)
     monkeypatch.setattr(_time, "Probe", make_probe)
     store = Store(tmp_path / "latencies.jsonl")
-    for _ in range(3):
-        _time.measure_all(untrained[:1], store, layers=["512x7"], threads=[2])
+    packed = Latency("512x7", 2, _time.describe_processor(), 4.0, 2.0)
+    rows = [untrained[0], dataclasses.replace(untrained[0], latencies=(packed,)), untrained[0]]
+    for row in rows:
+        _time.measure_all([row], store, layers=["512x7"], threads=[2])
     assert [(record["calm"], record["probe_microseconds"]) for record in store] == [(False, 80.0), (True, 80.0)]
     ((latency,),) = _time.collect_latencies([store]).values()
     assert latency.microseconds == 3.0

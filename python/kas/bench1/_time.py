@@ -254,7 +254,8 @@ def measure_all(
     """
     machine, probe = describe_processor(), None
     timed = [record for record in store if record["kind"] == "operator_latency"]
-    known = {record["key"] for record in timed if record.get("calm", True)}
+    calm = {record["key"] for record in timed if record.get("calm", True)}
+    known = set(calm)
     least = min((r.get("probe_microseconds", math.inf) for r in timed if r["machine"] == machine), default=math.inf)
     if not again:
         known |= {
@@ -263,6 +264,8 @@ def measure_all(
             for one in row.latencies
             if one.machine == machine
         }
+        # Also where the tables have them by now.
+        known -= {record["key"] for record in timed} - calm
 
     def is_missing(row: Row, place: Place) -> bool:
         return _make_key(row, *place, machine, again) not in known
@@ -282,9 +285,9 @@ def measure_all(
         probe.is_calm = True
         probe.meanwhile = lambda: any(later.compile(os.cpu_count()) for _, later in queue)
         for place, times, dense in batch.measure(probe):
-            calm = {"calm": probe.is_calm, "probe_microseconds": round(probe.least, 2)}
+            state = {"calm": probe.is_calm, "probe_microseconds": round(probe.least, 2)}
             for row, found in zip(left[place], times):
-                store.add(_make_record(row, place, machine, found, dense, again) | calm)
+                store.add(_make_record(row, place, machine, found, dense, again) | state)
                 if progress is not None:
                     progress(row, *place, found)
         queue.extend(itertools.islice(batches, 1))
