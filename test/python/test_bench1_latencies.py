@@ -80,6 +80,15 @@ def test_what_was_not_calm_is_timed_again(untrained, monkeypatch, tmp_path):
     assert latency.microseconds == 3.0
 
 
+def test_stores_with_incomplete_latencies(tmp_path):
+    store = Store(tmp_path / "latencies.jsonl")
+    store.add({"kind": "training", "key": "1"})
+    assert _time.collect_latencies([store]) == {}
+    store.add({"kind": "operator_latency", "key": "2", "operator": "3", "failure": None})
+    with pytest.raises(ValueError, match=r"latencies\.jsonl: requires latencies with 'layer', got one without"):
+        _time.collect_latencies([store])
+
+
 def test_least_latencies_count():
     latencies = [
         Latency("512x7", 1, "this", 3.0, 8.0),

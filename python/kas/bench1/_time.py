@@ -30,7 +30,7 @@ from .._module import Module, Operator
 from .._module import operator as named_operator
 from ..evaluate.protocol import Store
 from ..evaluate.protocol._latency import CompiledNetwork, describe_machine
-from ..evaluate.protocol._store import make_key
+from ..evaluate.protocol._store import StoreError, make_key
 from ._space import LAYERS
 from ._table import Latency, Row
 
@@ -253,7 +253,7 @@ def measure_all(
     runs on a virtual machine's processor may slow some operators, but not the dense layer, by a fifth for minutes.
     """
     machine, probe = describe_processor(), None
-    timed = [record for record in store if record["kind"] == "operator_latency"]
+    timed = list(_read_records(store))
     calm = {record["key"] for record in timed if record.get("calm", True)}
     known = set(calm)
     least = min((r.get("probe_microseconds", math.inf) for r in timed if r["machine"] == machine), default=math.inf)
@@ -311,11 +311,20 @@ def _make_record(row: Row, place: Place, machine: str, found: float | str, dense
     return record
 
 
+def _read_records(store: Store) -> Iterator[dict[str, Any]]:
+    required = {"key", "operator", "layer", "threads", "machine", "failure"}
+    for record in store:
+        if record["kind"] == "operator_latency":
+            if missing := sorted(required - record.keys()):
+                raise StoreError(f"{store.path}: requires latencies with '{missing[0]}', got one without")
+            yield record
+
+
 def collect_latencies(stores: Iterable[Store]) -> dict[str, list[Latency]]:
     """The latencies in stores by the key of the operator: the least of all. Failures are left out."""
     found: dict[str, list[Latency]] = {}
-    for record in itertools.chain.from_iterable(stores):
-        if record["kind"] == "operator_latency" and record["failure"] is None:
+    for record in itertools.chain.from_iterable(map(_read_records, stores)):
+        if record["failure"] is None:
             latency = Latency(
                 *(record[name] for name in ("layer", "threads", "machine", "microseconds", "dense_microseconds"))
             )
