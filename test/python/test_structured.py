@@ -483,9 +483,11 @@ def test_language_models_that_are_trained(tmp_path, monkeypatch, capsys) -> None
     table = run("predict", str(store)).splitlines()
     assert table[0] == "| task | characters | facts |"
     assert re.match(r"\| facts \| -?1\.00 \| 1\.00 \|", table[3])
-    page = run("report", str(store), "--tokens=1")
+    page = run("report", str(store), "--tokens=1", f"--plot={tmp_path / 'picture.svg'}")
     assert "| dense | 64 | " in page and "| low rank | 64 | " in page
-    assert "test: `2b14cf1b` 12 13Y 3Y X1 X23 X2 not above" in page
+    assert "test: `2b14cf1b` 12 13Y 3Y X1 X23 X2 not above" in page and "test: low rank not above" in page
+    # Time and parameters, three points each.
+    assert (tmp_path / "picture.svg").read_text().count("<title>") == 6
     with pytest.raises(SystemExit, match=r"requires a text of at least \d+ characters for 900 steps, got 1040"):
         run("train", str(store), f"--text={text}", "--steps=900")
     (tmp_path / "plain.txt").write_text("no gzip")

@@ -2,14 +2,14 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Language models with dense and with structured projections: docs/reports/structured-linear.md.
+"""Language models with dense and with structured projections: docs/reports/language-models.md.
 
 usage: PYTHONPATH=build/python $(tools/python.sh) tools/structured-linear/language.py COMMAND STORE [options]
 
   tune     finds a learning rate for dense networks of each width, and for each operator at one width
   train    trains what STORE has not: each network with several seeds
   time     times each network for one token and for a prompt
-  report   what is above the envelope of the others, and the tables of the report
+  report   what is above the envelope of the others, the tables of the report, and its picture (`--plot=FILE.svg`)
   predict  how the order of operators in each task is that in the others
 
 The text is the GNU version of the Collaborative International Dictionary of English, as Debian's package `dict-gcide`
@@ -43,6 +43,7 @@ from times import list_bindings
 
 import kas.torch
 from kas.evaluate._training import Recipe, Training, TrainingFailure, initialize
+from kas.evaluate.protocol import figure
 from kas.evaluate.protocol.statistics import Measured, decide, pool
 from kas.evaluate.proxies import rank_correlation
 from kas.structured import Structure
@@ -258,9 +259,8 @@ def measure(options):
             print(json.dumps(record), flush=True)
 
 
-def collect(records, tokens):
-    """For each operator its points, of validation and of test: more bits are worse."""
-    times = {(r["width"], r["operator"]): r["least_ms"] for r in records if r.get("tokens") == tokens}
+def collect(records, costs):
+    """For each split the points of each operator, and the deviation of a seed: more bits are worse."""
     bits = defaultdict(lambda: defaultdict(list))
     for record in records:
         for split, name in (("validation", "bits"), ("test", "test_bits")):
@@ -269,8 +269,8 @@ def collect(records, tokens):
     curves = {split: defaultdict(list) for split in bits}
     for split, points in bits.items():
         for (width, operator), values in sorted(points.items()):
-            if (width, operator) in times:
-                point = Measured(times[width, operator], statistics.fmean(values), len(values), width)
+            if (width, operator) in costs:
+                point = Measured(costs[width, operator], statistics.fmean(values), len(values), width)
                 curves[split][operator].append(point)
     return curves, {split: pool(points.values()) for split, points in bits.items()}
 
@@ -282,33 +282,75 @@ def name_of(operator):
     return known.get(operator) or f"`{operator}` {Structure.of(find_operator(operator)[1]).pattern}"
 
 
+def tabulate(curves, parameters):
+    """A row for each network."""
+    print("| operator | width | parameters | ms | validation | test | seeds |\n|---|---|---|---|---|---|---|")
+    for operator, points in curves["test"].items():
+        for point, other in zip(points, curves["validation"][operator], strict=True):
+            cells = [name_of(operator), point.width, parameters[point.width, operator], f"{point.latency:.3f}"]
+            cells += [f"{-other.mean:.3f}", f"{-point.mean:.3f}", point.seeds]
+            print("| " + " | ".join(map(str, cells)) + " |")
+
+
+def judge(curves, deviations, candidates, baselines):
+    """Whether candidates are above the envelope of the baselines, on both splits."""
+    for split in ("validation", "test"):
+        own, others = (
+            {key: curves[split][key] for key in keys if key in curves[split]} for keys in (candidates, baselines)
+        )
+        for key, verdict in decide(own, others, deviations[split]).items():
+            parts = [
+                f"{d.point.width}: {d.difference:+.3f} ({d.ratio:+.1f}) to {name_of(d.baseline)}"
+                for d in verdict.differences
+            ]
+            above = "above" if verdict.is_above else "not above"
+            print(f"{split}: {name_of(key)} {above} (p = {verdict.probability:.2g}); {'; '.join(parts)}")
+
+
+def make_panel(curves, deviation, axis, unit):
+    """Bits of the test part over a cost; fewer are higher."""
+    return figure.Panel(
+        title="Bits for each character of the test part, fewer are higher",
+        axis=axis,
+        curves={name_of(operator).replace("`", ""): points for operator, points in curves.items()},
+        thick="dense",
+        deviation=deviation,
+        write=lambda value: f"{-value:.3f} bits",
+        unit=unit,
+        tick=lambda value: f"{abs(value):.1f}",
+        step=0.1,
+    )
+
+
 def report(options):
     records = read_store(options.store, options.task)
-    for tokens in options.tokens:
-        curves, deviations = collect(records, tokens)
+    parameters = {(r["width"], r["operator"]): r["parameters"] for r in records if "parameters" in r}
+    costs = [
+        (
+            {(r["width"], r["operator"]): r["least_ms"] for r in records if r.get("tokens") == tokens},
+            f"ms of {tokens} token{'s' if tokens > 1 else ''}, one thread",
+            "ms",
+            tokens,
+        )
+        for tokens in options.tokens
+    ]
+    costs.append(({key: number / 1e3 for key, number in parameters.items()}, "parameters, thousands", "thousand", None))
+    panels = []
+    for cost, axis, unit, tokens in costs:
+        curves, deviations = collect(records, cost)
         if not curves or not curves["test"]:
             raise SystemExit(
                 f"requires trainings and times of {tokens} tokens, got none of both of '{options.task}' "
                 f"in {options.store}"
             )
-        print(f"\n{tokens} tokens; a seed's deviation: {deviations['test'].value:.4f} bits\n")
-        print("| operator | width | parameters | ms | validation | test | seeds |\n|---|---|---|---|---|---|---|")
-        parameters = {(r["width"], r["operator"]): r["parameters"] for r in records if "parameters" in r}
-        for operator, points in curves["test"].items():
-            for point, other in zip(points, curves["validation"][operator], strict=True):
-                cells = [name_of(operator), point.width, parameters[point.width, operator], f"{point.latency:.3f}"]
-                cells += [f"{-other.mean:.3f}", f"{-point.mean:.3f}", point.seeds]
-                print("| " + " | ".join(map(str, cells)) + " |")
-        for split in ("validation", "test"):
-            baselines = {key: curves[split][key] for key in ("dense", *NAMED.values()) if key in curves[split]}
-            found = {key: curves[split][key] for key in FOUND if key in curves[split]}
-            for key, verdict in decide(found, baselines, deviations[split]).items():
-                parts = [
-                    f"{d.point.width}: {d.difference:+.3f} ({d.ratio:+.1f}) to {d.baseline}"
-                    for d in verdict.differences
-                ]
-                above = "above" if verdict.is_above else "not above"
-                print(f"{split}: {name_of(key)} {above} (p = {verdict.probability:.2g}); {'; '.join(parts)}")
+        print(f"\n{axis}; a seed's deviation: {deviations['test'].value:.4f} bits\n")
+        if tokens:
+            tabulate(curves, parameters)
+        judge(curves, deviations, FOUND, ("dense", *NAMED.values()))
+        judge(curves, deviations, NAMED.values(), ("dense",))
+        panels.append(make_panel(curves["test"], deviations["test"], axis, unit))
+    if options.plot:
+        options.plot.write_text(figure.draw(panels))
 
 
 def predict(options):
@@ -344,6 +386,7 @@ def main():
     parser.add_argument("--part", type=read_part, default=(1, 1), help="I/N: every N-th training from the I-th on")
     parser.add_argument("--threads", type=read_positive, default=1, help="of a training")
     parser.add_argument("--tokens", type=read_positives, default=[1, 512])
+    parser.add_argument("--plot", type=Path, help="where report draws its picture")
     parser.add_argument("--rounds", type=read_positive, default=5)
     parser.add_argument("--calls", type=read_positive, default=20)
     options = parser.parse_args()

@@ -5,28 +5,13 @@
 
 from __future__ import annotations
 
-import html
 import math
 import statistics as numbers
 from collections.abc import Iterator, Sequence
 
-from . import statistics
+from . import figure, statistics
 from ._results import NetworkResults, Result
 
-COLORS = (
-    "#2563eb",
-    "#dc2626",
-    "#059669",
-    "#d97706",
-    "#7c3aed",
-    "#0891b2",
-    "#be185d",
-    "#65a30d",
-    "#92400e",
-    "#4f46e5",
-    "#0d9488",
-    "#ea580c",
-)
 BEGIN, END = "<!-- protocol: written by kas compare -->", "<!-- end of protocol -->"
 
 
@@ -203,91 +188,22 @@ def update_page(page: str, networks: Sequence[NetworkResults]) -> str:
     return page[: begin + len(BEGIN)] + "\n\n" + write_tables(networks).rstrip() + "\n\n" + page[end:]
 
 
-class _Panel:
-    """One network: accuracy on the test images over microseconds, which have a logarithmic axis."""
-
-    WIDTH, HEIGHT, LEFT, TOP, BOTTOM, RIGHT = 860, 430, 62, 40, 48, 230
-
-    def __init__(self, network: NetworkResults, above: int):
-        self.network, self.above, self.out = network, above, list[str]()
-        names = [contender.name for contender in network.protocol.contenders]
-        self.curves = {name: points for name in names if (points := network.curve(name, "test"))}
-        self.color = {name: COLORS[place % len(COLORS)] for place, name in enumerate(self.curves)}
-        every = [point for points in self.curves.values() for point in points]
-        self.deviation = network.deviation("test")
-        self.low, self.high = min(p.latency for p in every) / 1.1, max(p.latency for p in every) * 1.1
-        self.least = math.floor(min(p.mean for p in every) - 0.5)
-        self.most = math.ceil(max(p.mean for p in every) + 0.5)
-
-    def x(self, latency: float) -> float:
-        share = math.log(latency / self.low) / math.log(self.high / self.low)
-        return self.LEFT + (self.WIDTH - self.LEFT - self.RIGHT) * share
-
-    def y(self, accuracy: float) -> float:
-        share = (accuracy - self.least) / (self.most - self.least)
-        return self.above + self.HEIGHT - self.BOTTOM - (self.HEIGHT - self.TOP - self.BOTTOM) * share
-
-    def text(self, x: float, y: float, content: str, anchor: str = "middle", size: int = 12) -> None:
-        self.out.append(
-            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" fill="#374151">'
-            f"{html.escape(content)}</text>"
-        )
-
-    def draw(self) -> list[str]:
-        self.text(self.LEFT, self.above + 22, f"{self.network.network}: test accuracy, %", "start", 14)
-        for level in range(self.least, self.most + 1):
-            y = self.y(level)
-            right = self.WIDTH - self.RIGHT
-            self.out.append(f'<line x1="{self.LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#e5e7eb"/>')
-            self.text(self.LEFT - 8, y + 4, str(level), "end")
-        bottom = self.above + self.HEIGHT - self.BOTTOM
-        for power in range(-1, 7):
-            for digit in (1, 2, 5):
-                if self.low <= (tick := digit * 10.0**power) <= self.high:
-                    self.text(self.x(tick), bottom + 18, f"{tick:g}")
-        middle = (self.LEFT + self.WIDTH - self.RIGHT) / 2
-        self.text(middle, bottom + 38, "µs of the whole network, batch 1, one thread, best compiler")
-        for place, (name, points) in enumerate(self.curves.items()):
-            self.draw_curve(name, points)
-            y = self.above + self.TOP + 16 * place
-            self.out.append(f'<circle cx="{self.WIDTH - 212}" cy="{y}" r="4" fill="{self.color[name]}"/>')
-            self.text(self.WIDTH - 202, y + 4, name, "start")
-        return self.out
-
-    def draw_curve(self, name: str, points: Sequence[statistics.Measured]) -> None:
-        color, is_dense = self.color[name], name == self.network.protocol.dense
-        line = statistics.get_frontier(points) if is_dense else sorted(points, key=lambda p: p.latency)
-        path = " ".join(f"{self.x(p.latency):.1f},{self.y(p.mean):.1f}" for p in line)
-        stroke = 2.5 if is_dense else 1
-        self.out.append(
-            f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="{stroke}" opacity="0.6"/>'
-        )
-        for point in points:
-            x, y = self.x(point.latency), self.y(point.mean)
-            error = self.deviation.value / math.sqrt(point.seeds)
-            if math.isfinite(error):
-                ends = self.y(point.mean - error), self.y(point.mean + error)
-                self.out.append(
-                    f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{ends[0]:.1f}" y2="{ends[1]:.1f}" stroke="{color}"/>'
-                )
-            hover = f"{name}, width {point.width}: {point.mean:.2f} %, {point.latency:.1f} µs, {point.seeds} seeds"
-            self.out.append(
-                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{color}"><title>{html.escape(hover)}</title></circle>'
-            )
+def _make_panel(network: NetworkResults) -> figure.Panel:
+    names = [contender.name for contender in network.protocol.contenders]
+    return figure.Panel(
+        title=f"{network.network}: test accuracy, %",
+        axis="µs of the whole network, batch 1, one thread, best compiler",
+        curves={name: points for name in names if (points := network.curve(name, "test"))},
+        thick=network.protocol.dense,
+        deviation=network.deviation("test"),
+        write="{:.2f} %".format,
+        unit="µs",
+    )
 
 
 def write_plot(networks: Sequence[NetworkResults]) -> str:
     """An SVG: accuracy on the test images (mean, standard error) over latency; the dense curve is a thick line."""
-    shown = [network for network in networks if any(r.measured("test") for r in network.results.values())]
-    if not shown:
+    panels = [_make_panel(network) for network in networks]
+    if not any(panel.curves for panel in panels):
         raise ValueError("requires a point with an accuracy on the test images and a latency, got none")
-    height = _Panel.HEIGHT * len(shown)
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_Panel.WIDTH} {height}" font-family="sans-serif" '
-        'font-size="12">',
-        f'<rect width="{_Panel.WIDTH}" height="{height}" fill="#ffffff"/>',
-    ]
-    for place, network in enumerate(shown):
-        out += _Panel(network, place * _Panel.HEIGHT).draw()
-    out.append("</svg>")
-    return "\n".join(out) + "\n"
+    return figure.draw(panels)
