@@ -14,6 +14,7 @@
 #define KAS_TEST_LIB_AFFINEVALUE_H
 
 #include "mlir/IR/AffineExpr.h"
+#include "llvm/ADT/ArrayRef.h"
 
 namespace kas::test {
 

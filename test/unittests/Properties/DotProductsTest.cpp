@@ -228,7 +228,7 @@ private:
 struct GuardedBytes {
   GuardedBytes(ArrayRef<uint8_t> bytes, Flush flush)
       : data(allocateGuarded(bytes.size(), flush)) {
-    std::memcpy(data, bytes.data(), bytes.size());
+    std::copy(bytes.begin(), bytes.end(), static_cast<uint8_t *>(data));
   }
   GuardedBytes(const GuardedBytes &) = delete;
   ~GuardedBytes() { freeGuarded(data); }

@@ -16,6 +16,7 @@
 #include "kas/Library/Operators.h"
 #include "kas/Support/Random.h"
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
 #include "gtest/gtest.h"
 
