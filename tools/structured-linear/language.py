@@ -282,17 +282,24 @@ def name_of(operator):
     return known.get(operator) or f"`{operator}` {Structure.of(find_operator(operator)[1]).pattern}"
 
 
-def tabulate(curves, parameters):
-    """A row for each network."""
-    print("| operator | width | parameters | ms | validation | test | seeds |\n|---|---|---|---|---|---|---|")
+def tabulate(records, parameters, costs):
+    """A row for each network, with its times."""
+    times = [(axis, cost) for cost, axis, _, tokens in costs if tokens]
+    print(
+        "| operator | width | parameters | " + " | ".join(axis for axis, _ in times) + " | validation | test | seeds |"
+    )
+    print("|---" * (6 + len(times)) + "|")
+    curves, _ = collect(records, parameters)
     for operator, points in curves["test"].items():
         for point, other in zip(points, curves["validation"][operator], strict=True):
-            cells = [name_of(operator), point.width, parameters[point.width, operator], f"{point.latency:.3f}"]
+            key = point.width, operator
+            cells = [name_of(operator), point.width, parameters[key]]
+            cells += [f"{cost[key]:.3f}" if key in cost else "" for _, cost in times]
             cells += [f"{-other.mean:.3f}", f"{-point.mean:.3f}", point.seeds]
             print("| " + " | ".join(map(str, cells)) + " |")
 
 
-def judge(curves, deviations, candidates, baselines):
+def compare_curves(curves, deviations, candidates, baselines):
     """Whether candidates are above the envelope of the baselines, on both splits."""
     for split in ("validation", "test"):
         own, others = (
@@ -335,19 +342,20 @@ def report(options):
         for tokens in options.tokens
     ]
     costs.append(({key: number / 1e3 for key, number in parameters.items()}, "parameters, thousands", "thousand", None))
-    panels = []
-    for cost, axis, unit, tokens in costs:
-        curves, deviations = collect(records, cost)
+    for cost, _, _, tokens in costs:
+        curves, _ = collect(records, cost)
         if not curves or not curves["test"]:
             raise SystemExit(
                 f"requires trainings and times of {tokens} tokens, got none of both of '{options.task}' "
                 f"in {options.store}"
             )
+    tabulate(records, parameters, costs)
+    panels = []
+    for cost, axis, unit, _ in costs:
+        curves, deviations = collect(records, cost)
         print(f"\n{axis}; a seed's deviation: {deviations['test'].value:.4f} bits\n")
-        if tokens:
-            tabulate(curves, parameters)
-        judge(curves, deviations, FOUND, ("dense", *NAMED.values()))
-        judge(curves, deviations, NAMED.values(), ("dense",))
+        compare_curves(curves, deviations, FOUND, ("dense", *NAMED.values()))
+        compare_curves(curves, deviations, NAMED.values(), ("dense",))
         panels.append(make_panel(curves["test"], deviations["test"], axis, unit))
     if options.plot:
         options.plot.write_text(figure.draw(panels))
