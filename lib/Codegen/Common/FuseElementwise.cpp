@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "QuantizedArithmetic.h"
 #include "RepeatElementwise.h"
 #include "kas/Codegen/Common/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -176,6 +177,7 @@ struct FuseElementwise
     RewritePatternSet patterns(&getContext());
     linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);
     linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
+    populateQuantizedArithmeticPatterns(patterns);
     FrozenRewritePatternSet frozen(std::move(patterns));
     // There are no blocks to merge.
     GreedyRewriteConfig config;

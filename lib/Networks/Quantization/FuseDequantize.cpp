@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LayerQuantizer.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Matchers.h"
 
@@ -390,6 +391,30 @@ static Value fuseZeroPoints(QuantizableLayer layer) {
   return quantizer.runOnIntegers(data, layer.weights->get());
 }
 
+/// Quantizes by a product with the inverse of the step instead of a division,
+/// which takes many times as long: a value between two bytes may become the
+/// other one.
+static void multiplyByInverseSteps(func::FuncOp function) {
+  SmallVector<arith::DivFOp> divisions;
+  function.walk([&](arith::DivFOp op) {
+    if (op->hasOneUse() && isa<math::RoundEvenOp>(*op->user_begin()) &&
+        op->getParentOfType<linalg::GenericOp>() &&
+        std::isnormal(
+            static_cast<float>(getConstantFloat(op.getRhs()).value_or(0))))
+      divisions.push_back(op);
+  });
+  for (arith::DivFOp op : divisions) {
+    OpBuilder builder(op);
+    Value inverse = arith::ConstantOp::create(
+        builder, op.getLoc(),
+        builder.getFloatAttr(op.getType(), 1 / *getConstantFloat(op.getRhs())));
+    Value product =
+        arith::MulFOp::create(builder, op.getLoc(), op.getLhs(), inverse);
+    op.replaceAllUsesWith(product);
+    op.erase();
+  }
+}
+
 unsigned kas::networks::fuseDequantize(func::FuncOp function) {
   unsigned numFused = 0;
   auto replace = [&](QuantizableLayer layer, Value result) {
@@ -403,5 +428,6 @@ unsigned kas::networks::fuseDequantize(func::FuncOp function) {
     replace(layer, fuse(layer));
   for (QuantizableLayer layer : findIntegerLayers(function))
     replace(layer, fuseZeroPoints(layer));
+  multiplyByInverseSteps(function);
   return numFused;
 }

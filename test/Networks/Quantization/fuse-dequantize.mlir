@@ -5,6 +5,7 @@
 // RUN: kas-opt %s -kas-fuse-dequantize=function=other -canonicalize -cse | FileCheck %s --check-prefix=OTHER
 // RUN: kas-opt %s -kas-fuse-dequantize=function=integers -canonicalize -cse | FileCheck %s --check-prefix=INTEGERS
 // RUN: kas-opt %s -kas-fuse-dequantize=function=weights -canonicalize -cse | FileCheck %s --check-prefix=WEIGHTS
+// RUN: kas-opt %s -kas-fuse-dequantize=function=quantize | FileCheck %s --check-prefix=QUANTIZE
 // RUN: kas-opt %s -kas-fuse-dequantize=function=convolution -kas-cpu-pipeline=threads=1 -o /dev/null
 
 #id4 = affine_map<(a, b, c, d) -> (a, b, c, d)>
@@ -161,4 +162,34 @@ func.func @weights(%x: tensor<4x16xi8>, %w: tensor<16x32xi8>) -> tensor<4x32xi32
   %y = linalg.quantized_matmul ins(%x, %w, %zero, %zero : tensor<4x16xi8>, tensor<16x32xi8>, i32, i32)
       outs(%init : tensor<4x32xi32>) -> tensor<4x32xi32>
   return %y : tensor<4x32xi32>
+}
+
+// What is rounded is multiplied by the inverse of the step, 0.25; other quotients
+// stay, and so do those by what has no inverse.
+// QUANTIZE-LABEL: func.func @quantize(
+// QUANTIZE:       %[[INVERSE:.*]] = arith.constant 4.000000e+00 : f32
+// QUANTIZE-NEXT:  %[[STEPS:.*]] = arith.mulf %{{.*}}, %[[INVERSE]] : f32
+// QUANTIZE-NEXT:  math.roundeven %[[STEPS]]
+// QUANTIZE:       arith.divf
+// QUANTIZE:       arith.divf
+// QUANTIZE-NEXT:  math.roundeven
+func.func @quantize(%x: tensor<4xf32>) -> (tensor<4xi8>, tensor<4xf32>, tensor<4xf32>) {
+  %step = arith.constant 0.25 : f32
+  %none = arith.constant 1.0e-40 : f32
+  %e = tensor.empty() : tensor<4xi8>
+  %f = tensor.empty() : tensor<4xf32>
+  %y:3 = linalg.generic {
+      indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+      iterator_types = ["parallel"]}
+      ins(%x : tensor<4xf32>) outs(%e, %f, %f : tensor<4xi8>, tensor<4xf32>, tensor<4xf32>) {
+  ^bb0(%in: f32, %a: i8, %b: f32, %c: f32):
+    %0 = arith.divf %in, %step : f32
+    %1 = math.roundeven %0 : f32
+    %2 = arith.fptosi %1 : f32 to i8
+    %3 = arith.divf %in, %step : f32
+    %4 = arith.divf %in, %none : f32
+    %5 = math.roundeven %4 : f32
+    linalg.yield %2, %3, %5 : i8, f32, f32
+  } -> (tensor<4xi8>, tensor<4xf32>, tensor<4xf32>)
+  return %y#0, %y#1, %y#2 : tensor<4xi8>, tensor<4xf32>, tensor<4xf32>
 }

@@ -34,6 +34,10 @@ def FuseElementwise : Pass<"kas-fuse-elementwise", "::mlir::func::FuncOp"> {
     that reads it, but once, and moved ahead of sums that its reader follows.
     The first argument of the function is the data.
 
+    Bytes that are read as floats are so in 32 bits, and where a byte is made of
+    a float and read again in one operation, the rounded float is read instead:
+    models that are quantized have such a pair after each operation.
+
     A residual's sum and the rectifier after it become one operation:
 
     ```mlir

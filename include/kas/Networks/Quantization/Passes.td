@@ -49,6 +49,10 @@ def KasFuseDequantizePass : Pass<"kas-fuse-dequantize", "::mlir::ModuleOp"> {
     unsigned). Signed data becomes unsigned, 128 more. Between the bytes and the layer may be reshapes, transposes, and
     paddings of data with zeros. What else reads the floats still does; other layers, depthwise ones among them, stay.
 
+    Where the quotient of a value and a constant step is rounded, the value is
+    multiplied by the inverse of the step instead: a value between two bytes may
+    become the other one.
+
     The named operations of linalg on bytes with zero points, such as `linalg.conv_2d_nchw_fchw_q`, multiply unsigned data
     likewise, if the zero point of the weights is 0; their sums stay i32.
 

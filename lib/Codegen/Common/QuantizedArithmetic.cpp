@@ -1,0 +1,174 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "QuantizedArithmetic.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace kas::codegen;
+using namespace mlir;
+
+namespace {
+
+/// An integer that is made of a byte: the byte plus `added`.
+struct ByteSum {
+  Value byte;
+  bool isUnsigned = false;
+  int64_t added = 0;
+};
+
+} // namespace
+
+static std::optional<ByteSum> matchExtended(Value value) {
+  if (auto extended = value.getDefiningOp<arith::ExtUIOp>())
+    return ByteSum{extended.getIn(), /*isUnsigned=*/true};
+  if (auto extended = value.getDefiningOp<arith::ExtSIOp>())
+    return ByteSum{extended.getIn(), /*isUnsigned=*/false};
+  return std::nullopt;
+}
+
+/// Nothing where the sum may not fit its type, so that it would wrap.
+static std::optional<ByteSum> matchByteSum(Value value) {
+  constexpr int64_t most = 1 << 14;
+  APInt number;
+  std::optional<ByteSum> sum;
+  if (auto difference = value.getDefiningOp<arith::SubIOp>()) {
+    sum = matchExtended(difference.getLhs());
+    if (!sum || !matchPattern(difference.getRhs(), m_ConstantInt(&number)))
+      return std::nullopt;
+    sum->added = -number.getSExtValue();
+  } else if (auto added = value.getDefiningOp<arith::AddIOp>()) {
+    sum = matchExtended(added.getLhs());
+    if (!sum || !matchPattern(added.getRhs(), m_ConstantInt(&number)))
+      return std::nullopt;
+    sum->added = number.getSExtValue();
+  } else {
+    sum = matchExtended(value);
+  }
+  if (!sum || !sum->byte.getType().isInteger(8) ||
+      value.getType().getIntOrFloatBitWidth() < 16 ||
+      std::abs(sum->added) > most)
+    return std::nullopt;
+  return sum;
+}
+
+/// The number of `value`, if it is a constant.
+static std::optional<double> getConstant(Value value) {
+  FloatAttr number;
+  if (!matchPattern(value, m_Constant(&number)))
+    return std::nullopt;
+  return number.getValueAsDouble();
+}
+
+/// What `value` is the larger, or the smaller, of and an integer from `least`
+/// to `most`; null if it is something else.
+template <typename... Bounds>
+static Value matchBound(Value value, double least, double most) {
+  Operation *op = value ? value.getDefiningOp() : nullptr;
+  if (!isa_and_nonnull<Bounds...>(op))
+    return Value();
+  auto bound = getConstant(op->getOperand(1));
+  bool isWithin = bound && *bound == std::trunc(*bound) && least <= *bound &&
+                  *bound <= most;
+  return isWithin ? op->getOperand(0) : Value();
+}
+
+/// Whether `value` is an integer from `least` to `most`, or no number at all.
+static bool isIntegerWithin(Value value, double least, double most) {
+  auto matchMaximum = [&](Value bounded) {
+    return matchBound<arith::MaximumFOp, arith::MaxNumFOp>(bounded, least,
+                                                           most);
+  };
+  auto matchMinimum = [&](Value bounded) {
+    return matchBound<arith::MinimumFOp, arith::MinNumFOp>(bounded, least,
+                                                           most);
+  };
+  Value inner = matchMaximum(matchMinimum(value));
+  if (!inner)
+    inner = matchMinimum(matchMaximum(value));
+  if (!inner)
+    return false;
+  // Whatever is added to an integer: a float of an integer, rounded or not.
+  if (auto added = inner.getDefiningOp<arith::AddFOp>()) {
+    auto offset = getConstant(added.getRhs());
+    if (!offset || *offset != std::trunc(*offset))
+      return false;
+    inner = added.getLhs();
+  }
+  return inner.getDefiningOp<math::RoundEvenOp>() != nullptr;
+}
+
+/// The float that `sum.byte` was made of, where that is an integer that a byte
+/// has.
+static Value findFloat(const ByteSum &sum) {
+  if (auto convert = sum.byte.getDefiningOp<arith::FPToUIOp>())
+    return sum.isUnsigned && isIntegerWithin(convert.getIn(), 0, 255)
+               ? convert.getIn()
+               : Value();
+  auto convert = sum.byte.getDefiningOp<arith::FPToSIOp>();
+  return convert && !sum.isUnsigned &&
+                 isIntegerWithin(convert.getIn(), -128, 127)
+             ? convert.getIn()
+             : Value();
+}
+
+namespace {
+
+/// sitofp(ext(fpto(x)) + zero point): x + zero point.
+struct ReadRoundedFloat : OpRewritePattern<arith::SIToFPOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::SIToFPOp op,
+                                PatternRewriter &rewriter) const override {
+    auto sum = matchByteSum(op.getIn());
+    if (!sum || !op.getType().isF32())
+      return rewriter.notifyMatchFailure(op, "not a byte that becomes f32");
+    Value rounded = findFloat(*sum);
+    if (!rounded || rounded.getType() != op.getType())
+      return rewriter.notifyMatchFailure(
+          op, "the byte is not a float that was rounded and clipped");
+    Value added = arith::ConstantOp::create(
+        rewriter, op.getLoc(), rewriter.getF32FloatAttr(sum->added));
+    rewriter.replaceOpWithNewOp<arith::AddFOp>(op, rounded, added);
+    return success();
+  }
+};
+
+/// The sum of a byte and its zero point in 32 bits.
+struct NarrowByteSum : OpRewritePattern<arith::SIToFPOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::SIToFPOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getIn().getType().isInteger(32))
+      return rewriter.notifyMatchFailure(op, "has 32 bits already");
+    auto sum = matchByteSum(op.getIn());
+    if (!sum)
+      return rewriter.notifyMatchFailure(op, "not the sum of a byte");
+    Location loc = op.getLoc();
+    Type type = rewriter.getI32Type();
+    Value wide =
+        sum->isUnsigned
+            ? arith::ExtUIOp::create(rewriter, loc, type, sum->byte).getResult()
+            : arith::ExtSIOp::create(rewriter, loc, type, sum->byte);
+    Value added = arith::ConstantOp::create(
+        rewriter, loc, rewriter.getI32IntegerAttr(sum->added));
+    wide = arith::AddIOp::create(rewriter, loc, wide, added);
+    rewriter.replaceOpWithNewOp<arith::SIToFPOp>(op, op.getType(), wide);
+    return success();
+  }
+};
+
+} // namespace
+
+void kas::codegen::populateQuantizedArithmeticPatterns(
+    RewritePatternSet &patterns) {
+  patterns.add<ReadRoundedFloat>(patterns.getContext(), /*benefit=*/2);
+  patterns.add<NarrowByteSum>(patterns.getContext());
+}

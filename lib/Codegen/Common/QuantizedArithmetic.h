@@ -1,0 +1,24 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_CODEGEN_COMMON_QUANTIZEDARITHMETIC_H
+#define LIB_CODEGEN_COMMON_QUANTIZEDARITHMETIC_H
+
+#include "mlir/IR/PatternMatch.h"
+
+namespace kas::codegen {
+
+/// Rewrites what reads bytes as floats, exactly: bytes less a zero point in 32
+/// bits, not in 64 or 16, for which vectors have no conversion or few lanes;
+/// and, where a byte was made of a float that was rounded and clipped, that
+/// float without the zero point.
+void populateQuantizedArithmeticPatterns(mlir::RewritePatternSet &patterns);
+
+} // namespace kas::codegen
+
+#endif // LIB_CODEGEN_COMMON_QUANTIZEDARITHMETIC_H

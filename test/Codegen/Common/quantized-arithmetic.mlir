@@ -1,0 +1,131 @@
+// RUN: kas-opt %s -kas-fuse-elementwise -split-input-file | FileCheck %s
+
+// A byte that is made and read again in one operation is a float that was
+// rounded: the zero point, 118, is taken off as a float.
+
+// CHECK-LABEL: func.func @pair(
+// CHECK: linalg.generic
+// CHECK: ^bb0(%[[X:.*]]: f32, %{{.*}}: f32):
+// CHECK: %[[ROUNDED:.*]] = math.roundeven
+// CHECK-NEXT: arith.addf %[[ROUNDED]]
+// CHECK-NEXT: arith.maximumf
+// CHECK-NEXT: %[[CLIPPED:.*]] = arith.minimumf
+// CHECK-NEXT: %[[STEPS:.*]] = arith.addf %[[CLIPPED]], %{{.*}} : f32
+// CHECK-NEXT: %[[Y:.*]] = arith.mulf %[[STEPS]]
+// CHECK-NEXT: linalg.yield %[[Y]]
+// CHECK-NOT: linalg.generic
+
+#id = affine_map<(i) -> (i)>
+func.func @pair(%x: tensor<64xf32>) -> tensor<64xf32> {
+  %inverse = arith.constant 20.0 : f32
+  %step = arith.constant 0.05 : f32
+  %zp = arith.constant 118.0 : f32
+  %least = arith.constant 0.0 : f32
+  %most = arith.constant 255.0 : f32
+  %izp = arith.constant 118 : i64
+  %bytes = tensor.empty() : tensor<64xi8>
+  %floats = tensor.empty() : tensor<64xf32>
+  %q = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%x : tensor<64xf32>) outs(%bytes : tensor<64xi8>) {
+  ^bb0(%in: f32, %out: i8):
+    %0 = arith.mulf %in, %inverse : f32
+    %1 = math.roundeven %0 : f32
+    %2 = arith.addf %1, %zp : f32
+    %3 = arith.maximumf %2, %least : f32
+    %4 = arith.minimumf %3, %most : f32
+    %5 = arith.fptoui %4 : f32 to i8
+    linalg.yield %5 : i8
+  } -> tensor<64xi8>
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%q : tensor<64xi8>) outs(%floats : tensor<64xf32>) {
+  ^bb0(%in: i8, %out: f32):
+    %0 = arith.extui %in : i8 to i64
+    %1 = arith.subi %0, %izp : i64
+    %2 = arith.sitofp %1 : i64 to f32
+    %3 = arith.mulf %2, %step : f32
+    linalg.yield %3 : f32
+  } -> tensor<64xf32>
+  return %y : tensor<64xf32>
+}
+
+// -----
+
+// What is clipped to more than a byte has is no byte; nor is what was not
+// rounded, nor is an unsigned byte that is read with a sign.
+
+// CHECK-LABEL: func.func @wide(
+// CHECK: arith.fptoui
+// CHECK-NEXT: %[[WIDE:.*]] = arith.extui %{{.*}} : i8 to i32
+// CHECK-NEXT: arith.addi %[[WIDE]], %{{.*}} : i32
+// CHECK: %[[FLOAT:.*]] = arith.sitofp %{{.*}} : i32 to f32
+// CHECK: arith.fptosi
+// CHECK: arith.extsi
+// CHECK: arith.fptoui
+// CHECK: arith.extsi
+
+#id = affine_map<(i) -> (i)>
+func.func @wide(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {
+  %least = arith.constant 0.0 : f32
+  %most = arith.constant 256.0 : f32
+  %small = arith.constant 100.0 : f32
+  %zp = arith.constant 3 : i16
+  %floats = tensor.empty() : tensor<64xf32>
+  %y:3 = linalg.generic {indexing_maps = [#id, #id, #id, #id], iterator_types = ["parallel"]}
+      ins(%x : tensor<64xf32>) outs(%floats, %floats, %floats : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {
+  ^bb0(%in: f32, %a: f32, %b: f32, %c: f32):
+    %0 = math.roundeven %in : f32
+    %1 = arith.maximumf %0, %least : f32
+    %2 = arith.minimumf %1, %most : f32
+    %3 = arith.fptoui %2 : f32 to i8
+    %4 = arith.extui %3 : i8 to i16
+    %5 = arith.subi %4, %zp : i16
+    %6 = arith.sitofp %5 : i16 to f32
+    %7 = arith.maximumf %in, %least : f32
+    %8 = arith.minimumf %7, %small : f32
+    %9 = arith.fptosi %8 : f32 to i8
+    %10 = arith.extsi %9 : i8 to i32
+    %11 = arith.sitofp %10 : i32 to f32
+    %12 = arith.minimumf %1, %small : f32
+    %13 = arith.fptoui %12 : f32 to i8
+    %14 = arith.extsi %13 : i8 to i32
+    %15 = arith.sitofp %14 : i32 to f32
+    linalg.yield %6, %11, %15 : f32, f32, f32
+  } -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>)
+  return %y#0, %y#1, %y#2 : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
+}
+
+// -----
+
+// Bytes from memory are read in 32 bits; a sum that does not fit its type, or
+// that of a word, stays.
+
+// CHECK-LABEL: func.func @read(
+// CHECK: ^bb0(%[[BYTE:.*]]: i8, %[[WORD:.*]]: i16,
+// CHECK-NEXT: %[[WIDE:.*]] = arith.extsi %[[BYTE]] : i8 to i32
+// CHECK-NEXT: %[[SUM:.*]] = arith.addi %[[WIDE]], %{{.*}} : i32
+// CHECK-NEXT: arith.sitofp %[[SUM]] : i32 to f32
+// CHECK: arith.subi %{{.*}}, %{{.*}} : i16
+// CHECK: arith.extsi %[[WORD]] : i16 to i64
+
+#id = affine_map<(i) -> (i)>
+func.func @read(%x: tensor<64xi8>, %w: tensor<64xi16>) -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {
+  %zp = arith.constant -7 : i64
+  %large = arith.constant 32760 : i16
+  %floats = tensor.empty() : tensor<64xf32>
+  %y:3 = linalg.generic {indexing_maps = [#id, #id, #id, #id, #id], iterator_types = ["parallel"]}
+      ins(%x, %w : tensor<64xi8>, tensor<64xi16>)
+      outs(%floats, %floats, %floats : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {
+  ^bb0(%byte: i8, %word: i16, %a: f32, %b: f32, %c: f32):
+    %0 = arith.extsi %byte : i8 to i64
+    %1 = arith.subi %0, %zp : i64
+    %2 = arith.sitofp %1 : i64 to f32
+    %3 = arith.extsi %byte : i8 to i16
+    %4 = arith.subi %3, %large : i16
+    %5 = arith.sitofp %4 : i16 to f32
+    %6 = arith.extsi %word : i16 to i64
+    %7 = arith.subi %6, %zp : i64
+    %8 = arith.sitofp %7 : i64 to f32
+    linalg.yield %2, %5, %8 : f32, f32, f32
+  } -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>)
+  return %y#0, %y#1, %y#2 : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
+}
