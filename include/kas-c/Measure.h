@@ -53,16 +53,19 @@ const char *kasProgramCall(KasProgram *program, const char *name,
 
 /// A dense, row-major array of f32.
 typedef struct KasArray {
-  const float *data;
+  /// Dense, row-major.
+  const void *data;
   size_t rank;
   const int64_t *shape;
+  /// The type of the elements as MLIR writes it, such as `i64`; null: `f32`.
+  const char *type;
 } KasArray;
 
 typedef struct KasProfileOptions {
   KasCompileOptions compile;
   /// How often to run; 0: 20 times at least, and for 0.2 s.
   unsigned runs;
-  /// Of the arguments that are not given.
+  /// Of the arguments that are not given; those that are not of f32 are zero.
   uint64_t seed;
 } KasProfileOptions;
 

@@ -17,44 +17,70 @@ using namespace mlir;
 using llvm::Error;
 using llvm::Expected;
 
-/// The arguments that are given, by their names.
-static Expected<NamedTensors> copyArrays(const FunctionSignature &signature,
-                                         ArrayRef<KasArray> arrays) {
-  if (arrays.size() > signature.arguments.size())
+/// Checks what is given for an argument.
+static Error checkArray(const KasArray &array,
+                        const TensorSignature &argument) {
+  ArrayRef<int64_t> shape(array.shape, array.rank);
+  if (shape != ArrayRef<int64_t>(argument.shape))
     return llvm::createStringError(
-        "expected at most " + Twine(signature.arguments.size()) +
-        " arguments of '" + signature.name + "', got " + Twine(arrays.size()));
-  NamedTensors tensors;
-  for (auto [array, argument] : llvm::zip(arrays, signature.arguments)) {
-    ArrayRef<int64_t> shape(array.shape, array.rank);
-    if (shape != ArrayRef<int64_t>(argument.shape))
-      return llvm::createStringError(
-          "'" + argument.name + "' must have the shape " +
-          shapeToString(argument.shape) + ", got " + shapeToString(shape));
-    auto tensor = Tensor::create(shape);
-    if (!tensor)
-      return tensor.takeError();
-    std::copy_n(array.data, tensor->getNumElements(), tensor->data());
-    tensors[argument.name] = std::move(*tensor);
-  }
-  return tensors;
+        "'" + argument.name + "' must have the shape " +
+        shapeToString(argument.shape) + ", got " + shapeToString(shape));
+  StringRef type = array.type ? array.type : "f32";
+  if (type != argument.type)
+    return llvm::createStringError("'" + argument.name +
+                                   "' must have elements of " + argument.type +
+                                   ", got " + type);
+  return Error::success();
+}
+
+/// Memory for a tensor that nobody gives: zeros.
+static Expected<Tensor> makeTensor(const TensorSignature &signature) {
+  if (signature.type == "f32")
+    return Tensor::create(signature.shape);
+  auto count = numElements(signature.shape);
+  if (!count)
+    return count.takeError();
+  int64_t bytes = *count * signature.getElementBytes();
+  return Tensor::create(llvm::divideCeil(bytes, sizeof(float)));
 }
 
 static Expected<Profile> profile(ModuleOp module, StringRef name,
                                  ArrayRef<KasArray> arrays,
                                  KasProfileOptions options) {
-  auto signature = FunctionSignature::get(module, name);
+  auto signature = FunctionSignature::get(module, name, ElementTypes::Any);
   if (!signature)
     return signature.takeError();
-  auto given = copyArrays(*signature, arrays);
-  if (!given)
-    return given.takeError();
-  auto arguments = signature->makeArguments(*given, options.seed);
-  if (!arguments)
-    return arguments.takeError();
-  auto results = signature->makeResults();
-  if (!results)
-    return results.takeError();
+  if (arrays.size() > signature->arguments.size())
+    return llvm::createStringError(
+        "expected at most " + Twine(signature->arguments.size()) +
+        " arguments of '" + name + "', got " + Twine(arrays.size()));
+  SmallVector<float *> tensors;
+  std::vector<Tensor> made;
+  for (auto [index, argument] : llvm::enumerate(signature->arguments)) {
+    if (index < arrays.size()) {
+      if (Error error = checkArray(arrays[index], argument))
+        return error;
+      // Functions do not write to their arguments.
+      tensors.push_back(
+          static_cast<float *>(const_cast<void *>(arrays[index].data)));
+      continue;
+    }
+    auto tensor = makeTensor(argument);
+    if (!tensor)
+      return tensor.takeError();
+    if (argument.type == "f32")
+      argument.initializer.fill(tensor->getValues(), argument.shape,
+                                RandomStream(options.seed, argument.name));
+    tensors.push_back(tensor->data());
+    made.push_back(std::move(*tensor));
+  }
+  for (const TensorSignature &result : signature->results) {
+    auto tensor = makeTensor(result);
+    if (!tensor)
+      return tensor.takeError();
+    tensors.push_back(tensor->data());
+    made.push_back(std::move(*tensor));
+  }
   CPUPipelineOptions pipeline;
   pipeline.threads = options.compile.threads;
   JITOptions jit;
@@ -64,8 +90,7 @@ static Expected<Profile> profile(ModuleOp module, StringRef name,
     timing.minRuns = timing.maxRuns = options.runs;
     timing.seconds = 0;
   }
-  return profileOnCPU(module, name, *arguments, *results, pipeline, jit,
-                      timing);
+  return profileOnCPU(module, name, tensors, pipeline, jit, timing);
 }
 
 bool kasModuleProfile(KasModule *module, const char *name, const char *binding,

@@ -57,14 +57,12 @@ struct Run {
 } // namespace
 
 static Expected<Run> runOnce(const CompiledFunction &function,
-                             llvm::ArrayRef<Tensor> arguments,
-                             llvm::MutableArrayRef<Tensor> results,
-                             size_t numSteps) {
+                             llvm::ArrayRef<float *> tensors, size_t numSteps) {
   LapRecorder recorder;
   recorder.seconds.resize(numSteps);
   currentRecorder = &recorder;
   double begin = monotonicSeconds();
-  Error error = function(arguments, results);
+  Error error = function(tensors);
   double end = monotonicSeconds();
   currentRecorder = nullptr;
   if (error)
@@ -72,10 +70,10 @@ static Expected<Run> runOnce(const CompiledFunction &function,
   return Run{std::move(recorder.seconds), end - begin};
 }
 
-static Expected<std::vector<Run>>
-runOften(const CompiledFunction &function, llvm::ArrayRef<Tensor> arguments,
-         llvm::MutableArrayRef<Tensor> results, size_t numSteps,
-         const TimingOptions &options) {
+static Expected<std::vector<Run>> runOften(const CompiledFunction &function,
+                                           llvm::ArrayRef<float *> tensors,
+                                           size_t numSteps,
+                                           const TimingOptions &options) {
   std::vector<Run> runs;
   double begin = 0;
   for (int64_t count = -options.warmUpRuns;
@@ -85,7 +83,7 @@ runOften(const CompiledFunction &function, llvm::ArrayRef<Tensor> arguments,
        ++count) {
     if (count == 0)
       begin = monotonicSeconds();
-    auto run = runOnce(function, arguments, results, numSteps);
+    auto run = runOnce(function, tensors, numSteps);
     if (!run)
       return run.takeError();
     if (count >= 0)
@@ -217,6 +215,18 @@ Expected<Profile> kas::execution::profileOnCPU(
     ModuleOp module, StringRef name, llvm::ArrayRef<Tensor> arguments,
     llvm::MutableArrayRef<Tensor> results, const CPUPipelineOptions &pipeline,
     const JITOptions &jit, const TimingOptions &timing) {
+  SmallVector<float *> tensors;
+  for (const Tensor &argument : arguments)
+    tensors.push_back(const_cast<float *>(argument.data()));
+  for (Tensor &result : results)
+    tensors.push_back(result.data());
+  return profileOnCPU(module, name, tensors, pipeline, jit, timing);
+}
+
+Expected<Profile> kas::execution::profileOnCPU(
+    ModuleOp module, StringRef name, llvm::ArrayRef<float *> tensors,
+    const CPUPipelineOptions &pipeline, const JITOptions &jit,
+    const TimingOptions &timing) {
   Profile profile;
   profile.function = name.str();
   profile.threads = resolveThreads(pipeline.threads);
@@ -238,14 +248,14 @@ Expected<Profile> kas::execution::profileOnCPU(
   if (!roof)
     return roof.takeError();
   profile.roof = std::move(*roof);
-  if (Error error = function->prepare(arguments))
-    return error;
+  size_t numArguments = function->getSignature().arguments.size();
+  if (const char *message = function->prepare(tensors.take_front(numArguments)))
+    return llvm::createStringError(message);
   std::vector<size_t> rows;
   profile.operations = makeRows(record, rows);
   TimingOptions atLeastOne = timing;
   atLeastOne.minRuns = std::max<int64_t>(timing.minRuns, 1);
-  auto runs =
-      runOften(*function, arguments, results, record.steps.size(), atLeastOne);
+  auto runs = runOften(*function, tensors, record.steps.size(), atLeastOne);
   if (!runs)
     return runs.takeError();
   addTimes(profile, *runs, rows);

@@ -50,6 +50,14 @@ getTensor(mlir::Type type, const std::string &name, ElementTypes types) {
                          Initializer::defaultFor(tensor.getShape())};
 }
 
+unsigned TensorSignature::getElementBytes() const {
+  unsigned bits = 0;
+  bool isWrong = StringRef(type).ltrim("bfi").getAsInteger(10, bits);
+  assert(!isWrong && "no type of elements");
+  (void)isWrong;
+  return llvm::divideCeil(bits, 8);
+}
+
 bool FunctionSignature::isF32() const {
   auto isOne = [](const TensorSignature &tensor) {
     return tensor.type == "f32";

@@ -14,20 +14,24 @@ using namespace kas::python;
 namespace nb = nanobind;
 using namespace nb::literals;
 
-/// The first arguments are given; the C interface checks their shapes.
+/// The first arguments are given; the C interface checks their shapes and
+/// types.
 static std::string profile(Module &module, const std::string &name,
                            const std::optional<std::string> &binding,
                            std::vector<Array> arguments, unsigned threads,
                            unsigned optLevel, unsigned runs, uint64_t seed) {
   std::vector<std::vector<int64_t>> shapes;
+  std::vector<std::string> types;
   std::vector<KasArray> arrays;
+  types.reserve(arguments.size());
   for (Array &array : arguments) {
     std::vector<int64_t> &shape = shapes.emplace_back();
     for (size_t dim = 0; dim < array.ndim(); ++dim)
       shape.push_back(static_cast<int64_t>(array.shape(dim)));
     std::string label = "argument " + std::to_string(arrays.size());
-    float *data = getMemory(array, label, shape);
-    arrays.push_back({data, shape.size(), shape.data()});
+    types.push_back(getTypeName(array.dtype()));
+    float *data = getMemory(array, label, shape, types.back());
+    arrays.push_back({data, shape.size(), shape.data(), types.back().c_str()});
   }
   return read([&](KasStream stream, KasDiagnostics sink) {
     return kasModuleProfile(module.get(), name.c_str(), getPointer(binding),

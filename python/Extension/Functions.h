@@ -46,6 +46,18 @@ inline std::string getDtypeName(const std::string &type) {
   return (type[0] == 'f' ? "float" : "int") + type.substr(1);
 }
 
+/// What MLIR calls elements of `dtype`.
+inline std::string getTypeName(nb::dlpack::dtype dtype) {
+  using Code = nb::dlpack::dtype_code;
+  if (dtype.code == uint8_t(Code::Bool))
+    return "i1";
+  if (dtype.code == uint8_t(Code::Bfloat))
+    return "bf16";
+  bool isInteger =
+      dtype.code == uint8_t(Code::Int) || dtype.code == uint8_t(Code::UInt);
+  return (isInteger ? "i" : "f") + std::to_string(dtype.bits);
+}
+
 /// Whether elements of `dtype` are what MLIR calls `type`: its integers have no
 /// sign of their own.
 inline bool isOfType(nb::dlpack::dtype dtype, const std::string &type) {

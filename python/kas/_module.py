@@ -253,7 +253,8 @@ class Module:
         """Says where the time of a `func.func` goes, operation by operation, and that of its compilation.
 
         Compiles it with its weights prepared and runs it `runs` times (0: 20 times at least, and for 0.2 s) on the
-        arguments, and on random ones from `seed` in place of those that are left out at the end.
+        arguments, and on random ones from `seed` in place of those that are left out at the end (zeros where they are
+        not of f32).
         """
         return profile(
             self._handle, function, None, arguments, threads=threads, opt_level=opt_level, runs=runs, seed=seed

@@ -50,14 +50,52 @@ def test_operator(conv2d_binding):
     assert "kas.apply @operator" in {row.operation for row in profile.operations}
 
 
+EMBEDDING = """
+func.func @embed(%words: tensor<5xi64>, %table: tensor<7x16xi8>) -> tensor<5x16xi8> {
+  %empty = tensor.empty() : tensor<5x16xi8>
+  %y = linalg.generic {
+      indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]}
+      ins(%words : tensor<5xi64>) outs(%empty : tensor<5x16xi8>) {
+  ^bb0(%word: i64, %out: i8):
+    %row = arith.index_cast %word : i64 to index
+    %limit = arith.constant 7 : index
+    %isRow = arith.cmpi ult, %row, %limit : index
+    cf.assert %isRow, "requires a word below 7"
+    %column = linalg.index 1 : index
+    %byte = tensor.extract %table[%row, %column] : tensor<7x16xi8>
+    linalg.yield %byte : i8
+  } -> tensor<5x16xi8>
+  return %y : tensor<5x16xi8>
+}
+"""
+
+
+def test_functions_of_other_types():
+    """Words and bytes, as networks of language and quantized ones have; what is not given is zero."""
+    module = kas.parse(EMBEDDING)
+    words = numpy.array([0, 6, 3, 3, 1])
+    table = numpy.arange(7 * 16, dtype=numpy.int8).reshape(7, 16)
+    for given in ((), (words,), (words, table), (words, table.view(numpy.uint8))):
+        assert module.profile("embed", *given, threads=1, runs=2).operations
+    with pytest.raises(kas.Error, match="requires a word below 7"):
+        module.profile("embed", words + 1)
+    with pytest.raises(kas.Error, match="'arg0' must have elements of i64, got i32"):
+        module.profile("embed", words.astype(numpy.int32))
+
+
 def test_errors():
     module = kas.parse(LAYER)
     with pytest.raises(kas.Error, match=r"'arg0' must have the shape 8x16, got 8x8"):
         module.profile("layer", numpy.ones((8, 8), numpy.float32))
     with pytest.raises(kas.Error, match=r"expected at most 2 arguments of 'layer', got 3"):
         module.profile("layer", *[numpy.ones((8, 16), numpy.float32)] * 3)
-    with pytest.raises(TypeError, match="float32"):
+    with pytest.raises(kas.Error, match="'arg0' must have elements of f32, got f64"):
         module.profile("layer", numpy.ones((8, 16)))
+    with pytest.raises(kas.Error, match="'arg0' must have elements of f32, got i1"):
+        module.profile("layer", numpy.ones((8, 16), bool))
+    with pytest.raises(ValueError, match="'argument 0' must be contiguous"):
+        module.profile("layer", numpy.ones((8, 32), numpy.float32)[:, ::2])
     with pytest.raises(ValueError, match="must not be negative, got -1"):
         module.profile("layer", runs=-1)
     with pytest.raises(kas.Error, match="no function"):

@@ -124,6 +124,14 @@ llvm::Expected<Profile> profileOnCPU(mlir::ModuleOp module,
                                      const CPUPipelineOptions &pipeline = {},
                                      const JITOptions &jit = {},
                                      const TimingOptions &timing = {});
+/// The same of memory of somebody else: dense, row-major elements of the types
+/// of the signature, one pointer per argument, then one per result.
+llvm::Expected<Profile> profileOnCPU(mlir::ModuleOp module,
+                                     llvm::StringRef name,
+                                     llvm::ArrayRef<float *> tensors,
+                                     const CPUPipelineOptions &pipeline = {},
+                                     const JITOptions &jit = {},
+                                     const TimingOptions &timing = {});
 
 } // namespace kas::execution
 

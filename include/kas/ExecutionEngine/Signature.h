@@ -30,6 +30,9 @@ struct TensorSignature {
   /// the function takes the square root of it or asserts that it is positive
   /// (variances), else normal(1) for the first argument, else by the shape.
   Initializer initializer;
+
+  /// Of an element in memory; those of i1 have a byte each.
+  unsigned getElementBytes() const;
 };
 
 /// The types that elements of arguments and results may have.
