@@ -16,9 +16,10 @@ from kas.evaluate.protocol import figure
 from kas.evaluate.protocol.statistics import Deviation, Measured
 
 SVG = "{http://www.w3.org/2000/svg}"
+DEVIATION = Deviation(0.02, 8)
 
 
-def make_panel(curves, deviation=Deviation(0.02, 8), **options):
+def make_panel(curves, deviation=DEVIATION, **options):
     return figure.Panel("Bits", "ms & more", curves, "dense", deviation, "{:.2f} bits".format, "ms", **options)
 
 
