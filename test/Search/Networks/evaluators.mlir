@@ -3,7 +3,7 @@
 // RUN: not kas-opt %S/Inputs/space.mlir -kas-search="evaluators=fisher" 2>&1 | FileCheck %s --check-prefix=NETWORK
 
 // The operator in the place of the two layers of the block is scored by what the network is like around them.
-// CHECK: kas.score = {fisher = {{[0-9.e+-]+}} : f64, flops = {{[0-9]+}} : i64, proxy_ensemble = {{[0-9.e+-]+}} : f64, proxy_snip = {{[0-9.e+-]+}} : f64}
+// CHECK: kas.score = {fisher = {{[0-9.eE+-]+}} : f64, flops = {{[0-9]+}} : i64, proxy_ensemble = {{[0-9.eE+-]+}} : f64, proxy_snip = {{[0-9.eE+-]+}} : f64}
 
 // NAME: error: requires an evaluator among {{.*}}fisher, {{.*}}proxy=ensemble, proxy=fisher, proxy=flops, {{.*}}got 'proxy=luck'
 // NETWORK: error: cannot run the network for zero-cost proxies: requires a function with a body, got 'forward'
