@@ -261,3 +261,26 @@ func.func @maximum_of_rows(%x: memref<4x100xf32>, %y: memref<100xf32>) {
   }
   return
 }
+
+// Dimensions of size 1 of the result do not keep an image from being one loop.
+
+// SERIAL-LABEL: func.func @mean(
+// SERIAL-DAG:     %[[SIZE:.*]] = arith.constant 49 : index
+// SERIAL-DAG:     %[[SUMS:.*]] = memref.subview %{{.*}}[0, 0, 0, 0] [2, 4, 1, 1] [1, 1, 1, 1] : memref<2x4x1x1xf32>
+// SERIAL:         %[[LINE:.*]] = memref.collapse_shape %[[SUMS]] {{\[\[}}0, 1]]
+// SERIAL:         scf.for %[[PLANE:.*]] =
+// SERIAL:           scf.for %{{.*}} = %{{.*}} to %[[SIZE]]
+// SERIAL-NOT:         scf.for
+// SERIAL:             arith.addf {{.*}} fastmath<reassoc>
+// SERIAL-NEXT:        memref.store %{{.*}}, %[[LINE]][%[[PLANE]]]
+func.func @mean(%x: memref<2x4x7x7xf32>, %y: memref<2x4x1x1xf32>) {
+  linalg.generic {
+      indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>, affine_map<(n, c, h, w) -> (n, c, 0, 0)>],
+      iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
+      ins(%x : memref<2x4x7x7xf32>) outs(%y : memref<2x4x1x1xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.addf %in, %out : f32
+    linalg.yield %0 : f32
+  }
+  return
+}

@@ -155,11 +155,18 @@ func.func @long_lines(%x: tensor<1x4x3x176xf32>) -> tensor<1x4x1x88xf32> {
   return %y : tensor<1x4x1x88xf32>
 }
 
-// A sum over a whole image is too long to be unrolled, and what begins with something else is no sum of the points alone.
+// A sum over a whole image is too long to be unrolled and becomes a reduction, and what begins with something else is no
+// sum of the points alone.
 //
-// CHECK-LABEL: func.func @no_sums(
-// CHECK-COUNT-2: linalg.pooling_nchw_sum
-func.func @no_sums(%x: tensor<1x4x7x7xf32>, %some: tensor<1x4x6x6xf32>) -> (tensor<1x4x1x1xf32>, tensor<1x4x6x6xf32>) {
+// CHECK-LABEL: func.func @other_sums(
+// CHECK-SAME:    %[[X:.*]]: tensor<1x4x7x7xf32>
+// CHECK:         linalg.generic
+// CHECK-SAME:      iterator_types = ["parallel", "parallel", "reduction", "reduction"]
+// CHECK-SAME:      ins(%[[X]] : tensor<1x4x7x7xf32>) outs(%{{.*}} : tensor<1x4x1x1xf32>)
+// CHECK:           arith.addf
+// CHECK:         linalg.pooling_nchw_sum
+// CHECK-SAME:      outs(%{{.*}} : tensor<1x4x6x6xf32>)
+func.func @other_sums(%x: tensor<1x4x7x7xf32>, %some: tensor<1x4x6x6xf32>) -> (tensor<1x4x1x1xf32>, tensor<1x4x6x6xf32>) {
   %zero = arith.constant 0.0 : f32
   %all = tensor.empty() : tensor<7x7xf32>
   %empty = tensor.empty() : tensor<1x4x1x1xf32>

@@ -97,6 +97,40 @@ bool isCollapsible(linalg::LinalgOp op, unsigned loop) {
          });
 }
 
+/// Leaves out dimensions of size 1 at whose only place an operand is read or
+/// written, such as height and width of a mean over them: loops that the others
+/// step through can then be one.
+void dropUnitResults(IRRewriter &rewriter, linalg::LinalgOp op) {
+  auto generic = dyn_cast<linalg::GenericOp>(op.getOperation());
+  if (!generic)
+    return;
+  rewriter.setInsertionPoint(op);
+  SmallVector<AffineMap> maps = generic.getIndexingMapsArray();
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto type = dyn_cast<MemRefType>(operand.get().getType());
+    AffineMap &map = maps[operand.getOperandNumber()];
+    if (!type || !type.hasStaticShape())
+      continue;
+    SmallVector<int64_t> shape;
+    SmallVector<AffineExpr> results;
+    for (auto [size, result] :
+         llvm::zip_equal(type.getShape(), map.getResults()))
+      if (size != 1 || result != rewriter.getAffineConstantExpr(0)) {
+        shape.push_back(size);
+        results.push_back(result);
+      }
+    if (results.size() == map.getNumResults())
+      continue;
+    FailureOr<Value> reduced = memref::SubViewOp::rankReduceIfNeeded(
+        rewriter, op.getLoc(), operand.get(), shape);
+    if (failed(reduced))
+      continue;
+    operand.set(*reduced);
+    map = AffineMap::get(map.getNumDims(), 0, results, op.getContext());
+  }
+  generic.setIndexingMapsAttr(rewriter.getAffineMapArrayAttr(maps));
+}
+
 /// Makes one loop of neighbours that all operands step through as if they were
 /// one: an image of any width then has whole vectors. `isKept` says which
 /// parallel loops stay as they are.
@@ -298,6 +332,7 @@ struct LinalgToCPULoops
     bool keeps =
         vectorLoop && isUnrolledTooEarly(op.getStaticLoopRanges()[*vectorLoop]);
     op = orderLoops(rewriter, op);
+    dropUnitResults(rewriter, op);
     bool isShared = getNumThreads(op, threads) != 1 && !alreadyParallel &&
                     getNumIterations(op) >= minParallelWork;
     SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();

@@ -98,6 +98,38 @@ private:
                    ArrayRef<Value> rows, ArrayRef<Value> columns);
 };
 
+/// Makes a sum over a whole image, too long to be unrolled, a reduction, whose
+/// two loops are one. Others stay.
+void reduceImage(linalg::PoolingNchwSumOp op) {
+  if (!op.hasPureTensorSemantics())
+    return;
+  auto type = cast<RankedTensorType>(op.getInputs().front().getType());
+  auto result = cast<RankedTensorType>(op.getResult(0).getType());
+  auto window = cast<RankedTensorType>(op.getInputs()[1].getType());
+  if (!type.hasStaticShape() || !result.hasStaticShape() ||
+      type.getShape().drop_front(2) != window.getShape() ||
+      result.getShape().drop_front(2) != ArrayRef<int64_t>({1, 1}) ||
+      type.getElementType() != result.getElementType() ||
+      !isa<FloatType>(type.getElementType()))
+    return;
+  IRRewriter rewriter(op);
+  AffineExpr n = rewriter.getAffineDimExpr(0), c = rewriter.getAffineDimExpr(1),
+             zero = rewriter.getAffineConstantExpr(0);
+  SmallVector<AffineMap> maps{
+      rewriter.getMultiDimIdentityMap(4),
+      AffineMap::get(4, 0, {n, c, zero, zero}, op.getContext())};
+  SmallVector<utils::IteratorType> kinds(4, utils::IteratorType::parallel);
+  kinds[2] = kinds[3] = utils::IteratorType::reduction;
+  auto attributes = llvm::to_vector(op->getDiscardableAttrs());
+  rewriter.replaceOpWithNewOp<linalg::GenericOp>(
+      op, result, op.getInputs().front(), op.getOutputs().front(), maps, kinds,
+      [](OpBuilder &inner, Location loc, ValueRange values) {
+        Value sum = arith::AddFOp::create(inner, loc, values[1], values[0]);
+        linalg::YieldOp::create(inner, loc, sum);
+      },
+      attributes);
+}
+
 struct LowerPooling : kas::codegen::impl::LowerPoolingBase<LowerPooling> {
   using LowerPoolingBase::LowerPoolingBase;
 
@@ -114,7 +146,9 @@ struct LowerPooling : kas::codegen::impl::LowerPoolingBase<LowerPooling> {
           max ? Pooling::match(max)
               : Pooling::match(
                     cast<linalg::PoolingNchwSumOp>(op.getOperation()));
-      LDBG() << op.getLoc() << ": " << (pooling ? "lowered" : "left as it is");
+      LDBG() << op.getLoc() << ": " << (pooling ? "lowered" : "not lowered");
+      if (!pooling && !max)
+        reduceImage(cast<linalg::PoolingNchwSumOp>(op.getOperation()));
       if (pooling)
         pooling->lower(pooling->countPoints() < minParallelWork
                            ? 1
