@@ -78,6 +78,46 @@ func.func @f(%x: {data}) -> {result} {{
         assert numpy.array_equal(module.clone().compile("f", threads=threads)(x), expected)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_random_poolings(seed):
+    """Windows, strides and paddings of both kinds, with zeros of both signs and what is no number; whole images, too."""
+    random = numpy.random.default_rng(seed)
+    is_sum = bool(seed % 2)
+    rows, columns = (int(size) for size in random.integers(5, 60, 2))
+    window, stride = int(random.integers(1, 5)), int(random.integers(1, 4))
+    shape = (rows, columns) if seed % 3 == 0 and is_sum else (window, window)
+    around = 0 if is_sum else int(random.integers(0, window))
+    x = random.integers(-50, 50, (2, 3, rows, columns)).astype(numpy.float32)
+    x[random.random(x.shape) < 0.1] = -0.0
+    if not is_sum:
+        x[random.random(x.shape) < 0.01] = numpy.nan
+    least = 0.0 if is_sum else -numpy.inf
+    padded = numpy.pad(x, [(0, 0), (0, 0), (around, around), (around, around)], constant_values=least)
+    windows = numpy.lib.stride_tricks.sliding_window_view(padded, shape, (2, 3))[:, :, ::stride, ::stride]
+    expected = windows.sum((-1, -2)) if is_sum else windows.max((-1, -2))
+    data, whole, result = ("tensor<" + "x".join(map(str, y.shape)) + "xf32>" for y in (x, padded, expected))
+    size = f"tensor<{shape[0]}x{shape[1]}xf32>"
+    module = kas.Module(
+        f"""
+        func.func @f(%x: {data}) -> {result} {{
+          %least = arith.constant {"0.0" if is_sum else "0xFF800000"} : f32
+          %padded = tensor.pad %x low[0, 0, {around}, {around}] high[0, 0, {around}, {around}] {{
+          ^bb0(%n: index, %c: index, %h: index, %w: index):
+            tensor.yield %least : f32
+          }} : {data} to {whole}
+          %window = tensor.empty() : {size}
+          %empty = tensor.empty() : {result}
+          %init = linalg.fill ins(%least : f32) outs(%empty : {result}) -> {result}
+          %y = linalg.pooling_nchw_{"sum" if is_sum else "max"} {{strides = dense<{stride}> : vector<2xi64>}}
+              ins(%padded, %window : {whole}, {size}) outs(%init : {result}) -> {result}
+          return %y : {result}
+        }}"""
+    )
+    for threads in (1, 2):
+        y = module.clone().compile("f", threads=threads)(x)
+        assert numpy.array_equal(y, expected, equal_nan=True)
+
+
 POOLINGS_BETWEEN_GUARD_PAGES = """
 import ctypes, mmap, numpy, kas
 

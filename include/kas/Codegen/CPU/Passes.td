@@ -152,8 +152,9 @@ def LowerPooling : Pass<"kas-lower-pooling", "::mlir::func::FuncOp"> {
     in vectors along the line where the stride is 1 or 2. Maxima read the tensor
     without the padding: a line outside counts as the nearest one inside, which
     each window has; the left and the right border are computed by themselves.
-    The points of a window are summed in the order of the lines. A sum over a
-    whole image becomes a `linalg.generic` with two reductions.
+    Maxima take any order of the points, and any of two zeros. The points of a
+    window are summed in the order of the lines. A sum over a whole image becomes
+    a `linalg.generic` with two reductions.
 
     Maxima whose windows may lie outside as a whole, and poolings with dilation,
     stay as they are.
@@ -173,8 +174,8 @@ def LowerPooling : Pass<"kas-lower-pooling", "::mlir::func::FuncOp"> {
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::bufferization::BufferizationDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-    "::mlir::vector::VectorDialect"
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
 }
 

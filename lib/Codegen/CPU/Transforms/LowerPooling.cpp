@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -87,9 +88,12 @@ private:
                                            getAsOpFoldResult(operand));
   }
   Value combine(OpBuilder &builder, Value result, Value value);
-  SmallVector<Value> loadPoints(OpBuilder &builder, Value data,
-                                ArrayRef<Value> plane, Value row, Value column,
-                                int64_t lanes);
+  SmallVector<Value> loadRow(OpBuilder &builder, Value data,
+                             ArrayRef<Value> plane, Value row, Value column,
+                             int64_t lanes);
+  SmallVector<Value> separatePoints(OpBuilder &builder, ArrayRef<Value> loaded);
+  Value emitWindows(OpBuilder &builder, Value data, ArrayRef<Value> plane,
+                    ArrayRef<Value> rows, Value column, int64_t lanes);
   int64_t emitVectors(OpBuilder &builder, Value data, Value output,
                       ArrayRef<Value> plane, Value line, ArrayRef<Value> rows);
   void emitLine(OpBuilder &builder, Value data, Value output, Value n, Value c,
@@ -237,59 +241,97 @@ Value Pooling::combine(OpBuilder &builder, Value result, Value value) {
     return value;
   if (isSum)
     return arith::AddFOp::create(builder, op.getLoc(), result, value);
-  return arith::MaximumFOp::create(builder, op.getLoc(), result, value);
+  // Which of two zeros is the larger is not seen, and would take half of the
+  // instructions.
+  return LLVM::MaximumOp::create(builder, op.getLoc(), result, value,
+                                 LLVM::FastmathFlags::nsz);
 }
 
-/// The points of the window in one row, in their order, each a vector of those
-/// of `lanes` outputs from `column` on.
-SmallVector<Value> Pooling::loadPoints(OpBuilder &builder, Value data,
-                                       ArrayRef<Value> plane, Value row,
-                                       Value column, int64_t lanes) {
+/// Vectors of a row that have the points of the windows of `lanes` outputs from
+/// `column` on: with stride 2 those of two neighbours alternate in them.
+SmallVector<Value> Pooling::loadRow(OpBuilder &builder, Value data,
+                                    ArrayRef<Value> plane, Value row,
+                                    Value column, int64_t lanes) {
   Location loc = op.getLoc();
   AffineExpr d0 = builder.getAffineDimExpr(0);
-  auto load = [&](int64_t offset, int64_t size) -> Value {
+  SmallVector<Value> loaded;
+  auto load = [&](int64_t offset) {
     Value place =
         apply(builder, d0 * width.stride + (offset - width.padding), column);
-    return vector::LoadOp::create(
-        builder, loc, VectorType::get(size, builder.getF32Type()), data,
-        ValueRange{plane[0], plane[1], row, place});
+    loaded.push_back(vector::LoadOp::create(
+        builder, loc,
+        VectorType::get(width.stride * lanes, builder.getF32Type()), data,
+        ValueRange{plane[0], plane[1], row, place}));
   };
-  SmallVector<Value> points;
-  if (width.stride == 1) {
-    for (int64_t i = 0; i < width.window; ++i)
-      points.push_back(load(i, lanes));
-    return points;
-  }
-  for (int64_t i = 0; i + 1 < width.window; i += 2)
-    llvm::append_range(
-        points, vector::DeinterleaveOp::create(builder, loc, load(i, 2 * lanes))
-                    .getResults());
+  for (int64_t i = 0; i + width.stride <= width.window; i += width.stride)
+    load(i);
   // The last one without a second: nothing after its window is read.
+  if (width.window % width.stride)
+    load(width.window - 2);
+  return loaded;
+}
+
+/// The points of the window in their order, each a vector of those of all
+/// outputs, from what `loadRow` has loaded.
+SmallVector<Value> Pooling::separatePoints(OpBuilder &builder,
+                                           ArrayRef<Value> loaded) {
+  if (width.stride == 1)
+    return SmallVector<Value>(loaded);
+  SmallVector<Value> points;
+  for (Value both : loaded)
+    llvm::append_range(
+        points, vector::DeinterleaveOp::create(builder, op.getLoc(), both)
+                    .getResults());
+  // The first half of the last one is of the point before.
   if (width.window % 2)
-    points.push_back(vector::DeinterleaveOp::create(
-                         builder, loc, load(width.window - 2, 2 * lanes))
-                         .getRes2());
+    points.erase(points.end() - 2);
   return points;
 }
 
-/// Vectors of the outputs of a line whose windows are inside, as many as there
-/// are whole ones. Returns the first column after them.
+/// The largest, or the sums, of the points of the windows of `lanes` outputs
+/// from `column` on.
+Value Pooling::emitWindows(OpBuilder &builder, Value data,
+                           ArrayRef<Value> plane, ArrayRef<Value> rows,
+                           Value column, int64_t lanes) {
+  Value result;
+  auto add = [&](ArrayRef<Value> loaded) {
+    for (Value point : separatePoints(builder, loaded))
+      result = combine(builder, result, point);
+  };
+  // Maxima have any order: what alternates is separated once, and not by rows.
+  SmallVector<Value> largest;
+  for (Value row : rows) {
+    SmallVector<Value> loaded =
+        loadRow(builder, data, plane, row, column, lanes);
+    if (isSum) {
+      add(loaded);
+      continue;
+    }
+    largest.resize(loaded.size());
+    for (auto [whole, part] : llvm::zip_equal(largest, loaded))
+      whole = combine(builder, whole, part);
+  }
+  if (!isSum)
+    add(largest);
+  return result;
+}
+
+/// Vectors of the outputs of a line whose windows are inside. Returns the first
+/// column after them.
 int64_t Pooling::emitVectors(OpBuilder &builder, Value data, Value output,
                              ArrayRef<Value> plane, Value line,
                              ArrayRef<Value> rows) {
   constexpr int64_t mostUnrolled = 4;
   Location loc = op.getLoc();
-  int64_t first = width.getFirstInside(), end = width.getFirstAfter();
+  int64_t begin = width.getFirstInside(), end = width.getFirstAfter();
+  int64_t first = begin;
   if (width.stride > 2 || width.window < width.stride)
     return first;
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
   auto emit = [&](Value column, int64_t lanes) {
-    Value result;
-    for (Value row : rows)
-      for (Value point : loadPoints(builder, data, plane, row, column, lanes))
-        result = combine(builder, result, point);
+    Value result = emitWindows(builder, data, plane, rows, column, lanes);
     vector::StoreOp::create(builder, loc, result, output,
                             ValueRange{plane[0], plane[1], line, column});
   };
@@ -306,6 +348,11 @@ int64_t Pooling::emitVectors(OpBuilder &builder, Value data, Value output,
         emit(constant(column), lanes);
     }
     first = last;
+    // The last one may compute some outputs again.
+    if (first < end && end - begin >= lanes) {
+      emit(constant(end - lanes), lanes);
+      return end;
+    }
   }
   return first;
 }
