@@ -181,17 +181,20 @@ static void addLoops(OpPassManager &manager,
   if (options.threads != 1)
     functions.addPass(createSerializeLoops());
   functions.addPass(createExpandMath());
-  functions.addPass(createLowerDots());
+  if (options.threads != 1) {
+    ConvertSCFToOpenMPPassOptions openMP;
+    openMP.numThreads = options.threads;
+    manager.addPass(createConvertSCFToOpenMPPass(openMP));
+    // Removes scopes around allocations that the lowering below cannot take.
+    manager.addPass(createCanonicalizerPass());
+  }
+  OpPassManager &last = manager.nest<func::FuncOp>();
+  // Only now: intrinsics do not say that they allocate nothing, so that scopes
+  // around them would stay.
+  last.addPass(createLowerDots());
   // Addresses are arithmetic now and repeat one another. What is left is for
   // LLVM to simplify, which it does faster.
-  functions.addPass(createCSEPass());
-  if (options.threads == 1)
-    return;
-  ConvertSCFToOpenMPPassOptions openMP;
-  openMP.numThreads = options.threads;
-  manager.addPass(createConvertSCFToOpenMPPass(openMP));
-  // Removes scopes around allocations that the lowering below cannot take.
-  manager.addPass(createCanonicalizerPass());
+  last.addPass(createCSEPass());
 }
 
 /// Loops to the LLVM dialect, functions on plain pointers.

@@ -80,7 +80,7 @@ func.func @f(%x: {data}) -> {result} {{
 
 @pytest.mark.parametrize("seed", range(12))
 def test_random_poolings(seed):
-    """Windows, strides and paddings of both kinds, with zeros of both signs and what is no number; whole images, too."""
+    """Windows, strides and paddings of both kinds, whole images, zeros of both signs and what is no number."""
     random = numpy.random.default_rng(seed)
     is_sum = bool(seed % 2)
     rows, columns = (int(size) for size in random.integers(5, 60, 2))

@@ -86,7 +86,8 @@ std::optional<std::string> call(CompiledModule::Function function,
   for (const auto &buffer : buffers)
     pointers.push_back(buffer->data);
   auto fault = runGuarded([&] { function(pointers.data()); });
-  std::memcpy(output.data(), result, output.size() * sizeof(float));
+  std::copy_n(static_cast<const float *>(result), output.size(),
+              output.begin());
   return fault;
 }
 
