@@ -58,7 +58,12 @@ func.func @images(%x: memref<2x32x16x64xf32>, %y: memref<2x32x16x64xf32>) {
 // SERIAL-NOT:           scf.for
 // SERIAL:               arith.addf
 // SHARED-LABEL: func.func @elementwise
-// SHARED-NOT:     memref.reinterpret_cast
+// SHARED-DAG:     %[[PLANE:.*]] = arith.constant 49 : index
+// SHARED-DAG:     memref.reinterpret_cast %{{.*}} to offset: [0], sizes: [8, 16, 49], strides: [784, 49, 1]
+// SHARED:         scf.parallel (%{{.*}}, %{{.*}}) = (%{{.*}}, %{{.*}}) to (%c8, %c16)
+// SHARED:           scf.for {{.*}} to %[[PLANE]]
+// SHARED-NOT:         scf.for
+// SHARED:             arith.addf
 #all = affine_map<(n, c, h, w) -> (n, c, h, w)>
 #channel = affine_map<(n, c, h, w) -> (c)>
 func.func @elementwise(%x: memref<8x16x7x7xf32>, %b: memref<16xf32>, %y: memref<8x16x7x7xf32>) {
@@ -67,6 +72,24 @@ func.func @elementwise(%x: memref<8x16x7x7xf32>, %b: memref<16xf32>, %y: memref<
   ^bb0(%in: f32, %bias: f32, %out: f32):
     %sum = arith.addf %in, %bias : f32
     linalg.yield %sum : f32
+  }
+  return
+}
+
+// So they are where there is one image, whose channels are shared.
+// SHARED-LABEL: func.func @one_image
+// SHARED-DAG:     %[[CHANNELS:.*]] = arith.constant 240 : index
+// SHARED-DAG:     %[[PLANE:.*]] = arith.constant 196 : index
+// SHARED:         scf.parallel (%{{.*}}) = (%{{.*}}) to (%[[CHANNELS]])
+// SHARED:           scf.for {{.*}} to %[[PLANE]]
+// SHARED-NOT:         scf.for
+// SHARED:             math.exp
+func.func @one_image(%x: memref<1x240x14x14xf32>, %y: memref<1x240x14x14xf32>) {
+  linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%x : memref<1x240x14x14xf32>) outs(%y : memref<1x240x14x14xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %e = math.exp %in : f32
+    linalg.yield %e : f32
   }
   return
 }

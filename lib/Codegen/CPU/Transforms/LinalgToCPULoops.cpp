@@ -234,6 +234,24 @@ bool isBalanced(int64_t points, int64_t threads) {
   return slots - points <= points / 16;
 }
 
+/// How many of the outermost loops threads share, so that each has the same
+/// work: all but the innermost one, which steps through consecutive memory, if
+/// fewer do not.
+unsigned countShared(ArrayRef<utils::IteratorType> kinds,
+                     ArrayRef<int64_t> ranges, int64_t threads) {
+  unsigned count = 0;
+  int64_t points = 1;
+  for (auto [kind, range] : llvm::zip_equal(kinds, ranges)) {
+    bool isLast = count + 1 == ranges.size();
+    if (kind != utils::IteratorType::parallel || ShapedType::isDynamic(range) ||
+        (points > 1 && (isLast || isBalanced(points, threads))))
+      break;
+    points *= range;
+    ++count;
+  }
+  return count;
+}
+
 /// The outermost loops to share: as few as give all threads the same work. The
 /// innermost one stays, because it steps through consecutive memory.
 SmallVector<scf::ForOp> chooseShared(ArrayRef<utils::IteratorType> kinds,
@@ -338,12 +356,9 @@ struct LinalgToCPULoops
     SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
     SmallVector<int64_t> ranges = op.getStaticLoopRanges();
     // Threads share outer loops, which must be left for them.
-    bool sharesFirst = !ranges.empty() && !ShapedType::isDynamic(ranges[0]) &&
-                       isBalanced(ranges[0], threads);
-    op = collapseLoops(rewriter, op, [&](unsigned loop) {
-      return isShared && kinds[loop] == utils::IteratorType::parallel &&
-             (loop == 0 || !sharesFirst);
-    });
+    unsigned numShared = isShared ? countShared(kinds, ranges, threads) : 0;
+    op = collapseLoops(rewriter, op,
+                       [&](unsigned loop) { return loop < numShared; });
     kinds = op.getIteratorTypesArray();
     ranges = op.getStaticLoopRanges();
     allowVectors(op);
