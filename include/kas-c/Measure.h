@@ -51,7 +51,7 @@ const char *kasProgramCall(KasProgram *program, const char *name,
                            void *const *tensors, uint64_t runs, bool wallClock,
                            double *milliseconds);
 
-/// A dense, row-major array of f32.
+/// An argument.
 typedef struct KasArray {
   /// Dense, row-major.
   const void *data;

@@ -35,25 +35,28 @@ static std::optional<ByteSum> matchExtended(Value value) {
 
 /// Nothing where the sum may not fit its type, so that it would wrap.
 static std::optional<ByteSum> matchByteSum(Value value) {
-  constexpr int64_t most = 1 << 14;
+  constexpr unsigned mostBits = 15;
   APInt number;
   std::optional<ByteSum> sum;
   if (auto difference = value.getDefiningOp<arith::SubIOp>()) {
     sum = matchExtended(difference.getLhs());
     if (!sum || !matchPattern(difference.getRhs(), m_ConstantInt(&number)))
       return std::nullopt;
+    if (number.getSignificantBits() > mostBits)
+      return std::nullopt;
     sum->added = -number.getSExtValue();
   } else if (auto added = value.getDefiningOp<arith::AddIOp>()) {
     sum = matchExtended(added.getLhs());
     if (!sum || !matchPattern(added.getRhs(), m_ConstantInt(&number)))
+      return std::nullopt;
+    if (number.getSignificantBits() > mostBits)
       return std::nullopt;
     sum->added = number.getSExtValue();
   } else {
     sum = matchExtended(value);
   }
   if (!sum || !sum->byte.getType().isInteger(8) ||
-      value.getType().getIntOrFloatBitWidth() < 16 ||
-      std::abs(sum->added) > most)
+      value.getType().getIntOrFloatBitWidth() < 16)
     return std::nullopt;
   return sum;
 }

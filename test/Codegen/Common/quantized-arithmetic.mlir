@@ -129,3 +129,32 @@ func.func @read(%x: tensor<64xi8>, %w: tensor<64xi16>) -> (tensor<64xf32>, tenso
   } -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>)
   return %y#0, %y#1, %y#2 : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
 }
+
+// -----
+
+// The least integer has no negative, and some do not fit 64 bits.
+
+// CHECK-LABEL: func.func @extremes(
+// CHECK: arith.subi %{{.*}}, %{{.*}} : i64
+// CHECK-NEXT: arith.sitofp %{{.*}} : i64 to f32
+// CHECK: arith.addi %{{.*}}, %{{.*}} : i128
+// CHECK-NEXT: arith.sitofp %{{.*}} : i128 to f32
+
+#id = affine_map<(i) -> (i)>
+func.func @extremes(%x: tensor<64xi8>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %least = arith.constant -9223372036854775808 : i64
+  %large = arith.constant 36893488147419103232 : i128
+  %floats = tensor.empty() : tensor<64xf32>
+  %y:2 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]}
+      ins(%x : tensor<64xi8>) outs(%floats, %floats : tensor<64xf32>, tensor<64xf32>) {
+  ^bb0(%byte: i8, %a: f32, %b: f32):
+    %0 = arith.extsi %byte : i8 to i64
+    %1 = arith.subi %0, %least : i64
+    %2 = arith.sitofp %1 : i64 to f32
+    %3 = arith.extui %byte : i8 to i128
+    %4 = arith.addi %3, %large : i128
+    %5 = arith.sitofp %4 : i128 to f32
+    linalg.yield %2, %5 : f32, f32
+  } -> (tensor<64xf32>, tensor<64xf32>)
+  return %y#0, %y#1 : tensor<64xf32>, tensor<64xf32>
+}
