@@ -488,6 +488,8 @@ def test_language_models_that_are_trained(tmp_path, monkeypatch, capsys) -> None
     assert "test: `2b14cf1b` 12 13Y 3Y X1 X23 X2 not above" in page and "test: low rank not above" in page
     # Time and parameters, three points each.
     assert (tmp_path / "picture.svg").read_text().count("<title>") == 6
+    with pytest.raises(SystemExit, match=r"requires a file that can be written, got .*no/p\.svg: No such file"):
+        run("report", str(store), "--tokens=1", f"--plot={tmp_path / 'no' / 'p.svg'}")
     with pytest.raises(SystemExit, match=r"requires a text of at least \d+ characters for 900 steps, got 1040"):
         run("train", str(store), f"--text={text}", "--steps=900")
     (tmp_path / "plain.txt").write_text("no gzip")

@@ -358,7 +358,10 @@ def report(options):
         compare_curves(curves, deviations, NAMED.values(), ("dense",))
         panels.append(make_panel(curves["test"], deviations["test"], axis, unit))
     if options.plot:
-        options.plot.write_text(figure.draw(panels))
+        try:
+            options.plot.write_text(figure.draw(panels))
+        except OSError as error:
+            raise SystemExit(f"requires a file that can be written, got {options.plot}: {error.strerror}") from error
 
 
 def predict(options):
