@@ -1,15 +1,41 @@
 # The one place that knows how kas targets are made: every library, tool, plug-in and generated page goes
 # through these functions, so that flags, dependencies, install and export rules are in one place.
 
-# kas_add_precompiled_headers(HEADER): MLIR's headers are most of what a compilation reads; all targets share one
-# precompiled copy of them. No source may rely on it: the preset `asan` and tools/lint.sh --plain-headers build without.
-function(kas_add_precompiled_headers header)
+# kas_use_ccache(): compiles through ccache where it is installed. The cache is shared by all clones: paths below the
+# source tree are taken relative to it, and precompiled headers count by what they hold, not by their bytes, which name
+# the folder that they were made in.
+function(kas_use_ccache)
+  find_program(KAS_CCACHE ccache DOC "Keeps objects of earlier builds; OFF: not used")
+  if(NOT KAS_CCACHE)
+    return()
+  endif()
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    CCACHE_DEPEND=1 CCACHE_PCH_EXTSUM=1 CCACHE_SLOPPINESS=pch_defines,time_macros ${KAS_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher} PARENT_SCOPE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher} PARENT_SCOPE)
+endfunction()
+
+# kas_add_precompiled_headers(NAME): MLIR's headers are most of what a compilation reads; all targets share one
+# precompiled copy of cmake/NAME. No source may rely on it: the preset `asan` and tools/lint.sh --plain-headers build
+# without.
+function(kas_add_precompiled_headers name)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/kas-precompiled.cpp)
   file(CONFIGURE OUTPUT ${source} CONTENT "// Carries the precompiled headers.\n")
   add_library(kas-precompiled OBJECT EXCLUDE_FROM_ALL ${source})
   kas_set_target_flags(kas-precompiled)
   target_compile_features(kas-precompiled PUBLIC cxx_std_20)
-  target_precompile_headers(kas-precompiled PRIVATE ${header})
+  # By name: the same text in each clone.
+  target_include_directories(kas-precompiled PRIVATE ${PROJECT_SOURCE_DIR}/cmake)
+  target_precompile_headers(kas-precompiled PRIVATE <${name}>)
+  set(precompiled ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/kas-precompiled.dir/cmake_pch.hxx.pch)
+  set_property(GLOBAL PROPERTY KAS_PRECOMPILED_HEADERS ${precompiled})
+  # A library of objects is not waited for by objects of others; a file is.
+  add_custom_target(kas-precompiled-file DEPENDS ${precompiled})
+  # What ccache takes for its contents.
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/${name})
+  file(SHA256 ${PROJECT_SOURCE_DIR}/cmake/${name} digest)
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} --version OUTPUT_VARIABLE compiler)
+  file(CONFIGURE OUTPUT ${precompiled}.sum CONTENT "${digest}\n${LLVM_PACKAGE_VERSION}\n${compiler}")
 endfunction()
 
 # kas_set_target_flags(NAME [PLAIN]): PLAIN is for sources that use nothing of MLIR.
@@ -21,7 +47,11 @@ function(kas_set_target_flags name)
     if(type STREQUAL EXECUTABLE)
       set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     endif()
-    target_precompile_headers(${name} REUSE_FROM kas-precompiled)
+    # Not by REUSE_FROM: that names the text of the headers as well, by a path that ccache does not take as relative.
+    get_property(precompiled GLOBAL PROPERTY KAS_PRECOMPILED_HEADERS)
+    target_compile_options(${name} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-Winvalid-pch> $<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -include-pch -Xclang ${precompiled}>)
+    add_dependencies(${name} kas-precompiled-file)
   endif()
   if(KAS_ENABLE_WERROR)
     target_compile_options(${name} PRIVATE -Werror)

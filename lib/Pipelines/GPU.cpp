@@ -16,6 +16,8 @@
 #include "kas/Pipelines/GPU.h"
 #include "kas/Pipelines/NVVM.h"
 #include "kas/Pipelines/SPIRV.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"

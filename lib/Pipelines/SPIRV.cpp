@@ -10,6 +10,8 @@
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Codegen/GPU/SPIRV.h"
 #include "kas/Pipelines/GPU.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 #include "mlir/Dialect/SPIRV/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"

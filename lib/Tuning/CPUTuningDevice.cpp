@@ -11,6 +11,7 @@
 #include "kas/Codegen/Common/Passes.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
+#include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "kas/Support/RunPasses.h"
 #include "kas/Tuning/ForkedRunner.h"
 #include "kas/Tuning/TuningDevice.h"

@@ -16,6 +16,7 @@
 #include "kas/Pipelines/GPU.h"
 #include "kas/Support/OutputFile.h"
 #include "kas/Support/RunPasses.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace kas;
 using namespace kas::codegen;

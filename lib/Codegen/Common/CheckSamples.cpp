@@ -8,6 +8,8 @@
 
 #include "kas/Codegen/Common/Passes.h"
 #include "kas/Codegen/Common/SampleWise.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_CHECKSAMPLES

@@ -17,13 +17,16 @@
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Conversion/OperatorModule.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
+#include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "kas/Dialect/KasGPU/IR/KasGPUOps.h"
 #include "kas/ExecutionEngine/JIT.h"
 #include "kas/Library/Operators.h"
 #include "kas/Pipelines/CPU.h"
 #include "kas/Pipelines/GPU.h"
 #include "kas/Reference/Evaluator.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include <random>
 

@@ -16,9 +16,12 @@
 #include "VulkanEnvironment.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/KasGPU/IR/KasGPUOps.h"
 #include "kas/ExecutionEngine/JIT.h"
 #include "kas/Pipelines/GPU.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "gtest/gtest.h"
 
 using namespace kas;

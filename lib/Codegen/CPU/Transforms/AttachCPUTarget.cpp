@@ -9,6 +9,9 @@
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/KasCPU/IR/ModuleTarget.h"
 #include "kas/Support/Place.h"
+#include "mlir/Dialect/DLTI/DLTI.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_ATTACHCPUTARGET

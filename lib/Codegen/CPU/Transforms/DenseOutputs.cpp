@@ -13,6 +13,7 @@
 
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"

@@ -14,7 +14,9 @@
 #include "BatchCalls.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/OpenMP/OpenMPDialect.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
 

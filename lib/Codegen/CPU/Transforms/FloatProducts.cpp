@@ -14,8 +14,10 @@
 #include "kas/Conversion/KasToLinalg.h"
 #include "kas/Conversion/VerifiedConversion.h"
 #include "kas/Dialect/Kas/Analysis/Contraction.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 

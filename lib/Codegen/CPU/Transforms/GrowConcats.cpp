@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/CPU/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 

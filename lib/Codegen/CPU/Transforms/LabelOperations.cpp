@@ -13,6 +13,11 @@
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Codegen/CPU/Profile.h"
 #include "kas/Codegen/Common/OperationCost.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Dialect/KasCPU/IR/KasCPU.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 

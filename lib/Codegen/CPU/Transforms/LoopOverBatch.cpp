@@ -13,7 +13,9 @@
 #include "BatchCalls.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/OpenMP/OpenMPDialect.h"
+#include "mlir/IR/BuiltinOps.h"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_LOOPOVERBATCH

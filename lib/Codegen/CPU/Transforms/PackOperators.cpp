@@ -16,6 +16,8 @@
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Conversion/KasGradient.h"
 #include "kas/Conversion/KasToAffine.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

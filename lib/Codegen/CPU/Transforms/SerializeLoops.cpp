@@ -11,6 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/CPU/Passes.h"
+#include "kas/Dialect/KasCPU/IR/KasCPU.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/Transforms.h"
 #include "mlir/IR/PatternMatch.h"
 

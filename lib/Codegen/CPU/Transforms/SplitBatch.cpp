@@ -14,6 +14,13 @@
 #include "PackOperations.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Codegen/Common/SampleWise.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Dialect/KasCPU/IR/KasCPU.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/DebugLog.h"
 
 namespace kas::codegen {

@@ -8,6 +8,8 @@
 
 #include "TensorMaps.h"
 #include "kas/Codegen/GPU/Passes.h"
+#include "kas/Dialect/KasGPU/IR/KasGPU.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 namespace kas::codegen {

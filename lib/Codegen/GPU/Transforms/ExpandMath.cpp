@@ -8,7 +8,10 @@
 
 #include "../../Common/ExpandMath.h"
 #include "kas/Codegen/GPU/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_GPUEXPANDMATH

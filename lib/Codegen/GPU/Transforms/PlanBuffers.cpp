@@ -7,6 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/GPU/Passes.h"
+#include "kas/Dialect/KasGPU/IR/KasGPU.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
 namespace kas::codegen {

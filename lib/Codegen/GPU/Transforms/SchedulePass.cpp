@@ -17,7 +17,11 @@
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Codegen/GPU/ScheduleSpace.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "kas/Support/Place.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "kas-gpu-schedule"

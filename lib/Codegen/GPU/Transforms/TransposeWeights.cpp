@@ -15,9 +15,11 @@
 #include "kas/Codegen/GPU/Device.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/SymbolTable.h"
 
 namespace kas::codegen {
