@@ -21,6 +21,16 @@ config.excludes = ["unittests", "lib", "Inputs", "CMakeLists.txt", "lit.cfg.py",
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.kas_obj_root, "test")
 
+if config.reverse_iteration:
+    config.available_features.add("reverse-iteration")
+# The same tests with hash containers that go backwards: what they print must not depend on that order.
+if config.is_reversed:
+    folders = ("Codegen", "Conversion", "Dialect", "Library", "Networks", "Pipelines", "Search")
+    config.name = "kas-reverse"
+    config.excludes += [name for name in os.listdir(config.test_source_root) if name not in folders]
+    config.test_exec_root = os.path.join(config.test_exec_root, "reverse")
+    config.environment["KAS_REVERSE_ITERATION"] = "1"
+
 if lit_config.params.get("kas_slow"):
     config.available_features.add("slow")
 

@@ -9,8 +9,7 @@ usage: tools/setup.sh [options] [TARGET...]
 
 Installs what is missing of tools/packages.txt, configures the build tree and builds the targets (all by default).
 
-  --preset=NAME       a preset of CMakePresets.json: release (default, in build/), debug, asan, tsan or reverse
-                      (in build-NAME/)
+  --preset=NAME       a preset of CMakePresets.json: release (default, in build/), debug, asan or tsan (in build-NAME/)
   --package=PACKAGE   needs this Debian package as well; may be repeated
   --packages-only     stops after the packages
   --help              shows this text
@@ -36,9 +35,9 @@ for argument in "$@"; do
 done
 case $preset in
   release) build=$root/build ;;
-  debug | reverse) build=$root/build-$preset ;;
+  debug) build=$root/build-$preset ;;
   asan | tsan) build=$root/build-$preset packages+=(libclang-rt-22-dev) ;;
-  *) echo "error: --preset must be release, debug, asan, tsan or reverse, got '$preset'" >&2; exit 2 ;;
+  *) echo "error: --preset must be release, debug, asan or tsan, got '$preset'" >&2; exit 2 ;;
 esac
 mapfile -t -O "${#packages[@]}" packages < <(grep -v '^#' "$root/tools/packages.txt")
 

@@ -34,8 +34,10 @@ function(kas_add_precompiled_headers name)
   # What ccache takes for its contents.
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/${name})
   file(SHA256 ${PROJECT_SOURCE_DIR}/cmake/${name} digest)
+  get_property(patched GLOBAL PROPERTY KAS_PATCHED_HEADERS)
+  string(SHA256 patched "${patched}")
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} --version OUTPUT_VARIABLE compiler)
-  file(CONFIGURE OUTPUT ${precompiled}.sum CONTENT "${digest}\n${LLVM_PACKAGE_VERSION}\n${compiler}")
+  file(CONFIGURE OUTPUT ${precompiled}.sum CONTENT "${digest}\n${patched}\n${LLVM_PACKAGE_VERSION}\n${compiler}")
 endfunction()
 
 # kas_set_target_flags(NAME [PLAIN]): PLAIN is for sources that use nothing of MLIR.
