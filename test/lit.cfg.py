@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 
 import lit.formats
 from lit.llvm import llvm_config
@@ -19,6 +20,8 @@ config.test_format = lit.formats.ShTest(not llvm_config.use_lit_shell)
 config.suffixes = [".mlir", ".test"]
 config.excludes = ["unittests", "lib", "Inputs", "CMakeLists.txt", "lit.cfg.py", "lit.site.cfg.py", "client"]
 config.test_source_root = os.path.dirname(__file__)
+# For the configurations of folders.
+sys.path.insert(0, config.test_source_root)
 config.test_exec_root = os.path.join(config.kas_obj_root, "test")
 
 if config.reverse_iteration:
@@ -33,6 +36,8 @@ if config.is_reversed:
 
 if lit_config.params.get("kas_slow"):
     config.available_features.add("slow")
+if lit_config.params.get("kas_lint"):
+    config.available_features.add("lint")
 
 # Tests of the JIT start threads through OpenMP; two suffice and keep runs alike on all machines.
 config.environment["OMP_NUM_THREADS"] = "2"
@@ -76,6 +81,7 @@ config.substitutions.append(("%kas_obj_root", config.kas_obj_root))
 config.substitutions.append(("%kas_src_root", config.kas_src_root))
 config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%z3", config.z3))
+config.substitutions.append(("%{lit}", config.lit))
 with open(os.path.join(config.kas_obj_root, "libraries.json")) as file:
     libraries = json.load(file)
 archives = [os.path.join(config.kas_obj_root, "lib", "lib" + library["name"] + ".a") for library in libraries]

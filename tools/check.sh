@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
-# Runs every test of kas: FileCheck tests, GoogleTest programs, Python tests and both demos, shortened.
+# Runs every test of kas: FileCheck tests in both orders of hash containers, GoogleTest programs, Python tests and, on
+# request, the checks of tools/lint.sh, all in one pool of lit; then both demos, shortened.
 set -uo pipefail
 
 usage() {
   cat <<'END'
 usage: tools/check.sh [options]
 
-Sets everything up, builds, runs all tests and closes with the line 'N passed, N failed'.
+Sets everything up, builds, runs all tests, those that took longest the last time first, prints the slowest twenty and
+closes with the line 'N passed, N failed'. Times are kept in the build tree and, for new clones, in kas/test-times of
+$XDG_CACHE_HOME or ~/.cache.
 
   --slow           adds the slow tests
+  --lint           adds the checks of tools/lint.sh that need a build tree, and ruff
   --preset=NAME    the build to test: release (default), debug, asan, or tsan (the search and the runtime library, which
                    have threads)
   --help           shows this text
@@ -22,11 +26,12 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 preset=release
 # Seconds, several times what the longest test takes on a slow machine: one that hangs fails, and its name is printed.
 test_timeout=1500
+lint=0
 lit_options=()
-pytest_options=()
 for argument in "$@"; do
   case $argument in
-    --slow) test_timeout=7200 lit_options+=(--param kas_slow=1) pytest_options+=(--slow) ;;
+    --slow) test_timeout=7200 lit_options+=(--param kas_slow=1) ;;
+    --lint) lint=1 lit_options+=(--param kas_lint=1) ;;
     --preset=*) preset=${argument#*=} ;;
     --help) usage; exit 0 ;;
     *) echo "error: unknown option '$argument'" >&2; usage >&2; exit 2 ;;
@@ -35,6 +40,7 @@ done
 
 [[ $preset == release ]] || test_timeout=7200
 
+setup_options=(--preset="$preset")
 targets=(all kas-test-depends)
 if [[ $preset == tsan ]]; then
   targets=(kas-bench kas-opt kas-run kas-search-db kas-train
@@ -44,68 +50,56 @@ if [[ $preset == tsan ]]; then
   long=(CountsAreKnown DeeperSynoResnet18IsTheSameWithATable NamedOperatorsAreMembers SynoResnet18IsTheSameByAllAlgorithms)
   export GTEST_FILTER=-$(printf 'SpacesTest.%s:' "${long[@]}")
 fi
-"$root/tools/setup.sh" --preset="$preset" "${targets[@]}" || exit 1
+if [[ $lint == 1 ]]; then
+  targets+=(kas-doc)
+  setup_options+=(--package=clang-tidy-22)
+fi
+# An interpreter that is not instrumented cannot load an instrumented extension.
+with_python=0
+[[ ($preset != release && $preset != debug) || ${KAS_PYTHON:-} == skip ]] || with_python=1
+
+"$root/tools/setup.sh" "${setup_options[@]}" --packages-only || exit 1
+# Its packages come from the network, which leaves processors to the compiler.
+[[ $with_python == 0 ]] || "$root/tools/python.sh" --environment-only >/dev/null &
+"$root/tools/setup.sh" "${setup_options[@]}" "${targets[@]}" || exit 1
+wait
 build=$root/build
 [[ $preset == release ]] || build=$root/build-$preset
+failed_steps=0
+if [[ $with_python == 1 ]]; then
+  if python=$("$root/tools/python.sh" --preset="$preset"); then
+    lit_options+=(--param "kas_python=$python")
+  else
+    echo "FAIL: tools/python.sh --preset=$preset: the Python tests could not run"
+    failed_steps=1
+  fi
+fi
+
+# lit starts what took longest first, by the times of the suite's last run. A new build tree gets those of another one.
+declare -A suites=([kas]=$build/test [kas-unit]=$build/test/unittests)
+# Once more with hash containers that go backwards, where the build knows how to.
+[[ ! -e $build/test/reverse/lit.site.cfg.py ]] || suites[kas-reverse]=$build/test/reverse
+kept_times=${XDG_CACHE_HOME:-${HOME:-$build}/.cache}/kas/test-times
+for suite in "${!suites[@]}"; do
+  times=${suites[$suite]}/.lit_test_times.txt
+  [[ -e $times || ! -e $kept_times/$suite.txt ]] || cp "$kept_times/$suite.txt" "$times"
+done
 
 results=$build/test/results.json
 rm -f "$results"
-suites=("$build/test" "$build/test/unittests")
-# Once more with hash containers that go backwards, where the build knows how to.
-[[ ! -e $build/test/reverse/lit.site.cfg.py ]] || suites+=("$build/test/reverse")
 start=$SECONDS
 lit=$(sed -n 's/^LLVM_EXTERNAL_LIT:[A-Z]*=//p' "$build/CMakeCache.txt")
-"$lit" -sv --timeout="$test_timeout" -o "$results" ${lit_options[@]+"${lit_options[@]}"} \
-  "${suites[@]}"
-# Every outcome that lit counts as a failure counts as one here: a test that could not run has not passed.
-read -r passed failed < <(python3 - "$results" <<'END' || echo 0 1
-import collections, json, sys
-codes = collections.Counter(test["code"] for test in json.load(open(sys.argv[1]))["tests"])
-passed = sum(codes[code] for code in ("PASS", "FLAKYPASS"))
-print(passed, sum(codes.values()) - passed - codes["UNSUPPORTED"])
-END
-)
+"$lit" -sv --timeout="$test_timeout" -o "$results" ${lit_options[@]+"${lit_options[@]}"} "${suites[@]}"
+read -r passed failed < <("$root/tools/test-results.py" "$results" --counts || echo 0 1)
+failed=$((failed + failed_steps))
 echo "kas: tests $((SECONDS - start)) s"
+if [[ $preset == release ]] && mkdir -p "$kept_times"; then
+  for suite in "${!suites[@]}"; do
+    cp "${suites[$suite]}/.lit_test_times.txt" "$kept_times/$suite.txt" || :
+  done
+fi
 if ! "$root/tools/cuda-toolkit.py" >/dev/null; then
   echo "kas: there is no ptxas (tools/cuda.sh could not install it): no kernel for CUDA was assembled in these tests"
-fi
-
-# An interpreter that is not instrumented cannot load an instrumented extension.
-if [[ ($preset == release || $preset == debug) && ${KAS_PYTHON:-} != skip ]]; then
-  start=$SECONDS
-  # Two processes with every other file each: one alone leaves half of a small machine idle.
-  results=("$build"/test/python-results-{0,1}.xml)
-  rm -f "${results[@]}"
-  if python=$("$root/tools/python.sh" --preset="$preset"); then
-    run_python_tests() {
-      # The networks are small: two threads of one training would mostly wait for each other.
-      (cd "$root" && OMP_NUM_THREADS=1 KAS_BUILD=$build PYTHONPATH=$build/python "$python" -m pytest -q \
-        -o "faulthandler_timeout=$test_timeout" -o faulthandler_exit_on_timeout=true \
-        -p no:cacheprovider "--junit-xml=${results[$1]}" ${pytest_options[@]+"${pytest_options[@]}"} "${@:2}")
-    }
-    files=("$root"/test/python/test_*.py)
-    halves=("" "")
-    for number in "${!files[@]}"; do
-      halves[number % 2]+="test/python/$(basename "${files[number]}") "
-    done
-    # shellcheck disable=SC2086
-    run_python_tests 1 ${halves[1]} >"$build/test/python-tests.log" 2>&1 &
-    # shellcheck disable=SC2086
-    run_python_tests 0 ${halves[0]}
-    wait "$!"
-    cat "$build/test/python-tests.log"
-  fi
-  # A test that was skipped could not run: it has not passed.
-  read -r python_passed python_failed < <(python3 - "${results[@]}" <<'END' || echo 0 1
-import sys, xml.etree.ElementTree
-parts = [list(xml.etree.ElementTree.parse(path).iter("testcase")) for path in sys.argv[1:]]
-cases = sum(parts, [])
-passed = sum(1 for case in cases if not any(child.tag in ("failure", "error", "skipped") for child in case))
-print(passed, len(cases) - passed if all(parts) else 1)
-END
-)
-  passed=$((passed + python_passed)) failed=$((failed + python_failed))
-  echo "kas: Python tests $((SECONDS - start)) s"
 fi
 
 # The demos measure time, so they run alone, and only in the build that is made for speed.
@@ -123,5 +117,7 @@ if [[ $preset == release && -x $root/tools/demo.sh ]]; then
   echo "kas: demo $((SECONDS - start)) s"
 fi
 
+echo "kas: the slowest tests"
+"$root/tools/test-results.py" "$results" --slowest=20
 echo "$passed passed, $failed failed"
 [[ $failed == 0 && $passed -gt 0 ]]

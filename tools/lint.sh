@@ -23,6 +23,7 @@ out.
   --changed-since=REV   only files that changed since REV, for all checks but mypy and docs
   --only=REGEX          only sources whose path matches, for tidy and plain-headers
   --at-most=COUNT       only so many sources, those that changed last, for tidy and plain-headers
+  --jobs=COUNT          so many processes at a time, for tidy and plain-headers (default: one for each processor)
   --fix                 format and ruff mend what they can, instead of failing
   --help                shows this text
 
@@ -35,7 +36,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root" || exit 2
 build=build
 checks=() given=()
-since= only= at_most= fix=
+since= only= at_most= fix= jobs=$(nproc)
 declare -A since_of
 for argument in "$@"; do
   case $argument in
@@ -48,6 +49,7 @@ for argument in "$@"; do
     --changed-since=*) since=${argument#*=} ;;
     --only=*) only=${argument#*=} ;;
     --at-most=*) at_most=${argument#*=} ;;
+    --jobs=*) jobs=${argument#*=} ;;
     --fix) fix=1 ;;
     --help) usage; exit 0 ;;
     [!-]*) given+=("$argument") ;;
@@ -56,6 +58,10 @@ for argument in "$@"; do
 done
 if [[ -n $at_most && ! $at_most =~ ^[1-9][0-9]*$ ]]; then
   echo "error: --at-most must be a positive number, got '$at_most'" >&2
+  exit 2
+fi
+if [[ ! $jobs =~ ^[1-9][0-9]*$ ]]; then
+  echo "error: --jobs must be a positive number, got '$jobs'" >&2
   exit 2
 fi
 [[ ${#checks[@]} -gt 0 ]] || checks=(format ruff mypy)
@@ -158,12 +164,12 @@ check_tidy() {
   list_sources tidy 'lib/*.cpp' 'tools/*.cpp' || return
   tools/setup.sh --package=clang-tidy-22 --packages-only &&
     printf '%s\0' "${sources[@]}" |
-    xargs -0 -n 1 -P "$(nproc)" clang-tidy-22 --quiet -p "$build/lint" --warnings-as-errors='*'
+    xargs -0 -n 1 -P "$jobs" clang-tidy-22 --quiet -p "$build/lint" --warnings-as-errors='*'
 }
 
 check_plain-headers() {
   list_sources plain-headers '*.cpp' || return
-  tools/plain-commands.py "$build" "$build/lint" "${sources[@]}" | xargs -0 -r -n 1 -P "$(nproc)" bash -c
+  tools/plain-commands.py "$build" "$build/lint" "${sources[@]}" | xargs -0 -r -n 1 -P "$jobs" bash -c
 }
 
 passed=0 failed=0 skipped=0

@@ -1,4 +1,5 @@
 // Weights that are joined by a carry are one (W16): 8 operators of 5 classes without the rule.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

@@ -1,4 +1,5 @@
 // Convolutions along one axis whose windows look back only: the search lists as many as with windows around their base.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

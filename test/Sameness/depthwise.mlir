@@ -1,4 +1,5 @@
 // Weights that take nothing from the data: depthwise convolutions.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

@@ -1,5 +1,6 @@
 // Coordinates that are dropped after a shift: a quotient that something is carried into goes with what is below (M9), and the
 // remainder is the same whether a weight takes the quotient or it is dropped (H6, W8).
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

@@ -1,4 +1,5 @@
 // The signature of products of matrices, as of experts: all is ordered.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

@@ -1,4 +1,5 @@
 // The signature of a 1x1 convolution.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

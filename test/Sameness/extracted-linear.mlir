@@ -1,4 +1,5 @@
 // The signature of a linear layer: two weights, with ranks.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

@@ -1,4 +1,5 @@
 // The signature of a convolution with a window of its own along each axis.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

@@ -1,4 +1,5 @@
 // Factors of channels and positions that are dropped: E2.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

@@ -1,4 +1,5 @@
 // Groups of channels.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

@@ -1,4 +1,5 @@
 // Linear layers of an ordered dimension, with windows: banded Toeplitz matrices, alone, in blocks and per position.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

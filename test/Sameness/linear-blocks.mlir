@@ -1,4 +1,5 @@
 // Linear layers of channels that come in groups of b.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

@@ -1,4 +1,5 @@
 // Linear layers with weights that need not take or share a coordinate: diagonal factors, outer products.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

@@ -1,4 +1,5 @@
 // Linear layers of ordered dimensions: a Monarch matrix and its transpose are two operators.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

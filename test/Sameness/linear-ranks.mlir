@@ -1,4 +1,5 @@
 // Linear layers with two ranks and three weights.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

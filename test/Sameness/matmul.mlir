@@ -1,4 +1,5 @@
 // Dense layers: [M, K] to [M, D].
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

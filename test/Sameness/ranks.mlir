@@ -1,4 +1,5 @@
 // Ranks of every size, also those that are full or save no elements.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

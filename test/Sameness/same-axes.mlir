@@ -1,4 +1,5 @@
 // Two axes of the same size that may change places.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

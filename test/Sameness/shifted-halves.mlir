@@ -1,5 +1,6 @@
 // Halves of a merge that are put together again, shifted and merged by the same block, a weight having one of them: they are halves
 // of a shift of what was merged (S8), not of a sum with a carry (M9).
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

@@ -1,4 +1,5 @@
 // Weights by positions, under shifts by any block: W8 and W9; and expands: H6.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

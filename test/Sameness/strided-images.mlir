@@ -1,5 +1,6 @@
 // The signature of a strided layer. The size s is 1 at the second binding: no reduction and no half of a merge is 1 at all
 // of them.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

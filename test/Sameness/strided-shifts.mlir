@@ -1,4 +1,5 @@
 // The halves of shifted strides: (s*i + 1)/s is i, the remainder is 1.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

@@ -1,4 +1,5 @@
 // An output with fewer positions than the input.
+// REQUIRES: slow
 // RUN: kas-prove-space -all-weights %s | FileCheck --check-prefix=ALL %s
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t

@@ -1,5 +1,6 @@
 // Sums, under shifts by any block: M8, H3, H5, H7 and H8. The quotient of a shift of split(shift h, r) is unfolded, so the inner shift
 // cannot be on top of it (M8).
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

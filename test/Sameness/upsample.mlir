@@ -1,4 +1,5 @@
 // More positions in the output than in the input, by expands and merges.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

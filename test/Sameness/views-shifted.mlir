@@ -1,4 +1,5 @@
 // Views with all shifts: no approximate rule is left.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

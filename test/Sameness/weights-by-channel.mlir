@@ -1,4 +1,5 @@
 // No weight is indexed by what depends on a position.
+// REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

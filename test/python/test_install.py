@@ -32,6 +32,7 @@ def kill_when(folder, pattern, command, environment=None):
     assert process.wait() == -signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_pip_install(tmp_path):
     build = os.environ.get("KAS_BUILD")
     if build is None:
