@@ -6,11 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What is compiled once for all sources: headers of MLIR, LLVM and the standard
-// library that many of them include and that take long. No header of kas.
+// Compiled once for all sources that use dialects: headers of MLIR, LLVM and the
+// standard library that many of them include and that take long to parse, and
+// the dialect kas, which nearly all of them include.
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"

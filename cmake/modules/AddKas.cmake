@@ -15,45 +15,52 @@ function(kas_use_ccache)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher} PARENT_SCOPE)
 endfunction()
 
-# kas_add_precompiled_headers(NAME): MLIR's headers are most of what a compilation reads; all targets share one
-# precompiled copy of cmake/NAME. No source may rely on it: the preset `asan` and tools/lint.sh --plain-headers build
-# without.
-function(kas_add_precompiled_headers name)
-  set(source ${CMAKE_CURRENT_BINARY_DIR}/kas-precompiled.cpp)
+# kas_add_precompiled_headers(TARGET NAME [DEPENDS targets...]): MLIR's headers are most of what a compilation reads; all
+# targets that kas_set_target_flags gives TARGET share one precompiled copy of cmake/NAME. No source may rely on it: the
+# preset `asan` and tools/lint.sh --plain-headers build without.
+function(kas_add_precompiled_headers target name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp)
   file(CONFIGURE OUTPUT ${source} CONTENT "// Carries the precompiled headers.\n")
-  add_library(kas-precompiled OBJECT EXCLUDE_FROM_ALL ${source})
-  kas_set_target_flags(kas-precompiled)
-  target_compile_features(kas-precompiled PUBLIC cxx_std_20)
+  add_library(${target} OBJECT EXCLUDE_FROM_ALL ${source})
+  kas_set_target_flags(${target} PLAIN)
+  target_compile_features(${target} PUBLIC cxx_std_20)
   # By name: the same text in each clone.
-  target_include_directories(kas-precompiled PRIVATE ${PROJECT_SOURCE_DIR}/cmake)
-  target_precompile_headers(kas-precompiled PRIVATE <${name}>)
-  set(precompiled ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/kas-precompiled.dir/cmake_pch.hxx.pch)
-  set_property(GLOBAL PROPERTY KAS_PRECOMPILED_HEADERS ${precompiled})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake)
+  target_precompile_headers(${target} PRIVATE <${name}>)
+  set(precompiled ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/cmake_pch.hxx.pch)
+  set_property(GLOBAL PROPERTY ${target} ${precompiled})
   # A library of objects is not waited for by objects of others; a file is.
-  add_custom_target(kas-precompiled-file DEPENDS ${precompiled})
-  # What ccache takes for its contents.
+  add_custom_target(${target}-file DEPENDS ${precompiled})
+  if(ARG_DEPENDS)
+    add_dependencies(${target} ${ARG_DEPENDS})
+  endif()
+  # What ccache takes for its contents; the headers that it holds are in the list of dependencies of each object.
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/${name})
   file(SHA256 ${PROJECT_SOURCE_DIR}/cmake/${name} digest)
-  get_property(patched GLOBAL PROPERTY KAS_PATCHED_HEADERS)
-  string(SHA256 patched "${patched}")
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} --version OUTPUT_VARIABLE compiler)
-  file(CONFIGURE OUTPUT ${precompiled}.sum CONTENT "${digest}\n${patched}\n${LLVM_PACKAGE_VERSION}\n${compiler}")
+  file(CONFIGURE OUTPUT ${precompiled}.sum CONTENT "${digest}\n${LLVM_PACKAGE_VERSION}\n${compiler}")
 endfunction()
 
-# kas_set_target_flags(NAME [PLAIN]): PLAIN is for sources that use nothing of MLIR.
+# kas_set_target_flags(NAME [PLAIN] [CORE]): PLAIN is for sources that use nothing of MLIR, CORE for those below the
+# dialects, for which the larger precompiled headers would cost more than they save.
 function(kas_set_target_flags name)
   llvm_update_compile_flags(${name})
-  if(TARGET kas-precompiled AND NOT name STREQUAL kas-precompiled AND NOT "PLAIN" IN_LIST ARGN)
+  set(headers kas-precompiled)
+  if("CORE" IN_LIST ARGN)
+    set(headers kas-precompiled-core)
+  endif()
+  if(TARGET ${headers} AND NOT "PLAIN" IN_LIST ARGN)
     # One copy for libraries and programs: both are compiled with -fPIC, which HandleLLVMOptions gives.
     get_target_property(type ${name} TYPE)
     if(type STREQUAL EXECUTABLE)
       set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     endif()
     # Not by REUSE_FROM: that names the text of the headers as well, by a path that ccache does not take as relative.
-    get_property(precompiled GLOBAL PROPERTY KAS_PRECOMPILED_HEADERS)
+    get_property(precompiled GLOBAL PROPERTY ${headers})
     target_compile_options(${name} PRIVATE
       $<$<COMPILE_LANGUAGE:CXX>:-Winvalid-pch> $<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -include-pch -Xclang ${precompiled}>)
-    add_dependencies(${name} kas-precompiled-file)
+    add_dependencies(${name} ${headers}-file)
   endif()
   if(KAS_ENABLE_WERROR)
     target_compile_options(${name} PRIVATE -Werror)
@@ -89,15 +96,19 @@ function(kas_write_libraries)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/libraries.json CONTENT "[\n${libraries}]\n" @ONLY)
 endfunction()
 
-# add_kas_library(NAME sources... SUMMARY text [LINK_LIBS libraries...] [DEPENDS targets...])
+# add_kas_library(NAME [CORE] sources... SUMMARY text [LINK_LIBS libraries...] [DEPENDS targets...])
 # A static, position-independent library, exported as Kas::NAME. It links Debian's shared libMLIR and libLLVM:
 # never a static MLIR archive beside them, which would register every option and TypeID twice.
 function(add_kas_library name)
-  cmake_parse_arguments(ARG "" "SUMMARY" "LINK_LIBS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "CORE" "SUMMARY" "LINK_LIBS;DEPENDS" ${ARGN})
+  set(core)
+  if(ARG_CORE)
+    set(core CORE)
+  endif()
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   add_library(Kas::${name} ALIAS ${name})
   kas_describe_library(${name} "${ARG_SUMMARY}" "${ARG_LINK_LIBS}")
-  kas_set_target_flags(${name})
+  kas_set_target_flags(${name} ${core})
   add_dependencies(${name} kas-headers ${ARG_DEPENDS})
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_include_directories(${name} INTERFACE
