@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Compiled once for all sources that use dialects: headers of MLIR, LLVM and the
-// standard library that many of them include and that take long to parse, and
-// the dialect kas, which nearly all of them include.
+// Compiled once for all sources that use dialects: headers of MLIR, LLVM and
+// the standard library that many of them include and that take long to parse,
+// and the dialect kas, which nearly all of them include.
 //
 //===----------------------------------------------------------------------===//
 
