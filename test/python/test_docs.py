@@ -30,6 +30,11 @@ def test_python_page():
     run_page("guide/python.md")
 
 
+def test_compile_a_model_page():
+    kas.torch.explain()
+    assert set(run_page("guide/compile-a-model.md")["times"]) == {"PyTorch", "kas"}
+
+
 def test_own_tasks():
     names = run_page("guide/own-tasks.md")
     assert names["angles"].is_complete and names["segments"].is_complete and names["outcome"].is_complete
