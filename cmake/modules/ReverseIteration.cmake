@@ -35,7 +35,6 @@ function(_kas_patch_header header)
     endif()
     string(REPLACE "${old}" "${new}" text "${text}")
   endforeach()
-  set_property(GLOBAL APPEND_STRING PROPERTY KAS_PATCHED_HEADERS "${text}")
   # Only where it changes: everything depends on it.
   set(copy ${PROJECT_BINARY_DIR}/reverse-iteration/${header})
   set(present "")
@@ -47,13 +46,8 @@ function(_kas_patch_header header)
   endif()
 endfunction()
 
-# Makes the headers and puts them before LLVM's own, for all targets of this and deeper folders. The global property
-# KAS_PATCHED_HEADERS has their text.
+# Makes the headers and puts them before LLVM's own, for all targets of this and deeper folders.
 function(kas_enable_reverse_iteration)
-  set(header cmake/reverse-iteration/llvm/Support/ReverseIteration.h)
-  file(READ ${PROJECT_SOURCE_DIR}/${header} text)
-  set_property(GLOBAL PROPERTY KAS_PATCHED_HEADERS "${text}")
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${header})
   _kas_patch_header(llvm/ADT/DenseMap.h
     1 "std::reverse_iterator<pointer>" "TwoWayPointer<pointer>"
     1 "constexpr int Offset = shouldReverseIterate<KeyT>() ? 1 : 0"
