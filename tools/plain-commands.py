@@ -36,6 +36,14 @@ def remove_output(arguments):
     return ["-fsyntax-only" if argument == "-c" else argument for argument in arguments[:at] + arguments[at + 2 :]]
 
 
+def write(path, text):
+    """At once: another check may read the file at the same time."""
+    own = f"{path}.{os.getpid()}"
+    with open(own, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(own, path)
+
+
 def main(build, output, *files):
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         entries = json.load(file)
@@ -43,11 +51,9 @@ def main(build, output, *files):
         entry["arguments"] = remove_output(remove_precompiled(shlex.split(entry.pop("command"))))
         entry.pop("output", None)
     os.makedirs(output, exist_ok=True)
-    with open(os.path.join(output, "compile_commands.json"), "w", encoding="utf-8") as file:
-        json.dump(entries, file, indent=1)
+    write(os.path.join(output, "compile_commands.json"), json.dumps(entries, indent=1))
     sources = sorted({os.path.relpath(os.path.join(entry["directory"], entry["file"])) for entry in entries})
-    with open(os.path.join(output, "sources.txt"), "w", encoding="utf-8") as file:
-        file.writelines(f"{source}\n" for source in sources)
+    write(os.path.join(output, "sources.txt"), "".join(f"{source}\n" for source in sources))
     known = {os.path.realpath(os.path.join(entry["directory"], entry["file"])): entry for entry in entries}
     for path in files:
         if (entry := known.get(os.path.realpath(path))) is not None:
