@@ -23,7 +23,7 @@ out.
   --changed-since=REV   only files that changed since REV, for all checks but mypy and docs
   --only=REGEX          only sources whose path matches, for tidy and plain-headers
   --at-most=COUNT       only so many sources, those that changed last, for tidy and plain-headers
-  --jobs=COUNT          so many processes at a time, for tidy and plain-headers (default: one for each processor)
+  --jobs=COUNT          so many processes at a time, for format, tidy and plain-headers (default: as processors)
   --fix                 format and ruff mend what they can, instead of failing
   --help                shows this text
 
@@ -126,7 +126,7 @@ check_format() {
   if [[ -n $fix ]]; then
     clang-format-22 -i "${files[@]}"
   else
-    clang-format-22 --dry-run -Werror "${files[@]}"
+    printf '%s\0' "${files[@]}" | xargs -0 -n 64 -P "$jobs" clang-format-22 --dry-run -Werror
   fi
 }
 
