@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every test of kas: FileCheck tests in both orders of hash containers, GoogleTest programs, Python tests and, on
-# request, the checks of tools/lint.sh, all in one pool of lit; then both demos, shortened.
+# request, the checks of tools/lint.sh, all in one pool of lit; then the demos, shortened.
 set -uo pipefail
 
 usage() {
@@ -105,7 +105,7 @@ fi
 # The demos measure time, so they run alone, and only in the build that is made for speed.
 if [[ $preset == release && -x $root/tools/demo.sh ]]; then
   start=$SECONDS
-  for options in "--seconds=5" "--latency-only --seconds=5"; do
+  for options in "--seconds=5" "--search --seconds=5" "--latency-only --seconds=5"; do
     # shellcheck disable=SC2086
     if "$root/tools/demo.sh" $options; then
       passed=$((passed + 1))

@@ -78,6 +78,8 @@ __all__ = [
 _MODULES = ("bench1", "distributed", "evaluate", "onnx", "report", "structured", "study", "torch")
 _OF_MODEL_SEARCH = ("Budget", "Halving", "SearchCallback", "SearchOutcome", "Trained", "search", "search_in_turn")
 
+_OF_ACCELERATE = ("Accelerated", "accelerate")
+
 if TYPE_CHECKING:
     from . import bench1 as bench1
     from . import distributed as distributed
@@ -87,6 +89,8 @@ if TYPE_CHECKING:
     from . import structured as structured
     from . import study as study
     from . import torch as torch
+    from ._accelerate import Accelerated as Accelerated
+    from ._accelerate import accelerate as accelerate
     from ._model_search import search as search
     from ._search_in_turn import search_in_turn as search_in_turn
     from ._search_outcome import Budget as Budget
@@ -101,6 +105,10 @@ else:
             import importlib
 
             return importlib.import_module(f"kas.{name}")
+        if name in _OF_ACCELERATE:
+            from . import _accelerate
+
+            return getattr(_accelerate, name)
         if name in _OF_MODEL_SEARCH:
             from . import _model_search, _search_in_turn
 
@@ -109,4 +117,4 @@ else:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_OF_MODEL_SEARCH})
+    return sorted({*globals(), *_MODULES, *_OF_ACCELERATE, *_OF_MODEL_SEARCH})

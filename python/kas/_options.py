@@ -87,6 +87,38 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
     add("--quiet", action="store_true")
 
 
+def add_accelerate_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `kas accelerate`."""
+    add = parser.add_argument
+    add("network", help="FILE.py:NAME, a callable that gives the trained torch.nn.Module")
+    add("--weights", help="its weights, a .pt file with a state dictionary or a .safetensors file")
+    add(
+        "--data",
+        default="digits",
+        help="the name of a data set, or FILE.py:NAME, a callable that gives a kas.evaluate.Data or TaskData "
+        "(default digits)",
+    )
+    add("--data-path", help="the file or folder of the data set, where it is not part of a package")
+    add("--task", help="FILE.py:NAME, a callable that gives a kas.evaluate.Task (default: classification)")
+    add(
+        "--max-drop",
+        type=float,
+        default=0.5,
+        help="what the metric may lose: points of accuracy, percent of another metric (default 0.5)",
+    )
+    add("--confidence", type=float, default=0.5, help="that the drop is not larger (default 0.5: what was measured)")
+    add("--target", help="the time that is wanted instead, such as 0.5ms or 3x")
+    add("--minutes", type=float, default=15.0, help="for all of it (default 15)")
+    add("--threads", type=int, default=1, help="of a call that is timed (default 1)")
+    add("--batch", type=int, default=1, help="examples of a call that is timed (default 1)")
+    add("--precision", choices=("auto", "f32", "bf16", "int8"), default="auto", help="(default auto: the fastest)")
+    add("--seed", type=int, default=0)
+    add("--workers", type=int, help="trainings at once (default: the number of cores)")
+    add("-o", "--output", help="the folder for the result; the same command goes on")
+    add("--json", action="store_true", help="print what was measured as JSON")
+    add("--quiet", action="store_true")
+
+
 def add_compare_options(parser: argparse.ArgumentParser) -> None:
     """Those of `kas compare`."""
     add = parser.add_argument

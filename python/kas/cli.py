@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `kas`: search, report, show, export, bench, study, compare, doctor, cache, completion."""
+"""The command `kas`: accelerate, search, report, show, export, bench, study, compare, doctor, cache, completion."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from ._errors import Error, MissingExtraError
 from ._module import Binding, Module, Operator
 from ._module import operator as named_operator
 from ._options import (
+    add_accelerate_options,
     add_compare_options,
     add_report_options,
     add_search_options,
@@ -100,6 +101,12 @@ def _find_operator(source: str, candidate: int | None) -> tuple[Operator, Search
 
 
 # Commands
+
+
+def _accelerate(arguments: argparse.Namespace) -> int:
+    from ._accelerate import _command
+
+    return _command.run(arguments)
 
 
 def _search(arguments: argparse.Namespace) -> int:
@@ -411,6 +418,9 @@ def _complete(arguments: argparse.Namespace) -> int:
 # The parser
 
 _GROUPS = {
+    "make networks faster": {
+        "accelerate": "from a trained network and its data to a faster one that is as accurate",
+    },
     "find operators": {
         "search": "look for operators for a network, by training it with them",
         "report": "write the page on a search, or serve it",
@@ -440,7 +450,8 @@ _EXIT_CODES = """exit codes:
   0    done
   1    an error, whose message is on the standard error stream
   2    wrong arguments
-  130  ended by Ctrl-C; with a database the same command goes on"""
+  3    kas accelerate: no network is as fast, or as accurate, as was asked for
+  130  ended by Ctrl-C; with a database or a folder the same command goes on"""
 
 
 def _describe_commands() -> str:
@@ -449,6 +460,12 @@ def _describe_commands() -> str:
     for group, commands in _GROUPS.items():
         lines += [f"{group}:", *(f"  {name:<12}{text}" for name, text in commands.items()), ""]
     return "\n".join([*lines, _EXIT_CODES])
+
+
+def _add_accelerate(commands: Any) -> None:
+    parser = commands.add_parser("accelerate", help=_HELP["accelerate"])
+    add_accelerate_options(parser)
+    parser.set_defaults(run=_accelerate)
 
 
 def _add_compare(commands: Any) -> None:
@@ -474,6 +491,7 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", help=argparse.SUPPRESS)
+    _add_accelerate(commands)
     _add_search(commands)
     report = commands.add_parser("report", help=_HELP["report"])
     add_report_options(report)
@@ -523,12 +541,12 @@ def make_parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command and returns its exit code.
 
-    That is 0; 1 for an error, whose message is on the standard error stream; 2 for wrong arguments; 130 for a search
-    that Ctrl-C ended.
+    That is 0; 1 for an error, whose message is on the standard error stream; 2 for wrong arguments; 3 for `accelerate`
+    without a network as it was asked for; 130 for what Ctrl-C ended.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        if arguments[:1] == ["search"]:
+        if arguments[:1] in (["accelerate"], ["search"]):
             from ._errors import need
 
             need("torch", "torch")

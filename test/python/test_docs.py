@@ -63,3 +63,10 @@ def test_onnx_page(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_page("guide/onnx.md")
     assert (tmp_path / "network.onnx").exists()
+
+
+def test_accelerating_page(tmp_path, monkeypatch):
+    # It leaves a folder where it is run.
+    monkeypatch.chdir(tmp_path)
+    names = run_page("guide/accelerating.md", least=1)
+    assert names["outcome"].is_complete and (tmp_path / "faster" / "report.html").exists()

@@ -1,0 +1,77 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a network is compared with: what anybody would try first, trained as long and in the same way."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import nn
+
+from ._contest import Contender
+from ._knapsack import Option
+from ._library import Library
+from ._narrow import NotNarrowableError, narrow
+from ._problem import Problem
+
+WIDTHS = 0.5, 0.34
+"""The shares of channels of narrower networks."""
+SWAP = "depthwise-separable-relu"
+
+
+def make_baselines(problem: Problem, library: Library) -> list[Contender]:
+    """Narrower networks, the swap to depthwise-separable layers, and a pruned one where torch-pruning is installed."""
+    found = [*_make_narrower(problem), *_make_swap(library), *_make_pruned(problem)]
+    for one in found:
+        one.network.requires_grad_(False)
+    return found
+
+
+def _make_narrower(problem: Problem) -> list[Contender]:
+    found: list[Contender] = []
+    for share in WIDTHS:
+        try:
+            network = narrow(problem.model, problem.batch, share)
+        except NotNarrowableError as error:
+            problem.reporter.message(f"no narrower network: {error}")
+            break
+        found.append(Contender(f"narrower, {share:g} of the channels", "narrower", network))
+    return found
+
+
+def _make_swap(library: Library) -> list[Contender]:
+    known = {one.unit.name: one for one in library.alternatives if one.form == SWAP}
+    if not known:
+        return []
+    options = [Option(name, SWAP, one.ms, one.loss) for name, one in known.items()]
+    network = library.put(options)
+    return [Contender("depthwise-separable", "swap", network, {name: SWAP for name in known})]
+
+
+def _make_pruned(problem: Problem) -> list[Contender]:
+    """Half of the channels by the dependency graph of torch-pruning."""
+    try:
+        import torch_pruning  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        problem.reporter.message("torch-pruning is not installed (pip install torch-pruning): no pruned network")
+        return []
+    network: Any = copy.deepcopy(problem.model).requires_grad_(True)
+    try:
+        last = [module for module in network.modules() if isinstance(module, (nn.Linear, nn.Conv2d))][-1:]
+        pruner = torch_pruning.pruner.MagnitudePruner(
+            network,
+            problem.batch,
+            importance=torch_pruning.importance.GroupMagnitudeImportance(p=2),
+            pruning_ratio=0.5,
+            ignored_layers=last,
+            round_to=8,
+        )
+        with torch.enable_grad():
+            pruner.step()
+    except Exception as error:
+        problem.reporter.message(f"torch-pruning cannot prune the network: {type(error).__name__}: {error}")
+        return []
+    return [Contender("pruned, 0.5 of the channels", "pruned", network.eval())]

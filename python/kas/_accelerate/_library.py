@@ -1,0 +1,204 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The library of a run: what may be at each place of the network, its time, and what it costs in accuracy."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import nn
+
+from ._alternatives import Maker, list_forms
+from ._distill import draw_inputs, recalibrate
+from ._imitation import imitate, observe_units
+from ._knapsack import Choice, Option, Place
+from ._problem import Problem
+from ._statistics import get_divergence, predict
+from ._times import LayerTimes
+from ._units import Unit, Units, find_units, get_module, set_module
+
+LEAST_SHARE = 0.01
+"""Of the multiply-adds of the network: smaller layers stay as they are."""
+GAIN = 0.9
+"""The largest share of the time of a layer that an alternative may take."""
+SEEN_BYTES = 400 << 20
+"""Of what is kept of what layers see."""
+SEEN, EVALUATED, RECALIBRATED = 256, 768, 256
+"""Examples that alternatives learn from, that a loss is measured on, and that normalizations see before."""
+KEEP = "as it is"
+"""The name of the layer itself among its alternatives."""
+
+
+@dataclass
+class Alternative:
+    """One form for one unit, with what is known of it."""
+
+    unit: Unit
+    form: str
+    make: Maker
+    ms: float
+    error: float = 0.0
+    """What is left after imitation."""
+    loss: float = 0.0
+    """How far the network is from the model with this alone."""
+    module: nn.Module | None = None
+
+    @property
+    def name(self) -> str:
+        """For the store."""
+        return f"{self.unit.name}: {self.form}"
+
+
+class Library:
+    """All alternatives of a network that are faster than what is there."""
+
+    def __init__(self, problem: Problem):
+        self.problem = problem
+        self.units: Units = find_units(problem.model, problem.example)
+        if not self.units.layers:
+            raise ValueError(
+                "requires a network with torch.nn.Conv2d or Linear layers that run once, got none"
+                + "".join(f"\n  {name}: {reason}" for name, reason in self.units.misses.items())
+            )
+        options = problem.options
+        self.times = LayerTimes(options.batch, options.threads)
+        self.times.known.update(problem.store.values.get("layer times", {}))
+        self.own_ms: dict[str, float] = {}
+        """Of the layers themselves."""
+        self.alternatives: list[Alternative] = []
+
+    def build(self) -> None:
+        """Times, imitations and losses."""
+        self._measure()
+        self._imitate()
+        self._drop_dominated()
+        self._evaluate()
+
+    # Times
+
+    def _measure(self) -> None:
+        least = LEAST_SHARE * self.units.macs
+        layers = [unit for unit in self.units.layers if unit.macs >= least]
+        forms = [(unit, list_forms(get_module(self.problem.model, unit.name), unit)) for unit in layers]
+        total = sum(len(own) for _, own in forms)
+        done = 0
+        for unit, own in forms:
+            layer = get_module(self.problem.model, unit.name)
+            ms = self.times.measure(layer, unit.data_shape)
+            if ms is None:
+                continue
+            self.own_ms[unit.name] = ms
+            for form, make in own.items():
+                self.problem.reporter.show("timing alternatives of layers", done, total)
+                done += 1
+                taken = self.times.measure(make(), unit.data_shape)
+                if taken is not None and taken <= GAIN * ms:
+                    self.alternatives.append(Alternative(unit, form, make, taken))
+            if self.problem.store.values.get("layer times") != self.times.known:
+                self.problem.store.put("layer times", dict(self.times.known))
+        for block in self.units.blocks:
+            inside = [self.own_ms[unit.name] for unit in layers if unit.name.startswith(block.name + ".")]
+            if inside:
+                self.own_ms[block.name] = sum(ms for ms in inside if ms)
+                self.alternatives.append(Alternative(block, "skip", nn.Identity, 0.0))
+        self.problem.reporter.message(
+            f"{len(self.alternatives)} faster alternatives for {len(layers)} of {len(self.units.layers)} layers and "
+            f"{len(self.units.blocks)} blocks"
+        )
+
+    # Imitation
+
+    def _imitate(self) -> None:
+        names = {one.unit.name for one in self.alternatives}
+        units = [unit for unit in [*self.units.layers, *self.units.blocks] if unit.name in names]
+        bytes_each = 4 * sum(_count(unit.data_shape) + _count(unit.output_shape) for unit in units)
+        examples = max(16, min(SEEN, SEEN_BYTES // max(bytes_each, 1)))
+        inputs = draw_inputs(self.problem.data, examples, min(64, examples))
+        seen = observe_units(self.problem.model, units, inputs)
+        steps = 40
+
+        def work(one: Alternative) -> None:
+            own = seen[one.unit.name]
+            one.module = one.make()
+            step = f"imitation {one.name}"
+            if step in self.problem.store and self.problem.store.get_state(step, one.module):
+                one.module.eval()
+                one.error = self.problem.store[step]
+                return
+            one.error = imitate(one.module, own, steps, self.problem.options.seed)
+            self.problem.store.put_state(step, one.module)
+            self.problem.store.put(step, one.error)
+
+        self.problem.map(work, self.alternatives, "imitating layers")
+
+    def _drop_dominated(self) -> None:
+        """Leaves out what is slower than another form of the unit and imitates it no better."""
+        kept = []
+        for one in self.alternatives:
+            others = [other for other in self.alternatives if other.unit is one.unit and other is not one]
+            if not any(other.ms <= one.ms and other.error < 0.9 * one.error for other in others):
+                kept.append(one)
+        self.alternatives = kept
+
+    # Losses
+
+    def put(self, choices: Sequence[Option]) -> nn.Module:
+        """A copy of the model with what was chosen."""
+        network = copy.deepcopy(self.problem.model)
+        known = {(one.unit.name, one.form): one for one in self.alternatives}
+        for option in choices:
+            if option.name != KEEP:
+                module = known[option.place, option.name].module
+                assert module is not None, "alternatives that are offered have learnt"
+                set_module(network, option.place, copy.deepcopy(module))
+        return network
+
+    def _evaluate(self) -> None:
+        problem = self.problem
+        reference = predict(problem.model, problem.data, problem.data.validation, EVALUATED)
+
+        def work(one: Alternative) -> None:
+            step = f"loss {one.name}"
+            if step not in problem.store:
+                network = self.put([Option(one.unit.name, one.form, 0, 0)])
+                recalibrate(network, problem.data, RECALIBRATED)
+                outputs = predict(network, problem.data, problem.data.validation, EVALUATED)
+                problem.store.put(step, get_divergence(problem.task, reference, outputs))
+            one.loss = problem.store[step]
+
+        problem.map(work, self.alternatives, "measuring losses")
+
+    # The choice
+
+    def get_place(self) -> Place:
+        """The network as places with options."""
+        return self._get_place(None)
+
+    def _get_place(self, block: Unit | None) -> Place:
+        blocks, layers = self.units.get_parts(block)
+        parts = [self._get_place(one) for one in blocks]
+        parts += [Place(self._get_options(unit, True)) for unit in layers if unit.name in self.own_ms]
+        parts = [part for part in parts if part.options or part.parts]
+        return Place(self._get_options(block, not parts) if block is not None else (), tuple(parts))
+
+    def _get_options(self, unit: Unit, with_itself: bool) -> tuple[Option, ...]:
+        own = [Option(unit.name, one.form, one.ms, one.loss) for one in self.alternatives if one.unit is unit]
+        if with_itself and unit.name in self.own_ms:
+            own.append(Option(unit.name, KEEP, self.own_ms[unit.name], 0.0))
+        return tuple(own)
+
+    def predict_ms(self, choice: Choice) -> float:
+        """The time of the network: the model's, less what the choice saves in layers."""
+        names = {unit.name for unit in self.units.layers}
+        total = sum(ms for name, ms in self.own_ms.items() if name in names)
+        return self.problem.dense_ms + choice.ms - total
+
+
+def _count(shape: Sequence[int]) -> int:
+    total = 1
+    for size in shape:
+        total *= size
+    return total

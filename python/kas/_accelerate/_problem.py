@@ -1,0 +1,211 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The model, its data and what is wanted: what all parts of a run share."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+from torch import nn
+
+from .._errors import Error
+from ..evaluate import Data, Task, TaskData
+from ..evaluate._probe import check_task, probe
+from ..evaluate._task import call, map_tensors
+from ..torch._layers import observing
+from ._progress import Clock, Reporter
+from ._statistics import Outputs, measure, predict
+from ._store import Store
+from ._times import PRECISIONS, Program, UntraceableError, compile_network, export
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `kas.accelerate` was asked for."""
+
+    max_drop: float = 0.5
+    confidence: float = 0.5
+    target: float | str | None = None
+    minutes: float = 15.0
+    threads: int = 1
+    batch: int = 1
+    precision: str = "auto"
+    seed: int = 0
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        for name, low in (("max_drop", 0.0), ("minutes", 0.0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= low:
+                raise ValueError(f"'{name}' must be a number of at least {low:g}, got {value!r}")
+            if not math.isfinite(value):
+                raise ValueError(f"'{name}' must be a finite number, got {value!r}")
+        if self.minutes == 0:
+            raise ValueError("'minutes' must be more than 0, got 0")
+        if not 0.5 <= self.confidence < 1:
+            raise ValueError(f"'confidence' must be at least 0.5 and less than 1, got {self.confidence!r}")
+        for name in ("threads", "batch", "workers"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"'{name}' must be an integer of at least 1, got {value!r}")
+        if self.precision not in ("auto", *PRECISIONS):
+            raise ValueError(f"'precision' must be auto, {', '.join(PRECISIONS)}, got {self.precision!r}")
+        self.get_target(1.0)
+
+    def get_target(self, dense_ms: float) -> float | None:
+        """The milliseconds that are wanted; None where the accuracy is given and the time is to be small."""
+        if self.target is None:
+            return None
+        text = str(self.target).strip().lower()
+        try:
+            value = dense_ms / float(text[:-1]) if text.endswith("x") else float(text.removesuffix("ms"))
+        except (ValueError, ZeroDivisionError):
+            value = math.nan
+        if not value > 0 or not math.isfinite(value):
+            raise ValueError(
+                f"'target' must be milliseconds such as '0.5ms' or a factor such as '3x', got {self.target!r}"
+            )
+        return value
+
+
+class Problem:
+    """A model and its data, with the outputs of the model."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        data: Data | TaskData,
+        task: Task,
+        options: Options,
+        store: Store,
+        clock: Clock,
+        reporter: Reporter,
+    ):
+        self.model = copy.deepcopy(model).eval().cpu()
+        self.model.requires_grad_(False)
+        self.data, self.task, self.options = data, task, options
+        self.store, self.clock, self.reporter = store, clock, reporter
+        self.example = data.example
+        batch = next(iter(data.in_order(data.validation, options.batch)))[0]
+        self.batch = repeat_to(batch, options.batch)
+        """The inputs of a call that is timed."""
+        self.program = compile_model(self.model, self.batch, options.threads)
+        self.validation = predict(self.program.predict, data, data.validation)
+        self.test = predict(self.program.predict, data, data.test)
+        self.metrics = check_metrics(task, self.validation), check_metrics(task, self.test)
+        """Of the model on validation and test data."""
+
+    def map(self, function: Callable[[T], Any], items: Sequence[T], phase: str) -> list[Any]:
+        """The function of each item, by threads; kernels of PyTorch and kas run without Python's lock."""
+        results: list[Any] = []
+        torch.set_num_threads(1)
+        with ThreadPoolExecutor(self.options.workers) as pool:
+            futures = [pool.submit(function, item) for item in items]
+            try:
+                for number, future in enumerate(futures):
+                    self.reporter.show(phase, number, len(items))
+                    results.append(future.result())
+            except BaseException:
+                for future in futures:
+                    future.cancel()
+                raise
+        if items:
+            self.reporter.show(phase, len(items), len(items))
+        return results
+
+
+def repeat_to(inputs: Any, size: int) -> Any:
+    """The inputs, repeated until there are as many examples."""
+
+    def repeat(tensor: torch.Tensor) -> torch.Tensor:
+        times = -(-size // len(tensor))
+        return tensor.repeat(times, *[1] * (tensor.ndim - 1))[:size].contiguous()
+
+    return map_tensors(repeat, inputs)
+
+
+def check_metrics(task: Task, outputs: Outputs) -> dict[str, float]:
+    """The metrics of the model. Raises `ValueError` for one that is no finite number."""
+    metrics = measure(task, outputs)
+    value = metrics.get(task.metric)
+    if value is None or not math.isfinite(value):
+        raise ValueError(f"requires a finite number for the metric '{task.metric}' of the model, got {value}")
+    return metrics
+
+
+def check_inputs(model: nn.Module, data: Any, task: Task) -> None:
+    """Raises `TypeError` and `ValueError` for a model and data that nothing can be done with."""
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"the model must be a torch.nn.Module, got {type(model).__name__}")
+    if not isinstance(data, (Data, TaskData)):
+        what = type(data).__name__
+        raise TypeError(
+            "the data must be a kas.evaluate.Data, a kas.evaluate.TaskData or the name of a data set, with parts for "
+            f"training, validation and test, got {what}"
+        )
+    check_task(task, data, "pytorch")
+    device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
+    example = map_tensors(lambda tensor: tensor.to(device), data.example)
+    probe(model, data, task, example, 64)
+
+
+def compile_model(model: nn.Module, batch: Any, threads: int) -> Program:
+    """The model as a program. Raises `ValueError` with the layer that is the reason where that is impossible."""
+    try:
+        return compile_network(model, batch, threads)
+    except (UntraceableError, Error) as error:
+        found = _find_untraceable(model, batch)
+        reason = " ".join(str(error).split())
+        if found is None:
+            raise ValueError(f"the model cannot be compiled: {reason}") from error
+        name, module, why = found
+        raise ValueError(
+            f"the model cannot be compiled because of '{name}' ({type(module).__name__}): {why}\n"
+            "write that module by other operations of PyTorch, or give kas.accelerate the part of the model before or "
+            "after it"
+        ) from error
+
+
+def _find_untraceable(model: nn.Module, batch: Any) -> tuple[str, nn.Module, str] | None:
+    """The innermost module that cannot be exported, and why."""
+    inputs: dict[str, Any] = {}
+    names = {module: name for name, module in model.named_modules() if name}
+
+    def record(module: nn.Module, given: tuple[Any, ...], output: Any) -> None:
+        inputs.setdefault(names[module], given)
+
+    with observing(model, {module: record for module in names}):
+        call(model, batch)
+    found: tuple[str, nn.Module, str] | None = None
+    while True:
+        prefix = "" if found is None else found[0] + "."
+        children = [
+            (name, module)
+            for name, module in model.named_modules()
+            if name.startswith(prefix) and name != prefix[:-1] and "." not in name[len(prefix) :] and name in inputs
+        ]
+        for name, module in children:
+            if all(isinstance(one, torch.Tensor) for one in inputs[name]) and (
+                why := _get_failure(module, inputs[name])
+            ):
+                found = (name, module, why)
+                break
+        else:
+            return found
+
+
+def _get_failure(module: nn.Module, inputs: Any) -> str | None:
+    try:
+        export(module, inputs)
+    except UntraceableError as error:
+        return " ".join(str(error).split())
+    return None

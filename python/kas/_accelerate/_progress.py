@@ -1,0 +1,59 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a run says while it works, and how much time it has left."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+
+class Clock:
+    """The time that a run has."""
+
+    def __init__(self, minutes: float):
+        self.start = time.monotonic()
+        self.total = 60 * minutes
+
+    @property
+    def seconds(self) -> float:
+        """Since the beginning."""
+        return time.monotonic() - self.start
+
+    @property
+    def left(self) -> float:
+        """Until the end; 0 when it has passed."""
+        return max(0.0, self.total - self.seconds)
+
+
+class Reporter:
+    """Lines on the standard error stream: each phase, and in a while how far it is."""
+
+    interval = 10.0
+
+    def __init__(self, clock: Clock, is_quiet: bool):
+        self.clock, self.is_quiet = clock, is_quiet
+        self._last = -1e9
+        self._phase = ""
+
+    def _print(self, text: str) -> None:
+        print(f"kas: {int(self.clock.seconds):4d} s  {text}", file=sys.stderr, flush=True)
+
+    def message(self, text: str) -> None:
+        """Something to know."""
+        if not self.is_quiet:
+            self._print(text)
+
+    def show(self, phase: str, done: int, total: int) -> None:
+        """How far a phase is."""
+        now = time.monotonic()
+        if self.is_quiet or (phase == self._phase and now - self._last < self.interval and done < total):
+            return
+        if phase == self._phase and now - self._last < 1.0 and done < total:
+            return
+        if phase == self._phase and done == total and total <= 1:
+            return
+        self._phase, self._last = phase, now
+        left = int(self.clock.left)
+        self._print(f"{phase} {done}/{total}, time left {left // 60}:{left % 60:02d}")

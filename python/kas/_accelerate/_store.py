@@ -1,0 +1,114 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a run keeps in its folder, so that the same call goes on: numbers as lines of JSON, weights as files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import shutil
+import tempfile
+from typing import Any
+
+import torch
+from torch import nn
+
+VERSION = 1
+
+
+class Store:
+    """A folder with the results of steps by their names; without a path a temporary one, which `close` removes."""
+
+    def __init__(self, path: str | os.PathLike[str] | None, settings: dict[str, str]):
+        self.is_temporary = path is None
+        self.path = tempfile.mkdtemp(prefix="kas-accelerate-") if path is None else os.path.join(path, "state")
+        os.makedirs(self.path, exist_ok=True)
+        self._log = os.path.join(self.path, "steps.jsonl")
+        self.values: dict[str, Any] = {}
+        self._read()
+        self._check({"version": str(VERSION), **settings})
+
+    def _read(self) -> None:
+        if not os.path.exists(self._log):
+            return
+        with open(self._log, "rb") as file:
+            data = file.read()
+        # A line that was cut off when the process ended is no result.
+        whole = data[: data.rfind(b"\n") + 1]
+        for line in whole.splitlines():
+            try:
+                entry = json.loads(line)
+                self.values[entry["step"]] = entry["value"]
+            except (ValueError, KeyError, TypeError) as error:
+                raise ValueError(f"'{self._log}' is not of a run of kas.accelerate: {error}") from error
+        if len(whole) != len(data):
+            with open(self._log, "wb") as file:
+                file.write(whole)
+
+    def _check(self, settings: dict[str, str]) -> None:
+        known = self.values.get("settings")
+        if known is None:
+            self.put("settings", settings)
+        elif known != settings:
+            names = [name for name in settings if known.get(name) != settings[name]]
+            name = names[0] if names else "version"
+            raise ValueError(
+                f"'{os.path.dirname(self.path)}' holds another run: {name} is '{known.get(name)}' there, "
+                f"'{settings.get(name)}' here; give another folder"
+            )
+
+    def __contains__(self, step: str) -> bool:
+        return step in self.values
+
+    def __getitem__(self, step: str) -> Any:
+        return self.values[step]
+
+    def put(self, step: str, value: Any) -> None:
+        """Keeps a number, text, list or dictionary."""
+        self.values[step] = value
+        with open(self._log, "a", encoding="utf-8") as file:
+            file.write(json.dumps({"step": step, "value": value}) + "\n")
+            file.flush()
+
+    def _get_file(self, step: str) -> str:
+        return os.path.join(self.path, hashlib.sha256(step.encode()).hexdigest()[:20] + ".pt")
+
+    def put_state(self, step: str, module: nn.Module) -> None:
+        """Keeps the parameters and buffers of a module; the file is there as a whole or not at all."""
+        path = self._get_file(step)
+        try:
+            torch.save(module.state_dict(), path + ".new")
+            os.replace(path + ".new", path)
+        except (OSError, RuntimeError) as error:
+            if os.path.exists(path + ".new"):
+                os.remove(path + ".new")
+            raise OSError(f"cannot keep what was trained in '{self.path}': {error}") from error
+
+    def get_state(self, step: str, module: nn.Module) -> bool:
+        """Gives the module what was kept; False where there is nothing."""
+        path = self._get_file(step)
+        if not os.path.exists(path):
+            return False
+        try:
+            module.load_state_dict(torch.load(path, weights_only=True))
+        except (RuntimeError, OSError, EOFError, ValueError, pickle.UnpicklingError):
+            return False
+        return True
+
+    def close(self) -> None:
+        """Removes a temporary folder."""
+        if self.is_temporary:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+
+def digest_model(model: nn.Module) -> str:
+    """16 digits of the modules and all parameters and buffers of a network."""
+    digest = hashlib.sha256(repr(model).encode())
+    for name, tensor in model.state_dict().items():
+        digest.update(name.encode())
+        if isinstance(tensor, torch.Tensor):
+            digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()[:16]

@@ -1,0 +1,295 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""kas.accelerate as a whole: tiny networks, some seconds."""
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy
+import onnxruntime
+import pytest
+import torch
+from torch import nn
+
+import kas
+from kas import cli
+from kas._accelerate import _contest, _distill, _run, _times
+from kas._accelerate._files import find_program
+from kas.evaluate import DigitsNetwork, Recipe, Task, TaskData, Training
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return kas.evaluate.digits()
+
+
+@pytest.fixture(scope="module")
+def network(data):
+    training = Training(DigitsNetwork(16, blocks=1), data, Recipe(epochs=8))
+    training.advance(8)
+    training.evaluate()
+    return training.network.eval()
+
+
+@pytest.fixture(scope="module")
+def outcome(network, data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("faster")
+    found = kas.accelerate(network, data, max_drop=100, minutes=0.2, out=folder, progress=False, command="kas <again>")
+    return found, folder
+
+
+def test_a_network_becomes_faster(outcome, network, data):
+    found, folder = outcome
+    assert found.is_complete and found.is_reached and found.speedup > 1
+    assert found.best.ms < found.dense.ms
+    assert found.model(data.example).shape == network(data.example).shape
+    kinds = {one.kind for one in found.results}
+    assert {"dense", "narrower", "swap", "ours"} <= kinds
+    assert {one.precision for one in found.results} == {"f32", "bf16", "int8"}
+    results = json.loads((folder / "results.json").read_text())
+    assert results["best"] == found.best.name and len(results["networks"]) == len(found.results)
+    for one in results["networks"]:
+        assert one["drop_low"] <= one["drop"] <= one["drop_high"] and one["ms"] > 0
+    assert found.verdict in repr(found) and f"{found.speedup:.2f} times as fast" in found.verdict
+    assert found.table().count("<- best") == 1
+
+
+def test_the_page_escapes_what_it_is_given(outcome):
+    page = (outcome[1] / "report.html").read_text()
+    assert "kas &lt;again&gt;" in page and "<again>" not in page and "<svg" in page
+    assert page.count('class="best"') == 1
+
+
+def test_the_files_run_without_kas(outcome):
+    found, folder = outcome
+    best = found.best
+    example = numpy.load(folder / "example.npz")
+    program = torch.export.load(folder / "model.pt2").module()
+    with torch.no_grad():
+        expected = program(torch.from_numpy(example["input"])).numpy()
+    assert numpy.allclose(expected, example["output"], atol=1e-4)
+    session = onnxruntime.InferenceSession(folder / "model.onnx")
+    (output,) = session.run(None, {"data": example["input"]})
+    assert numpy.allclose(output, expected, atol=1e-4)
+    assert "const char *forward(" in (folder / "model.h").read_text()
+    assert (folder / "model.o").stat().st_size > 1000
+    weights = numpy.load(folder / "weights.npz")
+    assert len(weights.files) == len(best.program.weights)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="requires a C compiler")
+def test_the_object_file_links_and_runs(outcome, tmp_path):
+    _, folder = outcome
+    header = (folder / "model.h").read_text()
+    example, weights = numpy.load(folder / "example.npz"), numpy.load(folder / "weights.npz")
+    arrays = [example["input"], *(weights[name] for name in weights.files)]
+    for number, array in enumerate(arrays):
+        array.astype(numpy.float32).tofile(tmp_path / f"{number}.bin")
+    count = example["output"].size
+    names = ", ".join(f"a[{number}]" for number in range(1, len(arrays)))
+    reads = "".join(f'a[{n}] = read("{tmp_path}/{n}.bin", {array.size});' for n, array in enumerate(arrays))
+    prepared = "forward_prepare" in header
+    prepare = (
+        f"void *p = aligned_alloc(64, (forward_prepared_elements() * 4 + 127) / 64 * 64); forward_prepare({names}, p);"
+    )
+    (tmp_path / "main.c").write_text(
+        '#include <stdio.h>\n#include <stdlib.h>\n#include "model.h"\n'
+        'static float *read(const char *name, long n) { float *x = malloc(4 * n + 4); FILE *f = fopen(name, "rb");'
+        " if (fread(x, 4, n, f) != (size_t)n) abort(); fclose(f); return x; }\n"
+        f"int main(void) {{ float *a[{len(arrays)}], y[{count}]; {reads} {prepare if prepared else ''}"
+        f"if (forward(a[0], {names}, y{', p' if prepared else ''})) return 1;"
+        f'for (int i = 0; i < {count}; ++i) printf("%.7g\\n", y[i]); return 0; }}\n'
+    )
+    binary = tmp_path / "main"
+    subprocess.run(["cc", "-I", folder, tmp_path / "main.c", folder / "model.o", "-lm", "-o", binary], check=True)
+    printed = subprocess.run([binary], check=True, capture_output=True, text=True).stdout.split()
+    largest = numpy.abs(example["output"]).max()
+    assert numpy.allclose(numpy.array(printed, dtype=float), example["output"].ravel(), atol=0.1 * largest)
+
+
+def test_the_same_call_goes_on(outcome, network, data, monkeypatch):
+    found, folder = outcome
+
+    def refuse(*arguments, **keywords):
+        raise AssertionError("what is known is not trained again")
+
+    monkeypatch.setattr(_contest, "train", refuse)
+    # Epochs follow from the time that is left: the same as before.
+    monkeypatch.setattr(_run._Run, "_plan", lambda self, trainings: _read_epochs(folder))
+    again = kas.accelerate(network, data, max_drop=100, minutes=0.2, out=folder, progress=False)
+    known = {one.name: one.metric for one in found.results}
+    assert {one.name: one.metric for one in again.results if one.precision == "f32"}.items() <= known.items()
+
+
+def _read_epochs(folder):
+    steps = [json.loads(line)["step"] for line in (folder / "state" / "steps.jsonl").read_text().splitlines()]
+    (epochs,) = {float(step.split(", ")[-2].split()[0]) for step in steps if step.startswith("training narrower")}
+    return epochs
+
+
+def test_another_model_needs_another_folder(outcome, data):
+    with pytest.raises(ValueError, match="holds another run: model is"):
+        kas.accelerate(DigitsNetwork(8, blocks=1), data, minutes=0.1, out=outcome[1], progress=False)
+
+
+def test_an_interrupt_ends_with_what_is_there(network, data, tmp_path, monkeypatch, capsys):
+    train = _contest.train
+    calls = []
+
+    def interrupt(*arguments, **keywords):
+        calls.append(1)
+        if len(calls) > 2:
+            raise KeyboardInterrupt
+        return train(*arguments, **keywords)
+
+    monkeypatch.setattr(_contest, "train", interrupt)
+    found = kas.accelerate(network, data, minutes=0.1, out=tmp_path, workers=1)
+    assert not found.is_complete and not found.is_reached
+    assert f"interrupted: the same call with '{tmp_path}' goes on" in capsys.readouterr().err
+    assert any("training" in line for line in (tmp_path / "state" / "steps.jsonl").read_text().splitlines())
+
+
+class Mean(Task):
+    """Which mean an image has."""
+
+    def loss(self, outputs, targets):
+        return nn.functional.mse_loss(outputs, targets)
+
+
+def make_regression():
+    images = torch.randn(400, 1, 10, 10, generator=torch.Generator().manual_seed(0))
+    targets = images[:, :, 2:8, 2:8].mean((2, 3)) * 6
+    parts = [(images[place], targets[place]) for place in (slice(0, 256), slice(256, 320), slice(320, 400))]
+    return TaskData("means", *parts)
+
+
+def test_regression(tmp_path):
+    found_data = make_regression()
+    training = Training(DigitsNetwork(16, 1, 1), found_data, Recipe(epochs=6), task=Mean())
+    training.advance(6)
+    training.evaluate()
+    found = kas.accelerate(
+        training.network, found_data, task=Mean(), max_drop=1e9, minutes=0.1, progress=False, precision="f32"
+    )
+    assert found.is_complete and found.speedup > 1 and "%" in found.verdict
+    assert all(math.isfinite(one.drop.value) for one in found.results)
+
+
+def test_a_target_that_nothing_reaches(network, data, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(_contest, "train", lambda network, *rest, **other: _distill.Trained(network, 0.0, 1, 0.0))
+    file = tmp_path / "net.py"
+    torch.save(network.state_dict(), tmp_path / "net.pt")
+    file.write_text("import kas\n\n\ndef make():\n    return kas.evaluate.DigitsNetwork(16, blocks=1)\n")
+    arguments = [f"{file}:make", f"--weights={tmp_path}/net.pt", "--target=1000x", "--minutes=0.05", "--quiet"]
+    assert cli.main(["accelerate", *arguments]) == 3
+    assert "no network takes" in capsys.readouterr().out
+
+
+def test_help_names_it_first(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    text = capsys.readouterr().out
+    assert text.index("accelerate") < text.index("search")
+
+
+class Untraceable(nn.Module):
+    def forward(self, x):
+        return torch.linalg.eigvals(x).real
+
+
+def test_a_model_that_cannot_be_compiled_names_the_module(data):
+    network = nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.Sequential(nn.ReLU(), Untraceable()), nn.Flatten(), nn.Linear(32, 10)
+    )
+    with pytest.raises(
+        ValueError, match=r"cannot be compiled because of '1.1' \(Untraceable\): .*\n.*write that module"
+    ):
+        kas.accelerate(network, data, minutes=0.1, progress=False)
+
+
+class Broken(Task):
+    metric = "ratio"
+
+    def loss(self, outputs, targets):
+        return outputs.square().mean()
+
+    def metrics(self, outputs, targets):
+        return {"ratio": float("nan")}
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"task": Broken()}, ValueError, "requires a finite number for the metric 'ratio' of the model, got nan"),
+        ({"data": [1, 2]}, TypeError, "the data must be a kas.evaluate.Data, .* with parts for training, validation"),
+        ({"model": 3}, TypeError, "the model must be a torch.nn.Module, got int"),
+        ({"model": nn.Sequential(nn.Flatten(), nn.Softmax(1))}, ValueError, "Conv2d or Linear"),
+        ({"minutes": -1}, ValueError, "'minutes' must be a number of at least 0, got -1"),
+    ],
+)
+def test_what_cannot_work_is_said_first(network, data, change, error, message):
+    arguments = {"model": network, "data": data, "progress": False, **change}
+    if "task" in change:
+        arguments["data"] = make_regression()
+        arguments["model"] = DigitsNetwork(8, 1, 1)
+    with pytest.raises(error, match=message):
+        kas.accelerate(arguments.pop("model"), arguments.pop("data"), **arguments)
+
+
+def test_a_full_disk_loses_nothing(network, data, tmp_path, monkeypatch):
+    save, calls = torch.save, []
+
+    def fill_disk(state, path):
+        calls.append(path)
+        if len(calls) > 5:
+            raise OSError(28, "No space left on device")
+        save(state, path)
+
+    monkeypatch.setattr(torch, "save", fill_disk)
+    with pytest.raises(OSError, match="No space left on device"):
+        kas.accelerate(network, data, minutes=0.1, out=tmp_path, progress=False, workers=1)
+    kept = (tmp_path / "state" / "steps.jsonl").read_text().splitlines()
+    assert sum("imitation" in line for line in kept) == 5
+
+
+def test_times_are_of_each_kind_once(network):
+    times = _times.LayerTimes(1, 1)
+    layer, same = nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1)
+    first = times.measure(layer, (4, 8, 8))
+    assert first > 0 and times.measure(same, (4, 8, 8)) == first and len(times.known) == 1
+    assert times.measure(nn.Identity(), (4, 8, 8)) == 0
+
+
+def test_native_distillation_is_that_of_pytorch(data):
+    torch.manual_seed(0)
+    teacher_network, student = DigitsNetwork(8, 1).eval(), DigitsNetwork(8, 1)
+    teacher = _distill.Teacher(teacher_network, data)
+    schedule = _distill.Schedule(2, batch_size=50)
+    task = kas.evaluate.Classification()
+    native = _distill.compile_steps(student, data, task, schedule)
+    assert native.is_native
+    plain = _distill.TorchSteps(student, 50, task, schedule)
+    losses = [_distill.train(student, teacher, task, schedule, 0, steps).loss for steps in (native, plain)]
+    assert losses[0] == pytest.approx(losses[1], rel=0.05)
+    first = _distill.train(student, teacher, task, schedule, 0, native)
+    again = _distill.train(student, teacher, task, schedule, 0, native)
+    assert (
+        first.loss == again.loss
+        and first.loss
+        < 0.9
+        * _distill.train(
+            student, teacher, task, _distill.Schedule(0.2, batch_size=50, learning_rate=0.0), 0, plain
+        ).loss
+    )
+
+
+def test_the_programs_are_there():
+    assert find_program("kas-translate") is not None, os.environ.get("PATH")
+    assert sys.version_info >= (3, 10)

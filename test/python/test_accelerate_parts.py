@@ -1,0 +1,358 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""kas.accelerate: the parts, without trainings of whole networks."""
+
+import itertools
+import math
+import random
+
+import pytest
+import torch
+from torch import nn
+
+import kas
+from kas._accelerate import _alternatives, _contest, _imitation, _knapsack, _narrow, _statistics, _units
+from kas._accelerate._problem import Options
+from kas._accelerate._store import Store
+from kas.evaluate.protocol._layers import LAYERS, Shuffle
+from kas.evaluate.protocol._networks import NETWORKS
+
+
+def list_choices(place):
+    """All choices of a place, by brute force."""
+    found = [(option,) for option in place.options]
+    if place.parts:
+        for parts in itertools.product(*(list_choices(part) for part in place.parts)):
+            found.append(tuple(itertools.chain(*parts)))
+    return found
+
+
+def make_place(generator, depth=0):
+    """Options with ties, and blocks with parts."""
+
+    def make_options(count):
+        return tuple(
+            _knapsack.Option(
+                "place",
+                str(number),
+                generator.choice([generator.random(), generator.randint(0, 3)]),
+                generator.choice([generator.random(), generator.randint(0, 3)]),
+            )
+            for number in range(count)
+        )
+
+    if depth == 2 or (depth and generator.random() < 0.4):
+        return _knapsack.Place(make_options(generator.randint(1, 4)))
+    parts = tuple(make_place(generator, depth + 1) for _ in range(generator.randint(1, 3)))
+    return _knapsack.Place(make_options(generator.randint(0, 2)), parts)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_choice_is_that_of_brute_force(seed):
+    place = make_place(random.Random(seed))
+    every = [(sum(one.ms for one in own), sum(one.loss for one in own)) for own in list_choices(place)]
+    limit = random.Random(-seed).uniform(0, max(ms for ms, _ in every))
+    front = _knapsack.find_front(place, limit)
+    for choice in front:
+        assert math.isclose(choice.ms, sum(one.ms for one in choice.options), abs_tol=1e-9)
+        assert math.isclose(choice.loss, sum(one.loss for one in choice.options), abs_tol=1e-9)
+        assert choice.ms <= limit + 1e-9
+    assert all(a.ms < b.ms and a.loss > b.loss for a, b in itertools.pairwise(front))
+    for part in range(6):
+        budget = limit * part / 5
+        best = min((loss for ms, loss in every if ms <= budget + 1e-12), default=None)
+        chosen = _knapsack.choose(place, budget)
+        assert (chosen is None) == (best is None)
+        assert best is None or math.isclose(chosen.loss, best, abs_tol=1e-9)
+
+
+def test_many_places_are_no_problem():
+    generator = random.Random(0)
+    parts = tuple(
+        _knapsack.Place(
+            tuple(_knapsack.Option(f"{n}", f"{k}", generator.random(), generator.random()) for k in range(10))
+        )
+        for n in range(30)
+    )
+    front = _knapsack.find_front(_knapsack.Place((), parts))
+    assert len(front) > 100
+    few = _knapsack.thin_out(front, 5)
+    assert len(few) == 5 and few[0] == front[0] and few[-1] == front[-1]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_numbers_that_are_not_finite_are_refused(value):
+    with pytest.raises(ValueError, match="requires finite times and losses, got"):
+        _knapsack.find_front(_knapsack.Place((_knapsack.Option("a", "b", value, 0.0),)))
+    with pytest.raises(ValueError, match="requires at least one option for each place, got none"):
+        _knapsack.find_front(_knapsack.Place((), (_knapsack.Place(),)))
+
+
+LAYERS_OF_USERS = {
+    "plain": (nn.Conv2d(16, 16, 3, padding=1), (16, 9, 9)),
+    "strided": (nn.Conv2d(16, 32, 3, stride=2, padding=1, bias=False), (16, 9, 8)),
+    "dilated": (nn.Conv2d(16, 32, 3, padding=2, dilation=2), (16, 9, 9)),
+    "grouped": (nn.Conv2d(32, 32, 3, padding=1, groups=2), (32, 7, 7)),
+    "uneven": (nn.Conv2d(16, 24, (3, 5), stride=(2, 1), padding=(0, 2)), (16, 9, 9)),
+    "pointwise": (nn.Conv2d(32, 64, 1, stride=2), (32, 8, 8)),
+    "depthwise": (nn.Conv2d(32, 32, 5, padding=2, groups=32), (32, 8, 8)),
+    "linear": (nn.Linear(64, 64), (64,)),
+    "rows": (nn.Linear(64, 32), (10, 64)),
+}
+
+
+def find_unit(layer, shape):
+    (unit,) = _units.find_units(nn.Sequential(layer), torch.randn(1, *shape)).layers
+    return unit
+
+
+@pytest.mark.parametrize("name", LAYERS_OF_USERS)
+def test_every_alternative_fits_the_layer(name):
+    layer, shape = LAYERS_OF_USERS[name]
+    unit = find_unit(layer, shape)
+    forms = _alternatives.list_forms(layer, unit)
+    assert len(forms) >= {"depthwise": 2, "linear": 2, "rows": 1, "pointwise": 3}.get(name, 6)
+    for form, make in forms.items():
+        module = make()
+        assert module(torch.randn(2, *shape)).shape == (2, *unit.output_shape), form
+        assert _units.count_macs(module, torch.randn(1, *shape)) <= _alternatives.SHARE * unit.macs, form
+
+
+def test_layers_that_are_of_a_form_are_found_again():
+    torch.manual_seed(0)
+    layer = nn.Conv2d(16, 16, 3, padding=1)
+    x = torch.randn(8, 16, 6, 6)
+    unit = find_unit(layer, (16, 6, 6))
+    window, mix = torch.randn(16, 3, 3), torch.randn(16, 16)
+    weights = {
+        "depthwise-separable": mix[:, :, None, None] * window,
+        "pointwise": nn.functional.pad(mix[:, :, None, None], (1, 1, 1, 1)),
+        "depthwise": torch.eye(16)[:, :, None, None] * window,
+        "low-rank-8": torch.einsum("or,rchw->ochw", torch.randn(16, 8), torch.randn(8, 16, 3, 3)),
+    }
+    for form, weight in weights.items():
+        with torch.no_grad():
+            layer.weight.copy_(weight)
+            found = _alternatives.list_forms(layer, unit)[form]()
+            assert torch.allclose(found(x), layer(x), atol=1e-4), form
+
+
+def test_groups_of_shuffled_channels_are_found_again():
+    torch.manual_seed(0)
+    grouped = nn.Sequential(nn.Conv2d(16, 16, 3, padding=1, groups=4), Shuffle(4))
+    layer, x = nn.Conv2d(16, 16, 3, padding=1), torch.randn(4, 16, 6, 6)
+    with torch.no_grad():
+        # The responses to single elements are the weight.
+        weight = torch.zeros(16, 16, 3, 3)
+        for c, i, j in itertools.product(range(16), range(3), range(3)):
+            probe = torch.zeros(1, 16, 3, 3)
+            probe[0, c, i, j] = 1
+            weight[:, c, i, j] = grouped(probe)[0, :, 1, 1] - grouped(torch.zeros(1, 16, 3, 3))[0, :, 1, 1]
+        layer.weight.copy_(weight)
+        layer.bias.copy_(grouped(torch.zeros(1, 16, 3, 3))[0, :, 1, 1])
+        assert torch.allclose(layer(x), grouped(x), atol=1e-5)
+        found = _alternatives.list_forms(layer, find_unit(layer, (16, 6, 6)))["grouped-4-shuffle"]()
+        assert torch.allclose(found(x), layer(x), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["plain", "strided", "dilated", "grouped", "uneven", "pointwise", "rows"])
+def test_imitation_makes_errors_smaller_and_is_repeatable(name):
+    layer, shape = LAYERS_OF_USERS[name]
+    unit, generator = find_unit(layer, shape), torch.Generator().manual_seed(0)
+    # Smooth data, as layers see them: white noise has nothing that less than the layer could know.
+    data = torch.randn(64, *shape, generator=generator)
+    if data.ndim == 4:
+        data = nn.functional.avg_pool2d(data, 3, 1, 1)
+    with torch.no_grad():
+        seen = _imitation.Seen(data, layer(data))
+    for form, make in _alternatives.list_forms(layer, unit).items():
+        if form == "skip":
+            continue
+        first = make()
+        before = _imitation._get_error(first, seen)
+        after = _imitation.imitate(first, seen, 4)
+        assert after <= before and after < 1.05, form
+        if form.startswith("depthwise-separable"):
+            assert after < 0.99 * before
+            second = make()
+            assert _imitation.imitate(second, seen, 4) == after
+
+
+def test_least_squares_find_a_convolution_again():
+    torch.manual_seed(0)
+    for layer in (nn.Conv2d(8, 12, 3, stride=2, padding=1, groups=2), nn.Conv2d(8, 12, 1, stride=2), nn.Linear(6, 3)):
+        shape = (64, 6) if isinstance(layer, nn.Linear) else (64, 8, 7, 7)
+        data = torch.randn(shape)
+        with torch.no_grad():
+            seen = _imitation.Seen(data, layer(data))
+        other = type(layer)(*((6, 3) if isinstance(layer, nn.Linear) else (8, 12, layer.kernel_size, 2, layer.padding)))
+        if isinstance(layer, nn.Conv2d):
+            other = nn.Conv2d(8, 12, layer.kernel_size, 2, layer.padding, groups=layer.groups)
+        assert _imitation.solve_last(other, seen)
+        assert torch.allclose(other.weight, layer.weight, atol=1e-2)
+
+
+def test_units_and_blocks_of_a_network():
+    class Odd(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.twice, self.once = nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1)
+            self.reflected = nn.Conv2d(4, 4, 3, padding=1, padding_mode="reflect")
+            self.block = nn.Sequential(nn.Conv2d(4, 8, 1), nn.ReLU(), nn.Conv2d(8, 4, 1))
+
+        def forward(self, x):
+            return self.block(self.reflected(self.once(self.twice(self.twice(x)))))
+
+    units = _units.find_units(Odd(), torch.randn(1, 4, 6, 6))
+    assert [unit.name for unit in units.layers] == ["once", "block.0", "block.2"]
+    assert [block.name for block in units.blocks] == ["block"]
+    assert set(units.misses) == {"twice", "reflected"}
+    assert units.misses["twice"] == "requires a layer that runs once, got 2 times"
+    blocks, layers = units.get_parts(None)
+    assert [one.name for one in blocks] == ["block"] and [one.name for one in layers] == ["once"]
+    assert units.macs == 36 * (3 * 4 * 4 * 9 + 4 * 4 * 9 + 2 * 32)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("layer", ["dense", "depthwise"])
+def test_networks_become_narrower(name, layer):
+    network, x = NETWORKS[name](16, LAYERS[layer]).eval(), torch.randn(2, 1, 32, 32)
+    narrower = _narrow.narrow(network, x, 0.5)
+    assert narrower(x).shape == (2, 10)
+    counts = [sum(p.numel() for p in one.parameters()) for one in (network, narrower)]
+    assert counts[1] < 0.4 * counts[0]
+
+
+def test_channels_without_weights_are_those_that_go():
+    torch.manual_seed(0)
+    network = nn.Sequential(
+        nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 16, 3, padding=1, groups=16),
+        nn.Conv2d(16, 16, 1), nn.ReLU(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(16 * 9, 5),
+    ).eval()  # fmt: skip
+    x = torch.randn(2, 3, 6, 6)
+    with torch.no_grad():
+        for place, keeps in ((0, range(0, 16, 2)), (4, range(8))):
+            gone = [channel for channel in range(16) if channel not in keeps]
+            network[place].weight[gone] = 0
+            network[place].bias[gone] = 0
+        network[3].weight[1::2] = 0
+        network[3].bias[1::2] = 0
+        narrower = _narrow.narrow(network, x, 0.5)
+        assert narrower[0].out_channels == narrower[3].groups == 8 and narrower[8].in_features == 8 * 9
+        assert torch.allclose(narrower(x), network(x), atol=1e-5)
+
+
+def test_what_cannot_be_narrower_says_why():
+    x = torch.randn(1, 4, 6, 6)
+    with pytest.raises(_narrow.NotNarrowableError, match="requires layers whose channels are known, got LayerNorm"):
+        _narrow.narrow(nn.Sequential(nn.Conv2d(4, 8, 3), nn.LayerNorm(4)), x, 0.5)
+    with pytest.raises(_narrow.NotNarrowableError, match="requires channels that can be cut, got none"):
+        _narrow.narrow(nn.Sequential(nn.Conv2d(4, 8, 3)), x, 0.5)
+
+
+def test_drops_of_classes_are_paired():
+    task = kas.evaluate.Classification()
+    classes = torch.arange(400) % 4
+    right = torch.eye(4)[classes]
+    wrong = right.roll(1, 1)
+    one = torch.where((torch.arange(400) < 40)[:, None], wrong, right)  # 90 %
+    two = torch.where((torch.arange(400) < 60)[:, None], wrong, right)  # 85 %, wrong wherever the first is
+    drop = _statistics.compare(task, *(_statistics.Outputs([(x, classes)]) for x in (one, two)))
+    assert drop.value == pytest.approx(5.0)
+    assert drop.error == pytest.approx(100 * math.sqrt(0.05 * 0.95 / 399), rel=1e-6)
+    assert drop.get_bound(0.5) == pytest.approx(5.0) and drop.get_bound(0.975) == pytest.approx(drop.high, rel=1e-3)
+
+
+class Regression(kas.evaluate.Task):
+    def loss(self, outputs, targets):
+        return nn.functional.mse_loss(outputs, targets)
+
+
+def test_drops_of_other_metrics_are_relative_with_an_error_of_the_examples():
+    generator = torch.Generator().manual_seed(0)
+    targets = torch.randn(2000, 1, generator=generator)
+    noise = torch.randn(2000, 1, generator=generator)
+    task = Regression()
+    model, other = (_statistics.Outputs([(targets + size * noise, targets)]) for size in (1.0, 1.1))
+    drop = _statistics.compare(task, model, other)
+    assert drop.value == pytest.approx(21, abs=0.01) and drop.error < 0.01
+    free = _statistics.Outputs([(targets + torch.randn(2000, 1, generator=generator), targets)])
+    drop = _statistics.compare(task, model, free)
+    assert 3 < drop.error < 7  # the root of 2 / 2000, twice, is 4.5 %
+    assert abs(drop.value) < 3 * drop.error
+
+
+def make_contender(name, ms, value):
+    contender = _contest.Contender(name, "ours", nn.Identity())
+    contender.ms, contender.drop = ms, _statistics.Drop(value, 0.1)
+    return contender
+
+
+def test_the_fastest_that_may_still_come_to_the_limit_is_first():
+    contenders = [make_contender(*one) for one in (("a", 1, 3.0), ("b", 2, 0.9), ("c", 3, 0.1), ("d", 0.5, 9.0))]
+    assert [one.name for one in _contest.rank(contenders, 0.5, 0.5, 0.5)] == ["b", "c", "a", "d"]
+    assert [one.name for one in _contest.rank(contenders, 0.5, 0.5, 1.0)] == ["c", "b", "a", "d"]
+    assert [one.name for one in _contest.rank_for_time(contenders, 2.0)] == ["b", "a", "d", "c"]
+
+
+def test_a_store_goes_on_and_refuses_another_run(tmp_path):
+    store = Store(tmp_path, {"model": "1"})
+    store.put("a", [1.5, "x"])
+    layer = nn.Linear(2, 3)
+    store.put_state("weights", layer)
+    # The process ended in the middle of a line.
+    with open(tmp_path / "state" / "steps.jsonl", "a") as file:
+        file.write('{"step": "b", "va')
+    again = Store(tmp_path, {"model": "1"})
+    assert "a" in again and again["a"] == [1.5, "x"] and "b" not in again
+    other = nn.Linear(2, 3)
+    assert again.get_state("weights", other) and torch.equal(other.weight, layer.weight)
+    assert not again.get_state("others", other)
+    again.put("b", 2)
+    assert Store(tmp_path, {"model": "1"})["b"] == 2
+    with pytest.raises(ValueError, match="holds another run: model is '1' there, '2' here"):
+        Store(tmp_path, {"model": "2"})
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
+    store, layer = Store(tmp_path, {}), nn.Linear(2, 3)
+    store.put_state("weights", layer)
+
+    def fill_disk(state, path):
+        with open(path, "wb") as file:
+            file.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(torch, "save", fill_disk)
+    with pytest.raises(OSError, match=r"cannot keep what was trained .* No space left on device"):
+        store.put_state("weights", nn.Linear(2, 3))
+    other = nn.Linear(2, 3)
+    assert store.get_state("weights", other) and torch.equal(other.weight, layer.weight)
+    assert not list(tmp_path.rglob("*.new"))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"max_drop": -1}, "'max_drop' must be a number of at least 0, got -1"),
+        ({"max_drop": math.nan}, "'max_drop' must be a number of at least 0, got nan"),
+        ({"minutes": 0}, "'minutes' must be more than 0, got 0"),
+        ({"confidence": 1.0}, "'confidence' must be at least 0.5 and less than 1, got 1.0"),
+        ({"threads": 0}, "'threads' must be an integer of at least 1, got 0"),
+        ({"batch": True}, "'batch' must be an integer of at least 1, got True"),
+        ({"precision": "fp4"}, "'precision' must be auto, f32, bf16, int8, got 'fp4'"),
+        ({"target": "soon"}, "'target' must be milliseconds such as '0.5ms' or a factor such as '3x', got 'soon'"),
+        ({"target": 0}, "'target' must be milliseconds such as '0.5ms' or a factor such as '3x', got 0"),
+    ],
+)
+def test_wrong_options_are_refused(change, message):
+    with pytest.raises(ValueError) as error:
+        Options(**change)
+    assert str(error.value) == message
+
+
+def test_targets_are_milliseconds_or_factors():
+    assert Options().get_target(3.0) is None
+    assert Options(target="2x").get_target(3.0) == 1.5
+    assert Options(target="0.4ms").get_target(3.0) == Options(target=0.4).get_target(3.0) == 0.4
