@@ -38,6 +38,15 @@ def network(data):
     return training.network.eval()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_networks():
+    """As many as have to be for all that is done with them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("FIRST", 2), ("SECOND", 1), ("KEPT", 1)):
+            patch.setattr(_run, name, value)
+        yield
+
+
 @pytest.fixture(scope="module")
 def outcome(network, data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("faster")

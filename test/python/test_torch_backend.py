@@ -745,3 +745,24 @@ def test_batch_norms_are_folded_into_weights(monkeypatch):
     # One comes after a convolution that others look at, one after a transposed convolution.
     norm = torch.ops.aten._native_batch_norm_legit_no_training.default
     assert [len(graph.graph.find_nodes(op="call_function", target=norm)) for graph in folded] == [2]
+
+
+@pytest.mark.parametrize("name", ["conv2d_depthwise_separable", "syno_operator2"])
+def test_operators_are_compiled_with_the_rest(name):
+    torch.manual_seed(0)
+    network = nn.Sequential(
+        nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 16, 3, padding=1), nn.ReLU()
+    ).eval()
+    x = torch.randn(1, 3, 8, 8)
+    binding = "g=4,s=2,k=3" if name == "syno_operator2" else None
+    sites = kas.torch.extract(network, x)
+    other = kas.torch.substitute(network, kas.operator(name), sites, space="conv2d", binding=binding)
+    kas.torch.explain()
+    compiled = torch.compile(other, backend=kas.torch.backend)
+    with torch.no_grad():
+        expected = other(x)
+        assert (compiled(x) - expected).abs().max() < 1e-5 * expected.abs().max()
+    (graph,) = kas.torch.explain()
+    assert graph.reason is None and graph.left == () and graph.parts == 1
+    compiled(x).sum().backward()
+    assert other[2].weight0.grad is not None

@@ -43,7 +43,7 @@ def _make_narrower(problem: Problem) -> list[Contender]:
 
 
 def _make_swap(library: Library) -> list[Contender]:
-    known = {one.unit.name: one for one in library.alternatives if one.form == SWAP}
+    known = {one.unit.name: one for one in library.learnt if one.form == SWAP}
     if not known:
         return []
     options = [Option(name, SWAP, one.ms, one.loss) for name, one in known.items()]

@@ -30,6 +30,7 @@ from ..evaluate._native import _names
 from ..evaluate._task import Classification, Task, call, count_examples, map_tensors
 from ..evaluate._training import EVALUATION_BATCH, TrainingFailure, _recalibrate, seed_of
 from ..torch._export import to_mlir
+from ._times import TRACING
 
 EVALUATED = 4096
 """The most examples that normalizations take their statistics from."""
@@ -122,9 +123,10 @@ class Steps:
         outputs = teacher.predict(inputs)
         times = []
         for _ in range(1 + count):
-            start = time.perf_counter()
-            stepper.step(inputs, targets, outputs, 0.0)
-            times.append(time.perf_counter() - start)
+            with TRACING:
+                start = time.perf_counter()
+                stepper.step(inputs, targets, outputs, 0.0)
+                times.append(time.perf_counter() - start)
         return min(times[1:])
 
     def __init__(self, network: nn.Module, size: int, schedule: Schedule):
@@ -148,13 +150,18 @@ class NativeSteps(Steps):
     is_native = True
 
     def __init__(self, network: nn.Module, inputs: torch.Tensor, schedule: Schedule):
+        # All of it learns, normalizations too, whatever the model left out of its own training.
+        network = copy.deepcopy(network).requires_grad_(True).eval()
         super().__init__(network, len(inputs), schedule)
-        _check(network, inputs)
         try:
-            module: Module = to_mlir(network, inputs, fold_batch_norms=False).module
+            with TRACING:
+                _check(network, inputs)
+                module: Module = to_mlir(network, inputs, fold_batch_norms=False).module
             step = module.run(f"kas-training-step{{loss=mse optimizer=adamw weight-decay={schedule.weight_decay}}}")
             step.run("kas-attach-cpu-target,kas-winograd{threads=1}")
             self.function: Function = step.compile("train_step", threads=1)
+        except NoNativeError:
+            raise
         except (Error, ValueError) as error:
             raise NoNativeError(" ".join(str(error).split())) from error
 

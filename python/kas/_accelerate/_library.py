@@ -24,6 +24,10 @@ LEAST_SHARE = 0.01
 """Of the multiply-adds of the network: smaller layers stay as they are."""
 GAIN = 0.9
 """The largest share of the time of a layer that an alternative may take."""
+PREFERRED = ("depthwise-separable-relu", "depthwise", "skip", "depthwise-2-separable-relu")
+"""The forms that are looked at first."""
+LEAST_FORMS, TIMING_SHARE, LEARNING_SHARE = 3, 0.25, 0.45
+"""So many forms of a layer are looked at in any case; others until these shares of the time have passed."""
 SEEN_BYTES = 400 << 20
 """Of what is kept of what layers see."""
 SEEN, EVALUATED, RECALIBRATED = 256, 768, 256
@@ -69,6 +73,9 @@ class Library:
         self.own_ms: dict[str, float] = {}
         """Of the layers themselves."""
         self.alternatives: list[Alternative] = []
+        """Those between which is chosen."""
+        self.learnt: list[Alternative] = []
+        """All that are there, also those that others beat."""
 
     def build(self) -> None:
         """Times, imitations and losses."""
@@ -80,25 +87,30 @@ class Library:
     # Times
 
     def _measure(self) -> None:
-        least = LEAST_SHARE * self.units.macs
+        problem, least = self.problem, LEAST_SHARE * self.units.macs
         layers = [unit for unit in self.units.layers if unit.macs >= least]
-        forms = [(unit, list_forms(get_module(self.problem.model, unit.name), unit)) for unit in layers]
-        total = sum(len(own) for _, own in forms)
-        done = 0
-        for unit, own in forms:
-            layer = get_module(self.problem.model, unit.name)
+        jobs: list[tuple[int, Unit, str, Maker]] = []
+        for unit in layers:
+            layer = get_module(problem.model, unit.name)
             ms = self.times.measure(layer, unit.data_shape)
-            if ms is None:
+            if ms is not None:
+                self.own_ms[unit.name] = ms
+                forms = list_forms(layer, unit)
+                order = sorted(forms, key=lambda form: PREFERRED.index(form) if form in PREFERRED else len(PREFERRED))
+                jobs += [(place, unit, form, forms[form]) for place, form in enumerate(order)]
+        left_out = 0
+        for done, (place, unit, form, make) in enumerate(sorted(jobs, key=lambda job: job[0])):
+            problem.reporter.show("timing alternatives of layers", done, len(jobs))
+            if place >= LEAST_FORMS and problem.clock.seconds > TIMING_SHARE * problem.clock.total:
+                left_out += 1
                 continue
-            self.own_ms[unit.name] = ms
-            for form, make in own.items():
-                self.problem.reporter.show("timing alternatives of layers", done, total)
-                done += 1
-                taken = self.times.measure(make(), unit.data_shape)
-                if taken is not None and taken <= GAIN * ms:
-                    self.alternatives.append(Alternative(unit, form, make, taken))
-            if self.problem.store.values.get("layer times") != self.times.known:
-                self.problem.store.put("layer times", dict(self.times.known))
+            taken = self.times.measure(make(), unit.data_shape)
+            if taken is not None and taken <= GAIN * self.own_ms[unit.name]:
+                self.alternatives.append(Alternative(unit, form, make, taken))
+        if left_out:
+            problem.reporter.message(f"{left_out} alternatives were left out: the time is short")
+        if problem.store.values.get("layer times") != self.times.known:
+            problem.store.put("layer times", dict(self.times.known))
         for block in self.units.blocks:
             inside = [self.own_ms[unit.name] for unit in layers if unit.name.startswith(block.name + ".")]
             if inside:
@@ -120,10 +132,17 @@ class Library:
         seen = observe_units(self.problem.model, units, inputs)
         steps = 40
 
+        first = {
+            id(one) for unit in units for one in [two for two in self.alternatives if two.unit is unit][:LEAST_FORMS]
+        }
+
         def work(one: Alternative) -> None:
-            own = seen[one.unit.name]
-            one.module = one.make()
+            own, clock = seen[one.unit.name], self.problem.clock
             step = f"imitation {one.name}"
+            is_late = clock.seconds > LEARNING_SHARE * clock.total and id(one) not in first
+            if is_late and step not in self.problem.store:
+                return
+            one.module = one.make()
             if step in self.problem.store and self.problem.store.get_state(step, one.module):
                 one.module.eval()
                 one.error = self.problem.store[step]
@@ -133,6 +152,10 @@ class Library:
             self.problem.store.put(step, one.error)
 
         self.problem.map(work, self.alternatives, "imitating layers")
+        learnt = [one for one in self.alternatives if one.module is not None]
+        if count := len(self.alternatives) - len(learnt):
+            self.problem.reporter.message(f"{count} alternatives did not learn: the time is short")
+        self.alternatives = self.learnt = learnt
 
     def _drop_dominated(self) -> None:
         """Leaves out what is slower than another form of the unit and imitates it no better."""
@@ -148,7 +171,7 @@ class Library:
     def put(self, choices: Sequence[Option]) -> nn.Module:
         """A copy of the model with what was chosen."""
         network = copy.deepcopy(self.problem.model)
-        known = {(one.unit.name, one.form): one for one in self.alternatives}
+        known = {(one.unit.name, one.form): one for one in self.learnt}
         for option in choices:
             if option.name != KEEP:
                 module = known[option.place, option.name].module

@@ -18,6 +18,10 @@ from ._problem import Problem
 from ._statistics import get_unit
 
 
+GAIN = 1.03
+"""How many times as fast as f32 another precision has to be."""
+
+
 @dataclass
 class FrontPoint:
     """A choice of the exact solver, as predicted, and its time as measured."""
@@ -73,7 +77,8 @@ class Accelerated:
             for one in allowed
             if one is self.dense or one.validation.get_bound(options.confidence) <= options.max_drop
         ]
-        return min(good, key=lambda one: one.ms) if good else None
+        # What is hardly faster is not worth other numbers.
+        return min(good, key=lambda one: one.ms * (1.0 if one.precision == "f32" else GAIN)) if good else None
 
     @property
     def model(self) -> nn.Module:

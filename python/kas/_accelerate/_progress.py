@@ -55,5 +55,6 @@ class Reporter:
         if phase == self._phase and done == total and total <= 1:
             return
         self._phase, self._last = phase, now
-        left = int(self.clock.left)
-        self._print(f"{phase} {done}/{total}, time left {left // 60}:{left % 60:02d}")
+        seconds = int(self.clock.total - self.clock.seconds)
+        text = f"{abs(seconds) // 60}:{abs(seconds) % 60:02d}"
+        self._print(f"{phase} {done}/{total}, " + (f"time left {text}" if seconds >= 0 else f"{text} over the time"))

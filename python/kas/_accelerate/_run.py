@@ -242,6 +242,7 @@ class _Run:
     def _plan(self, trainings: Trainings) -> float:
         """The epochs of a whole training for which all trainings fit into the time that is left."""
         usable = self.problem.clock.left - RESERVE * self.problem.clock.total
+        seconds = 0.0
         for epochs in range(MOST_EPOCHS, 0, -1):
             slowest = sorted(self.contenders, key=lambda one: one.step_seconds, reverse=True)
             short, long = (max(1, round(share * epochs)) for share in (SHORT, LONG))
@@ -251,6 +252,9 @@ class _Run:
             seconds += trainings.predict_seconds(self.baselines, epochs)
             if seconds <= usable:
                 return epochs
+        self.problem.reporter.message(
+            f"the time is short: trainings of one epoch take some {seconds:.0f} s, and {max(usable, 0):.0f} s are left"
+        )
         return 1
 
     def _train_final(self, trainings: Trainings, order: Sequence[Contender], epochs: float) -> None:

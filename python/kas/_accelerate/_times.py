@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -28,6 +29,10 @@ ROUNDS, CALLS_MS = 5, 4.0
 """Rounds of a measurement and the least milliseconds of each."""
 
 
+TRACING = threading.RLock()
+"""PyTorch's tracers change how modules are called, in all threads: what traces, or calls modules meanwhile, has it."""
+
+
 class UntraceableError(ValueError):
     """The network cannot be written as MLIR; the message says why and what to do."""
 
@@ -40,7 +45,12 @@ class Exported(NamedTuple):
 
 
 def export(network: nn.Module, example: Any) -> Exported:
-    """The network as MLIR, batch norms folded where PyTorch can trace it."""
+    """The network as MLIR, batch norms folded where PyTorch can trace it; one at a time."""
+    with TRACING:
+        return _export(network, example)
+
+
+def _export(network: nn.Module, example: Any) -> Exported:
     try:
         if not any(isinstance(module, KasModule) for module in network.modules()):
             try:

@@ -149,10 +149,26 @@ def view(data: torch.Tensor, size: Sequence[int]) -> Any:
     return aten.clone(data, memory_format=torch.contiguous_format).view(size)
 
 
+def apply_operator(
+    data: torch.Tensor, weights: Sequence[torch.Tensor], text: str, binding: str, threads: int
+) -> torch.Tensor:
+    """An operator of kas as its PyTorch code: products and sums as any others."""
+    from ._code import exported_function
+    from ._sizes import fit
+
+    sizes = fit(text, binding, tuple(int(size) for size in data.shape))
+    output: torch.Tensor = exported_function(text, sizes)(data, *weights)
+    return output
+
+
 def get_inference_table() -> dict[Any, Callable[..., Any]]:
     """Decompositions of the operations of graphs without gradients."""
+    # Importing it is what makes the operation known.
+    from ._apply import _apply
+
     return {
         **get_table(),
+        _apply._opoverload: apply_operator,
         aten.index.Tensor: index,
         aten.index_select.default: index_select,
         aten.view.default: view,
