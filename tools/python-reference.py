@@ -40,6 +40,12 @@ The page [Python](../guide/python.md) introduces the package; this page lists ev
 """
 
 
+def list_names(module):
+    """The public names, with those that are imported when they are used."""
+    lazy = (getattr(module, group, ()) for group in ("_OF_ACCELERATE", "_OF_MODEL_SEARCH"))
+    return [*module.__all__, *(name for group in lazy for name in group)]
+
+
 def get_doc(thing):
     return inspect.cleandoc(thing.__doc__ or "")
 
@@ -117,9 +123,7 @@ def write_class(name, cls):
 def write_module(name):
     module = importlib.import_module(name)
     lines = [f"## {name}", "", get_doc(module), ""]
-    for entry in sorted(
-        [*module.__all__, *getattr(module, "_OF_MODEL_SEARCH", ())], key=lambda entry: (entry[0].islower(), entry)
-    ):
+    for entry in sorted(list_names(module), key=lambda entry: (entry[0].islower(), entry)):
         thing = getattr(module, entry)
         if entry.startswith("__") or inspect.ismodule(thing):
             continue
@@ -158,7 +162,7 @@ def get_undocumented():
     """What a reader of the page would miss."""
     for name in MODULES:
         module = importlib.import_module(name)
-        for entry in [*module.__all__, *getattr(module, "_OF_MODEL_SEARCH", ())]:
+        for entry in list_names(module):
             thing = getattr(module, entry)
             if (inspect.isclass(thing) or inspect.isfunction(thing)) and not get_doc(thing):
                 yield f"{name}.{entry}"

@@ -450,7 +450,7 @@ _EXIT_CODES = """exit codes:
   0    done
   1    an error, whose message is on the standard error stream
   2    wrong arguments
-  3    kas accelerate: no network is as fast, or as accurate, as was asked for
+  3    kas accelerate: no network is as fast, or as accurate, as requested
   130  ended by Ctrl-C; with a database or a folder the same command goes on"""
 
 
@@ -542,7 +542,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command and returns its exit code.
 
     That is 0; 1 for an error, whose message is on the standard error stream; 2 for wrong arguments; 3 for `accelerate`
-    without a network as it was asked for; 130 for what Ctrl-C ended.
+    without a network as requested; 130 for what Ctrl-C ended.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:

@@ -223,6 +223,15 @@ def test_a_model_that_cannot_be_compiled_names_the_module(data):
         kas.accelerate(network, data, minutes=0.1, progress=False)
 
 
+class First(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(()))
+
+    def forward(self, x):
+        return self.scale * x.flatten(1)[:, :10]
+
+
 class Broken(Task):
     metric = "ratio"
 
@@ -239,7 +248,7 @@ class Broken(Task):
         ({"task": Broken()}, ValueError, "requires a finite number for the metric 'ratio' of the model, got nan"),
         ({"data": [1, 2]}, TypeError, "the data must be a kas.evaluate.Data, .* with parts for training, validation"),
         ({"model": 3}, TypeError, "the model must be a torch.nn.Module, got int"),
-        ({"model": nn.Sequential(nn.Flatten(), nn.Softmax(1))}, ValueError, "Conv2d or Linear"),
+        ({"model": First()}, ValueError, "requires a network with torch.nn.Conv2d or Linear layers that run once, got"),
         ({"minutes": -1}, ValueError, "'minutes' must be a number of at least 0, got -1"),
     ],
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import nn
@@ -237,7 +238,7 @@ def _list_linear(layer: nn.Linear) -> dict[str, Maker]:
     for ratio in (2, 4, 8):
         rank = _round(min(inputs, outputs) / ratio)
         if rank >= 8 and rank * (inputs + outputs) <= SHARE * inputs * outputs:
-            forms[f"low-rank-{rank}"] = lambda rank=rank: _low_rank_linear(layer, rank)
+            forms[f"low-rank-{rank}"] = partial(_low_rank_linear, layer, rank)
     return forms
 
 
@@ -256,37 +257,37 @@ def _list_convolution(layer: nn.Conv2d, unit: Unit) -> dict[str, Maker]:
     is_depthwise = layer.groups == inputs == outputs
     if is_depthwise:
         if min(own.geometry.kernel) > 3 and is_centred:
-            add("window-3", points * outputs * 9, lambda: _smaller_window(layer))
+            add("window-3", points * outputs * 9, partial(_smaller_window, layer))
         return _fit(found, unit)
     if taps > 1:
         if is_centred:
-            add("pointwise", points * inputs * outputs, lambda: _pointwise(own))
+            add("pointwise", points * inputs * outputs, partial(_pointwise, own))
         if outputs % inputs == 0:
-            add("depthwise", points * outputs * taps, lambda: _depthwise(own))
+            add("depthwise", points * outputs * taps, partial(_depthwise, own))
         for windows in (1, 2):
             macs = points * windows * inputs * (taps + outputs)
             name = "depthwise-separable" if windows == 1 else f"depthwise-{windows}-separable"
             if windows == 1:
-                add(name, macs, lambda: _separable(own, 1, False))
+                add(name, macs, partial(_separable, own, 1, False))
             if inputs > 3:
-                add(f"{name}-relu", macs, lambda windows=windows: _separable(own, windows, True))
+                add(f"{name}-relu", macs, partial(_separable, own, windows, True))
         macs = all_points * inputs * outputs + points * outputs * taps
-        add("pointwise-depthwise-relu", macs, lambda: _pointwise_depthwise(own, True))
+        add("pointwise-depthwise-relu", macs, partial(_pointwise_depthwise, own, True))
         if is_centred and own.geometry.kernel == (3, 3) and own.geometry.dilation == (1, 1) and inputs >= 9:
-            add("shift-pointwise", points * inputs * outputs, lambda: _shift_pointwise(own))
+            add("shift-pointwise", points * inputs * outputs, partial(_shift_pointwise, own))
     for ratio in (2, 4):
         rank = _round(min(inputs, outputs) / ratio)
         if rank < 4:
             continue
         macs = points * rank * (inputs * taps + outputs)
-        add(f"low-rank-{rank}", macs, lambda rank=rank: _low_rank(own, rank, False))
+        add(f"low-rank-{rank}", macs, partial(_low_rank, own, rank, False))
         if taps > 1:
             macs = all_points * inputs * rank + points * rank * (rank * taps + outputs)
-            add(f"bottleneck-{rank}-relu", macs, lambda rank=rank: _bottleneck(own, rank, True))
+            add(f"bottleneck-{rank}-relu", macs, partial(_bottleneck, own, rank, True))
     for groups in (2, 4, 8):
         if inputs % groups == 0 and outputs % groups == 0 and min(inputs, outputs) // groups >= 4:
             macs = points * inputs * outputs * taps // groups
-            add(f"grouped-{groups}-shuffle", macs, lambda groups=groups: _grouped(own, groups))
+            add(f"grouped-{groups}-shuffle", macs, partial(_grouped, own, groups))
     return _fit(found, unit)
 
 

@@ -18,7 +18,7 @@ from ..evaluate._data_sets import load_any_data
 from ._run import accelerate
 
 UNREACHED = 3
-"""The exit status where no network is as fast, or as accurate, as was asked for."""
+"""The exit status where no network is as fast, or as accurate, as requested."""
 
 
 def load_weights(network: nn.Module, path: str) -> None:

@@ -77,7 +77,7 @@ class Trainings:
         self.steps_of_epoch = data.num_batches(size)
 
     def prepare(self, contenders: Sequence[Contender]) -> None:
-        """Compiles the steps of each, and finds out how long a step takes."""
+        """Compiles the steps of each, and measures how long one takes."""
         self.teacher.prepare()
 
         def work(one: Contender) -> None:

@@ -246,7 +246,7 @@ class _TorchStepper(Stepper):
         self.network, self.task = network, task
         decayed = [p.requires_grad_() for p in network.parameters() if p.ndim > 1]
         others = [p.requires_grad_() for p in network.parameters() if p.ndim <= 1]
-        groups = [{"params": decayed}, {"params": others, "weight_decay": 0.0}]
+        groups: list[dict[str, Any]] = [{"params": decayed}, {"params": others, "weight_decay": 0.0}]
         self.optimizer = torch.optim.AdamW(groups, lr=schedule.learning_rate, weight_decay=schedule.weight_decay)
         network.train()
 

@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy
 import torch
@@ -97,10 +97,8 @@ def _write_object(outcome: Accelerated, problem: Problem, folder: str) -> list[s
     for arguments in (["-kas-to-object", lowered, "-o", os.path.join(folder, "model.o")], header):
         subprocess.run([translate, *arguments], check=True, capture_output=True, text=True)
     os.remove(lowered)
-    numpy.savez(
-        os.path.join(folder, "weights.npz"),
-        **{f"{number:04d}": weight.detach().numpy() for number, weight in enumerate(program.weights)},
-    )
+    weights: dict[str, Any] = {f"{place:04d}": weight.detach().numpy() for place, weight in enumerate(program.weights)}
+    numpy.savez(os.path.join(folder, "weights.npz"), **weights)
     assert best.network is not None
     with torch.no_grad():
         outputs = call(best.network, problem.batch)

@@ -83,26 +83,30 @@ def _split_last(module: nn.Module) -> tuple[nn.Module | None, nn.Module, nn.Modu
     return module[: places[-1]], module[places[-1]], module[places[-1] + 1 :]
 
 
+def _split_channels(tensor: torch.Tensor, groups: int) -> torch.Tensor:
+    """`[examples, groups, channels of a group, ...]`."""
+    return tensor.reshape(len(tensor), groups, tensor.shape[1] // groups, *tensor.shape[2:])
+
+
 def _get_features(layer: nn.Conv2d | nn.Linear, data: torch.Tensor) -> torch.Tensor:
     """What each output is a sum over, `[groups, rows, features]`."""
     if isinstance(layer, nn.Linear):
         return data.flatten(0, -2)[None]
     if tuple(layer.kernel_size) == (1, 1) and not any(map(int, layer.padding)):
         strided = data[:, :, :: layer.stride[0], :: layer.stride[1]]
-        rows = strided.unflatten(1, (layer.groups, -1)).movedim(1, 0).movedim(2, -1)
-        return rows.flatten(1, -2)
+        return _split_channels(strided, layer.groups).movedim(1, 0).movedim(2, -1).flatten(1, -2)
     padding = layer.padding if not isinstance(layer.padding, str) else 0
     if isinstance(layer.padding, str) and layer.padding == "same":
         padding = tuple(d * (k - 1) // 2 for d, k in zip(layer.dilation, layer.kernel_size))
     columns = functional.unfold(data, layer.kernel_size, layer.dilation, padding, layer.stride)
-    return columns.unflatten(1, (layer.groups, -1)).permute(1, 0, 3, 2).flatten(1, 2)
+    return _split_channels(columns, layer.groups).permute(1, 0, 3, 2).flatten(1, 2)
 
 
 def _get_targets(layer: nn.Conv2d | nn.Linear, output: torch.Tensor) -> torch.Tensor:
     """What the outputs should be, `[groups, rows, outputs]`."""
     if isinstance(layer, nn.Linear):
         return output.flatten(0, -2)[None]
-    return output.flatten(2).unflatten(1, (layer.groups, -1)).permute(1, 0, 3, 2).flatten(1, 2)
+    return _split_channels(output.flatten(2), layer.groups).permute(1, 0, 3, 2).flatten(1, 2)
 
 
 def _undo(after: nn.Module | None, output: torch.Tensor) -> torch.Tensor | None:
@@ -113,7 +117,7 @@ def _undo(after: nn.Module | None, output: torch.Tensor) -> torch.Tensor | None:
         if not isinstance(part, Shuffle):
             return None
         groups = output.shape[1] // part.groups
-        output = output.unflatten(1, (groups, part.groups)).transpose(1, 2).flatten(1, 2)
+        output = _split_channels(output, groups).transpose(1, 2).flatten(1, 2)
     return output
 
 
@@ -165,7 +169,7 @@ def _set_statistics(module: nn.Module, data: torch.Tensor) -> None:
         norm.momentum = None
     module.train()
     with torch.no_grad():
-        for part in data.split(BATCH):
+        for part in torch.split(data, BATCH):
             if len(part) > 1:
                 module(part)
     for norm, momentum in zip(norms, momenta):
@@ -223,9 +227,8 @@ def _descend(module: nn.Module, seen: Seen, steps: int, seed: int, learning_rate
     scale = seen.scale
     for step in range(steps):
         if not order:
-            order = list(
-                torch.randperm(len(seen.data), generator=generator)[: len(seen.data) // size * size].split(size)
-            )
+            places = torch.randperm(len(seen.data), generator=generator)
+            order = list(places[: len(places) // size * size].reshape(-1, size).unbind())
         chosen = order.pop()
         for group in optimizer.param_groups:
             group["lr"] = learning_rate * min(1.0, (step + 1) / 5) * 0.5 * (1 + math.cos(math.pi * step / steps))
@@ -234,5 +237,5 @@ def _descend(module: nn.Module, seen: Seen, steps: int, seed: int, learning_rate
             if not math.isfinite(loss.item()):
                 return
             optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
         optimizer.step()

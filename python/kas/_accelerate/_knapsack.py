@@ -29,7 +29,7 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True)
 class Place:
-    """What is chosen: one of `options`, or one choice for each of the `parts`, for which the options stand as a whole.
+    """What is chosen: one of `options`, or one choice for each of the `parts`, of which each option is a whole.
 
     A layer has options alone, a block of layers has both, the network has parts alone.
     """

@@ -159,7 +159,7 @@ class _Analysis:
             self._flatten(node, sources[0])
         elif target in ("mean", torch.mean) and len(self._shape(sources[0])) == 4:
             dims = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
-            kept = sorted(int(dim) % 4 for dim in (dims if isinstance(dims, (tuple, list)) else [dims or 0]))  # type: ignore[arg-type, call-overload]
+            kept = sorted(int(dim) % 4 for dim in (dims if isinstance(dims, (tuple, list)) else [dims or 0]))  # type: ignore[arg-type]
             if kept != [2, 3]:
                 raise NotNarrowableError("requires means over places, got others")
             self._set(node, self.nodes[sources[0]])

@@ -17,7 +17,6 @@ from ._contest import Result
 from ._problem import Problem
 from ._statistics import get_unit
 
-
 GAIN = 1.03
 """How many times as fast as f32 another precision has to be."""
 

@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Options:
-    """What `kas.accelerate` was asked for."""
+    """What `kas.accelerate` was called with."""
 
     max_drop: float = 0.5
     confidence: float = 0.5
@@ -101,6 +101,8 @@ class Problem:
         self.program = compile_model(self.model, self.batch, options.threads)
         self.validation = predict(self.program.predict, data, data.validation)
         self.test = predict(self.program.predict, data, data.test)
+        self.dense_ms = 0.0
+        """The milliseconds of a call of the model, when it has been timed."""
         self.metrics = check_metrics(task, self.validation), check_metrics(task, self.test)
         """Of the model on validation and test data."""
 

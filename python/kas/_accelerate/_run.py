@@ -170,7 +170,7 @@ class _Run:
     def _add(self, trainings: Trainings, choices: Sequence[Choice]) -> list[Contender]:
         """Networks for choices of the front, compiled and timed."""
         assert self.library is not None
-        added = []
+        added: list[Contender] = []
         for choice in choices:
             contender = Contender(
                 f"front-{len(self.contenders) + len(added)}", "ours", self.library.put(choice.options)
@@ -302,8 +302,8 @@ class _Run:
             results += self._report_winner()
         results += self._report_precisions(dense)
         times = time_calls([one.program.run for one in results if one.program is not None], 8)
-        for one, ms in zip(results, times):
-            one.ms = ms
+        for result, ms in zip(results, times):
+            result.ms = ms
         problem.dense_ms = dense.ms
         self.results = results
 
@@ -323,10 +323,10 @@ class _Run:
         return [best]
 
     def _report_precisions(self, dense: Result) -> list[Result]:
-        """The model and the network that was taken in int8 and bf16, as far as asked for."""
+        """The model and the network that was taken in int8 and bf16, as far as requested."""
         problem, results = self.problem, []
         wanted = {"auto": ("bf16", "int8")}.get(self.options.precision, (self.options.precision,))
-        sources = [("the model", "dense", problem.model, {})]
+        sources: list[tuple[str, str, nn.Module, dict[str, str]]] = [("the model", "dense", problem.model, {})]
         if self.winner is not None and self.final:
             best = min(self.final, key=lambda pair: pair[1].value)[0]
             sources.append(("ours", "ours", best, self.winner.layers))

@@ -128,8 +128,13 @@ def _regroup(outputs: Outputs) -> list[tuple[Any, Any]]:
     parts: list[tuple[Any, Any]] = []
     for pair in outputs.batches:
         for start in range(0, count_examples(pair[0]), size):
-            parts.append(map_tensors(lambda tensor, start=start: tensor[start : start + size], pair))
+            parts.append(_cut(pair, start, start + size))
     return parts
+
+
+def _cut(pair: tuple[Any, Any], start: int, end: int) -> tuple[Any, Any]:
+    outputs, targets = map_tensors(lambda tensor: tensor[start:end], pair)
+    return outputs, targets
 
 
 def get_divergence(task: Task, model: Outputs, other: Outputs) -> float:

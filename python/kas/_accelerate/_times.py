@@ -140,10 +140,14 @@ class Program:
             for own, given in zip(self.inputs, tensors):
                 own[:found].copy_(given[start : start + found])
             outputs = self._call()
-            parts.append(map_tensors(lambda tensor, found=found: tensor[:found].clone(), outputs))
+            parts.append(_take(outputs, found))
         if isinstance(parts[0], torch.Tensor):
             return torch.cat(parts)
         return tuple(torch.cat(column) for column in zip(*parts))
+
+
+def _take(outputs: Any, count: int) -> Any:
+    return map_tensors(lambda tensor: tensor[:count].clone(), outputs)
 
 
 def compile_network(

@@ -71,19 +71,14 @@ def count_layer_macs(module: nn.Module, output_shape: Sequence[int]) -> int:
 
 
 def count_macs(module: nn.Module, inputs: Any) -> int:
-    """The multiply-adds of the convolutions, linear layers and operators of kas of a module for inputs."""
-    from ..torch._modules import KasModule
-
+    """The multiply-adds of the convolutions and linear layers of a module for inputs."""
     total = 0
 
     def add(one: nn.Module, _: Any, output: Any) -> None:
         nonlocal total
-        if isinstance(one, KasModule):
-            total += one.macs if hasattr(one, "macs") else 0
-        else:
-            total += count_layer_macs(one, output.shape)
+        total += count_layer_macs(one, output.shape)
 
-    kinds = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear, KasModule)
+    kinds = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)
     with observing(module, {one: add for one in module.modules() if isinstance(one, kinds)}):
         call(module, inputs)
     return total
