@@ -361,7 +361,8 @@ size_t kasFunctionGetRank(const KasFunction *function, size_t tensor);
 const int64_t *kasFunctionGetShape(const KasFunction *function, size_t tensor);
 const char *kasFunctionGetName(const KasFunction *function, size_t tensor);
 /// The type of the elements as MLIR writes it: f32, f64, f16, bf16, i1 (a byte
-/// each), i8, i16, i32 or i64.
+/// each), i8, i16, i32 or i64; ui8, ui16, ui32 or ui64 for integers that
+/// `kas.unsigned` marks.
 const char *kasFunctionGetElementType(const KasFunction *function,
                                       size_t tensor);
 double kasFunctionGetCompileMilliseconds(const KasFunction *function);

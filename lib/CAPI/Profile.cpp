@@ -26,7 +26,9 @@ static Error checkArray(const KasArray &array,
         "'" + argument.name + "' must have the shape " +
         shapeToString(argument.shape) + ", got " + shapeToString(shape));
   StringRef type = array.type ? array.type : "f32";
-  if (type != argument.type)
+  // Integers without a mark have no sign.
+  if (type != argument.type &&
+      (!type.consume_front("u") || type != argument.type))
     return llvm::createStringError("'" + argument.name +
                                    "' must have elements of " + argument.type +
                                    ", got " + type);

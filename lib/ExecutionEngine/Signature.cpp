@@ -9,6 +9,7 @@
 #include "kas/ExecutionEngine/Signature.h"
 #include "PositiveArguments.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Dialect/Kas/IR/UnsignedAttribute.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace kas;
@@ -52,7 +53,7 @@ getTensor(mlir::Type type, const std::string &name, ElementTypes types) {
 
 unsigned TensorSignature::getElementBytes() const {
   unsigned bits = 0;
-  bool isWrong = StringRef(type).ltrim("bfi").getAsInteger(10, bits);
+  bool isWrong = StringRef(type).ltrim("bfiu").getAsInteger(10, bits);
   assert(!isWrong && "no type of elements");
   (void)isWrong;
   return llvm::divideCeil(bits, 8);
@@ -83,6 +84,8 @@ Expected<FunctionSignature> FunctionSignature::get(mlir::ModuleOp module,
         type, nameAttr ? nameAttr.str() : ("arg" + Twine(index)).str(), types);
     if (!argument)
       return argument.takeError();
+    if (function.getArgAttr(index, unsignedAttrName))
+      argument->type.insert(0, "u");
     // The data has no fan-in; a unit deviation is what networks are made for.
     if (index == 0 && !argument->shape.empty())
       argument->initializer = {Initializer::Kind::Normal, 1};
@@ -109,6 +112,8 @@ Expected<FunctionSignature> FunctionSignature::get(mlir::ModuleOp module,
         types);
     if (!result)
       return result.takeError();
+    if (function.getResultAttr(index, unsignedAttrName))
+      result->type.insert(0, "u");
     signature.results.push_back(std::move(*result));
   }
   return signature;

@@ -43,6 +43,8 @@ inline std::string getDtypeName(const std::string &type) {
     return "bool";
   if (type == "bf16")
     return "bfloat16";
+  if (type[0] == 'u')
+    return "uint" + type.substr(2);
   return (type[0] == 'f' ? "float" : "int") + type.substr(1);
 }
 
@@ -53,16 +55,19 @@ inline std::string getTypeName(nb::dlpack::dtype dtype) {
     return "i1";
   if (dtype.code == uint8_t(Code::Bfloat))
     return "bf16";
-  bool isInteger =
-      dtype.code == uint8_t(Code::Int) || dtype.code == uint8_t(Code::UInt);
-  return (isInteger ? "i" : "f") + std::to_string(dtype.bits);
+  const char *kind = dtype.code == uint8_t(Code::Int)    ? "i"
+                     : dtype.code == uint8_t(Code::UInt) ? "ui"
+                                                         : "f";
+  return kind + std::to_string(dtype.bits);
 }
 
-/// Whether elements of `dtype` are what MLIR calls `type`: its integers have no
-/// sign of their own.
+/// Whether elements of `dtype` are those of `type`: integers that nothing marks
+/// as unsigned have no sign.
 inline bool isOfType(nb::dlpack::dtype dtype, const std::string &type) {
   if (type == "i1")
     return dtype.code == uint8_t(nb::dlpack::dtype_code::Bool);
+  if (type[0] == 'u')
+    return getTypeName(dtype) == type && dtype.lanes == 1;
   bool isRight = false;
   if (type == "bf16")
     return dtype.code == uint8_t(nb::dlpack::dtype_code::Bfloat);

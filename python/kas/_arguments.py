@@ -11,19 +11,30 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def set_attributes(text: str, attributes: Sequence[dict[str, Any]]) -> str:
-    """`text` with the attributes of the arguments of its function `@forward`; `None` stands for no value."""
+def set_attributes(
+    text: str, attributes: Sequence[dict[str, Any]], results: Sequence[dict[str, Any]] | None = None
+) -> str:
+    """`text` with the attributes of the arguments and results of its function `@forward`; `None` is a unit."""
     start = text.index("func.func @forward(")
-    end = text.index("{", text.index("->", start))
+    arrow = text.index("->", start)
+    end = text.index("{\n", arrow)
 
-    def write(match: re.Match[str]) -> str:
-        entries = [
+    def write(type_: str, entries: dict[str, Any]) -> str:
+        shown = [
             name if value is None else f"{name} = {json.dumps(value, ensure_ascii=False)}"
-            for name, value in attributes[int(match[2])].items()
+            for name, value in entries.items()
         ]
-        return f"{match[1]} {{{', '.join(entries)}}}"
+        return f"{type_} {{{', '.join(shown)}}}" if shown else type_
 
-    arguments, count = re.subn(r"(%arg(\d+): tensor<[^>]*>)", write, text[start:end])
+    arguments, count = re.subn(
+        r"(%arg(\d+): tensor<[^>]*>)", lambda match: write(match[1], attributes[int(match[2])]), text[start:arrow]
+    )
     if count != len(attributes):
         raise ValueError(f"torch-mlir made a function of {count} arguments, expected {len(attributes)}")
-    return text[:start] + arguments + text[end:]
+    made = text[arrow:end]
+    if results and any(results):
+        types = re.findall(r"tensor<[^>]*>", made)
+        if len(types) != len(results):
+            raise ValueError(f"torch-mlir made a function of {len(types)} results, expected {len(results)}")
+        made = f"-> ({', '.join(map(write, types, results))}) "
+    return text[:start] + arguments + made + text[end:]

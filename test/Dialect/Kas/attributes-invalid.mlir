@@ -25,7 +25,7 @@ func.func @f() attributes {kas.init = "zeros"} {
 // -----
 
 // A1: an operation's, on an argument
-// expected-error@below {{expected no attribute of dialect kas but kas.name, kas.init, kas.weight_decay, kas.constant and kas.dropout on argument 1, got kas.origin}}
+// expected-error@below {{expected no attribute of dialect kas but kas.name, kas.init, kas.weight_decay, kas.constant, kas.dropout and kas.unsigned on argument 1, got kas.origin}}
 func.func @f(%x: f32, %y: f32 {kas.origin = "x"}) {
   return
 }
@@ -33,7 +33,7 @@ func.func @f(%x: f32, %y: f32 {kas.origin = "x"}) {
 // -----
 
 // A1: a result's
-// expected-error@below {{expected no attribute of dialect kas but kas.name on result 0, got kas.init}}
+// expected-error@below {{expected no attribute of dialect kas but kas.name and kas.unsigned on result 0, got kas.init}}
 func.func private @f() -> (f32 {kas.init = "zeros"})
 
 // -----
@@ -401,5 +401,35 @@ func.func @f(%x: f32 {kas.dropout = "x"}) {
 // A18: nothing would be left
 // expected-error@below {{expected a number of at least 0 and less than 1 as kas.dropout of argument 0, got 1.000000e+00 : f64}}
 func.func @f(%x: f32 {kas.dropout = 1.0}) {
+  return
+}
+
+// -----
+
+// A1: an argument's mark, on an operation
+// expected-error@below {{expected kas.unsigned on an argument of a function, got func.func}}
+func.func @f() attributes {kas.unsigned} {
+  return
+}
+
+// -----
+
+// A19: a value
+// expected-error@below {{expected kas.unsigned without a value on a tensor of signless integers of 8 bits at least, got true on argument 0 of type 'tensor<4xi8>'}}
+func.func @f(%x: tensor<4xi8> {kas.unsigned = true}) {
+  return
+}
+
+// -----
+
+// A19: no integers
+// expected-error@below {{got unit on result 0 of type 'tensor<4xf32>'}}
+func.func private @f() -> (tensor<4xf32> {kas.unsigned})
+
+// -----
+
+// A19: flags
+// expected-error@below {{got unit on argument 0 of type 'tensor<4xi1>'}}
+func.func @f(%x: tensor<4xi1> {kas.unsigned}) {
   return
 }

@@ -15,6 +15,7 @@
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/IR/SearchAttributes.h"
 #include "kas/Dialect/Kas/IR/TrainingAttributes.h"
+#include "kas/Dialect/Kas/IR/UnsignedAttribute.h"
 #include "kas/Support/Initializer.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -158,7 +159,8 @@ LogicalResult KasDialect::verifyOperationAttribute(Operation *op,
       attribute.getName() == operandNamesAttr)
     return success();
   if (attribute.getName() == argumentNameAttrName ||
-      attribute.getName() == initializerAttrName) // A1
+      attribute.getName() == initializerAttrName ||
+      attribute.getName() == unsignedAttrName) // A1
     return emitAttributePlaceError(op, "an argument of a function", attribute);
   InFlightDiagnostic error = op->emitError() // A1
                              << "expected an attribute of dialect kas among ";
@@ -189,10 +191,30 @@ static LogicalResult verifyTrainingAttribute(Operation *op, unsigned argument,
                          << attribute.getValue();
 }
 
+/// That an argument or a result of this type has unsigned integers.
+static LogicalResult verifyUnsigned(Operation *op, StringRef kind,
+                                    unsigned number, Type type,
+                                    NamedAttribute attribute) {
+  auto integer = dyn_cast<IntegerType>(getElementTypeOrSelf(type));
+  bool fits = isa<TensorType>(type) && integer && integer.isSignless() &&
+              integer.getWidth() >= 8;
+  if (fits && isa<UnitAttr>(attribute.getValue())) // A19
+    return success();
+  return op->emitError() << "expected " << unsignedAttrName
+                         << " without a value on a tensor of signless integers "
+                            "of 8 bits at least, got "
+                         << attribute.getValue() << " on " << kind << ' '
+                         << number << " of type " << type;
+}
+
 LogicalResult KasDialect::verifyRegionArgAttribute(Operation *op, unsigned,
                                                    unsigned argument,
                                                    NamedAttribute attribute) {
   StringRef name = attribute.getName();
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (name == unsignedAttrName && function)
+    return verifyUnsigned(op, "argument", argument,
+                          function.getArgumentTypes()[argument], attribute);
   if (llvm::is_contained(
           {weightDecayAttrName, constantAttrName, dropoutAttrName}, name))
     return verifyTrainingAttribute(op, argument, attribute);
@@ -200,9 +222,9 @@ LogicalResult KasDialect::verifyRegionArgAttribute(Operation *op, unsigned,
     return op->emitError() << "expected no attribute of dialect kas but "
                            << argumentNameAttrName << ", "
                            << initializerAttrName << ", " << weightDecayAttrName
-                           << ", " << constantAttrName << " and "
-                           << dropoutAttrName << " on argument " << argument
-                           << ", got " << name;
+                           << ", " << constantAttrName << ", "
+                           << dropoutAttrName << " and " << unsignedAttrName
+                           << " on argument " << argument << ", got " << name;
   auto text = dyn_cast<StringAttr>(attribute.getValue());
   if (!text) // A13, A14
     return op->emitError() << "expected a string as " << name << " of argument "
@@ -218,9 +240,14 @@ LogicalResult KasDialect::verifyRegionArgAttribute(Operation *op, unsigned,
 
 LogicalResult KasDialect::verifyRegionResultAttribute(
     Operation *op, unsigned, unsigned result, NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (attribute.getName() == unsignedAttrName && function)
+    return verifyUnsigned(op, "result", result,
+                          function.getResultTypes()[result], attribute);
   if (attribute.getName() != argumentNameAttrName) // A1
     return op->emitError() << "expected no attribute of dialect kas but "
-                           << argumentNameAttrName << " on result " << result
+                           << argumentNameAttrName << " and "
+                           << unsignedAttrName << " on result " << result
                            << ", got " << attribute.getName().getValue();
   if (!isa<StringAttr>(attribute.getValue())) // A13
     return op->emitError() << "expected a string as " << argumentNameAttrName
