@@ -9,7 +9,11 @@
 #include "Functions.h"
 #include "Module.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/Support/WriteWatch.h"
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
 
+using namespace kas;
 using namespace kas::python;
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -38,6 +42,15 @@ static std::string profile(Module &module, const std::string &name,
                             arrays.data(), arrays.size(),
                             {{threads, optLevel}, runs, seed}, stream, sink);
   });
+}
+
+/// Of addresses and sizes in bytes.
+static std::unique_ptr<WriteWatch>
+watchMemory(const std::vector<std::pair<size_t, size_t>> &ranges) {
+  std::vector<WriteWatch::Range> memory;
+  for (auto [address, size] : ranges)
+    memory.emplace_back(reinterpret_cast<const void *>(address), size);
+  return std::make_unique<WriteWatch>(memory);
 }
 
 void kas::python::addFunctions(nb::module_ &m) {
@@ -72,4 +85,10 @@ void kas::python::addFunctions(nb::module_ &m) {
       .def("call", &Program::call, "name"_a, "tensors"_a, "runs"_a,
            "wall_clock"_a)
       .def("call_at", &Program::callAt, "name"_a, "addresses"_a);
+
+  nb::class_<WriteWatch>(m, "WriteWatch")
+      .def(nb::new_(&watchMemory), "ranges"_a)
+      .def("has_changed", &WriteWatch::hasChanged,
+           nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("compared_bytes", &WriteWatch::getNumComparedBytes);
 }
