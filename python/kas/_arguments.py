@@ -11,6 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 
+def _write(value: Any) -> str:
+    """A string or a number as an attribute."""
+    text = json.dumps(value, ensure_ascii=False)
+    # Numbers of MLIR have a point before their exponent.
+    return text.replace("e", ".0e") if isinstance(value, float) and "." not in text else text
+
+
 def set_attributes(
     text: str, attributes: Sequence[dict[str, Any]], results: Sequence[dict[str, Any]] | None = None
 ) -> str:
@@ -21,7 +28,7 @@ def set_attributes(
 
     def write(type_: str, entries: dict[str, Any]) -> str:
         shown = [
-            name if value is None else f"{name} = {json.dumps(value, ensure_ascii=False)}"
+            name if value is None else f"{name} = {_write(value)}"
             for name, value in entries.items()
         ]
         return f"{type_} {{{', '.join(shown)}}}" if shown else type_

@@ -313,3 +313,60 @@ def test_gradients_of_weights(case) -> None:
     gradient = network[0].weight.grad.numpy()
     actual = weight.detach().numpy().astype(numpy.float64) - results[2]
     numpy.testing.assert_allclose(actual, gradient, atol=1e-5 * numpy.abs(weight.detach().numpy()).max())
+
+
+def _freeze(norm):
+    return norm.eval()
+
+
+def _freeze_weights(norm):
+    return norm.requires_grad_(False)
+
+
+NORMS = {
+    "default": lambda: nn.BatchNorm2d(6),
+    "eps": lambda: nn.BatchNorm2d(6, eps=0.1),
+    "momentum 0.01": lambda: nn.BatchNorm2d(6, momentum=0.01),
+    "momentum 0.3": lambda: nn.BatchNorm2d(6, momentum=0.3),
+    "momentum 0": lambda: nn.BatchNorm2d(6, momentum=0.0),
+    "momentum 1": lambda: nn.BatchNorm2d(6, momentum=1.0),
+    "momentum 0.00001": lambda: nn.BatchNorm2d(6, momentum=1e-5),
+    "mean of all": lambda: nn.BatchNorm2d(6, momentum=None),
+    "no affine": lambda: nn.BatchNorm2d(6, affine=False, momentum=0.2),
+    "no statistics": lambda: nn.BatchNorm2d(6, track_running_stats=False),
+    "frozen": lambda: _freeze(nn.BatchNorm2d(6)),
+    "frozen weights": lambda: _freeze_weights(nn.BatchNorm2d(6)),
+}
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_training_moves_statistics_as_pytorch(name):
+    torch.manual_seed(0)
+    network = nn.Sequential(
+        nn.Conv2d(3, 6, 3, padding=1, bias=False),
+        NORMS[name](),
+        nn.ReLU(),
+        nn.Conv2d(6, 6, 1),
+        nn.BatchNorm2d(6, momentum=0.4),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(6, 5),
+    )
+    if network[1].running_mean is not None:
+        network[1].running_mean.normal_()
+    reference = copy.deepcopy(network).double()
+    x, y = torch.randn(8, 3, 8, 8) * 2 + 1, torch.randint(0, 5, (8,))
+    exported = kas.torch.to_mlir(network, x, fold_batch_norms=False)
+    step = exported.module.run("kas-training-step{momentum=0}").compile("train_step")
+    values = {name: value.clone() for name, value in exported.tensors.items()}
+    optimizer = torch.optim.SGD([p for p in reference.parameters() if p.requires_grad], 0.1)
+    for _ in range(3):
+        results = step(x, y.float(), torch.tensor(0.1), *values.values())
+        values = dict(zip(values, map(torch.as_tensor, results[2:])))
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(reference(x.double()), y).backward()
+        optimizer.step()
+    theirs = dict(reference.named_parameters()) | dict(reference.named_buffers())
+    for key, value in values.items():
+        expected = theirs[key].detach().to(torch.float32)
+        torch.testing.assert_close(value, expected, rtol=1e-3, atol=1e-5, msg=lambda text, key=key: f"{key}: {text}")

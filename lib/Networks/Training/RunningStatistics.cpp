@@ -8,6 +8,7 @@
 
 #include "kas/Networks/Training/RunningStatistics.h"
 #include "kas/Conversion/TensorEmitter.h"
+#include "kas/Dialect/Kas/IR/TrainingAttributes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -155,6 +156,10 @@ FailureOr<RunningStatistics> NormalizationMatcher::replace() {
   if (!statistics.variance)
     return emitError(statistics.mean)
            << "requires an argument '" << prefix << ".running_var'";
+  statistics.numBatches = getArgument(prefix + ".num_batches_tracked");
+  if (auto momentum = function.getArgAttrOfType<FloatAttr>(
+          statistics.mean.getArgNumber(), momentumAttrName))
+    statistics.momentum = momentum.getValueAsDouble();
   auto centred = getReader<arith::SubFOp>(statistics.mean, "a subtraction");
   if (!centred)
     return failure();
@@ -223,7 +228,8 @@ kas::networks::replaceRunningStatistics(func::FuncOp function) {
     auto name = function.getArgAttrOfType<StringAttr>(
         argument.getArgNumber(), KasDialect::argumentNameAttrName);
     StringRef prefix = name ? name.getValue() : "";
-    if (!prefix.consume_back(".running_mean"))
+    if (!prefix.consume_back(".running_mean") ||
+        function.getArgAttr(argument.getArgNumber(), constantAttrName))
       continue;
     FailureOr<RunningStatistics> statistics =
         NormalizationMatcher(function, prefix).replace();
@@ -248,31 +254,58 @@ kas::networks::replaceRunningStatistics(func::FuncOp function) {
 // Running statistics
 //===----------------------------------------------------------------------===//
 
+/// (1 - weight) times `old`, plus weight times `factor` times `batch`; the
+/// weight is `weight`, of rank 0, or `momentum` where that is null.
 static Value emitAverage(OpBuilder &builder, Value old, Value batch,
-                         double momentum, double factor) {
+                         Value weight, double momentum, double factor) {
   TensorEmitter emitter(builder, batch.getLoc(),
                         cast<RankedTensorType>(batch.getType()));
+  SmallVector<TensorWithoutDims> inputs{{old, {}}, {batch, {}}};
+  if (weight)
+    inputs.push_back({weight, {0}});
   return emitter.map(
-      {{old, {}}, {batch, {}}},
-      [&](OpBuilder &builder, Location loc, ValueRange v) -> Value {
-        return arith::AddFOp::create(
-            builder, loc, scale(builder, loc, v[0], 1 - momentum),
-            scale(builder, loc, v[1], momentum * factor));
+      inputs, [&](OpBuilder &builder, Location loc, ValueRange v) -> Value {
+        if (!weight)
+          return arith::AddFOp::create(
+              builder, loc, scale(builder, loc, v[0], 1 - momentum),
+              scale(builder, loc, v[1], momentum * factor));
+        Value scaled = scale(builder, loc, v[1], factor);
+        Value change = arith::SubFOp::create(builder, loc, scaled, v[0]);
+        return arith::AddFOp::create(builder, loc, v[0],
+                                     multiply(builder, loc, change, v[2]));
       });
 }
 
-Value kas::networks::emitRunningMean(OpBuilder &builder,
-                                     const RunningStatistics &statistics,
-                                     double momentum) {
+UpdatedStatistics kas::networks::updateStatistics(
+    OpBuilder &builder, const RunningStatistics &statistics, double momentum) {
   BatchNormOp op = statistics.normalization;
-  return emitAverage(builder, statistics.mean, op.getMean(), momentum, 1);
-}
-
-Value kas::networks::emitRunningVariance(OpBuilder &builder,
-                                         const RunningStatistics &statistics,
-                                         double momentum) {
-  BatchNormOp op = statistics.normalization;
+  momentum = statistics.momentum.value_or(momentum);
   double count = op.getNumElementsOfChannel();
-  return emitAverage(builder, statistics.variance, op.getVariance(), momentum,
-                     count / (count - 1));
+  UpdatedStatistics updated;
+  Value weight;
+  if (statistics.numBatches) {
+    Location loc = op.getLoc();
+    TensorEmitter emitter(
+        builder, loc, cast<RankedTensorType>(statistics.numBatches.getType()));
+    auto one = [&](OpBuilder &builder, Location loc, Value number) {
+      return makeConstant(builder, loc, number.getType(), 1);
+    };
+    updated.numBatches = emitter.map(
+        {{statistics.numBatches, {}}},
+        [&](OpBuilder &builder, Location loc, ValueRange v) -> Value {
+          return arith::AddFOp::create(builder, loc, v[0],
+                                       one(builder, loc, v[0]));
+        });
+    weight = emitter.map(
+        {{updated.numBatches, {}}},
+        [&](OpBuilder &builder, Location loc, ValueRange v) -> Value {
+          return arith::DivFOp::create(builder, loc, one(builder, loc, v[0]),
+                                       v[0]);
+        });
+  }
+  updated.mean = emitAverage(builder, statistics.mean, op.getMean(), weight,
+                             momentum, /*factor=*/1);
+  updated.variance = emitAverage(builder, statistics.variance, op.getVariance(),
+                                 weight, momentum, count / (count - 1));
+  return updated;
 }

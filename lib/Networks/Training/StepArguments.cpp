@@ -92,25 +92,28 @@ static LogicalResult checkOptions(func::FuncOp function,
   struct Range {
     StringRef name;
     double value, least, bound;
+    bool includesBound = false;
   };
   constexpr double infinity = std::numeric_limits<double>::infinity();
   for (const Range &range :
-       {Range{"label-smoothing", options.labelSmoothing, 0, 1},
+       {Range{"label-smoothing", options.labelSmoothing, 0, 1, true},
         Range{"momentum", options.momentum, 0, 1},
         Range{"beta1", options.beta1, 0, 1},
         Range{"beta2", options.beta2, 0, 1},
         Range{"epsilon", options.epsilon, 0, infinity},
         Range{"weight-decay", options.weightDecay, 0, infinity},
-        Range{"batch-norm-momentum", options.batchNormMomentum, 0, 1},
+        Range{"batch-norm-momentum", options.batchNormMomentum, 0, 1, true},
         Range{"clip-norm", options.clipNorm, 0, infinity}})
     // Not a number is in no range.
     if (!(range.value >= range.least && range.value < range.bound) &&
-        !(range.name == "batch-norm-momentum" && range.value == 1))
+        !(range.includesBound && range.value == range.bound))
       return function.emitError("option '")
              << range.name << "' requires a number of at least "
              << int64_t(range.least)
-             << (range.bound == infinity ? "" : " and less than 1") << ", got "
-             << range.value;
+             << (range.bound == infinity ? ""
+                 : range.includesBound   ? " and at most 1"
+                                         : " and less than 1")
+             << ", got " << range.value;
   if (options.nesterov && options.momentum == 0)
     return function.emitError("option 'nesterov' requires a momentum, got 0");
   return success();

@@ -77,8 +77,11 @@ LogicalResult StepBuilder::findParameters() {
   DenseSet<Value> others;
   for (unsigned position : network.data)
     others.insert(block.getArgument(position));
-  for (const RunningStatistics &entry : statistics)
+  for (const RunningStatistics &entry : statistics) {
     others.insert_range(ArrayRef<Value>{entry.mean, entry.variance});
+    if (entry.numBatches)
+      others.insert(entry.numBatches);
+  }
   for (BlockArgument argument : block.getArguments()) {
     if (others.contains(argument))
       continue;
@@ -157,10 +160,12 @@ void StepBuilder::emitUpdates(Value stepSize,
     llvm::append_range(newState, ArrayRef(values).drop_front());
   }
   for (const RunningStatistics &entry : statistics) {
-    updated[entry.mean] =
-        emitRunningMean(builder, entry, options.batchNormMomentum);
-    updated[entry.variance] =
-        emitRunningVariance(builder, entry, options.batchNormMomentum);
+    UpdatedStatistics values =
+        updateStatistics(builder, entry, options.batchNormMomentum);
+    updated[entry.mean] = values.mean;
+    updated[entry.variance] = values.variance;
+    if (entry.numBatches)
+      updated[entry.numBatches] = values.numBatches;
   }
   for (BlockArgument constant : constants)
     updated[constant] = constant;

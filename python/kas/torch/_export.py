@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 from .._arguments import set_attributes
 from .._errors import need
 from .._module import Module
+from ._comparisons import replace_comparisons
 from ._decompositions import get_table
 from ._kept_operators import lower_with_operators
 from ._modules import KasModule
@@ -193,7 +194,10 @@ def to_mlir(
 
     No weights are inside: parameters and buffers are arguments that say their names, so that `kas-extract` finds the
     layers: `exported.module.run("kas-extract")`. `exported.module.compile("forward")` compiles it; the function takes
-    the data and `exported.tensors`. Buffers have the attribute `kas.constant`: training leaves them as they are.
+    the data and `exported.tensors`. Buffers, and parameters that require no gradient, have the attribute
+    `kas.constant`: training leaves them as they are. Running statistics of batch norms have their momentum
+    (`kas.momentum`; where it is None, `num_batches_tracked` is among the tensors); those of norms in evaluation, of a
+    network in training, are constant, too.
 
     `keep_operators`: each `KasModule` is a `kas.apply` of its operator, which the pipelines lower by the strategies of
     operators, and not the products and sums of its PyTorch code.
@@ -216,12 +220,15 @@ def to_mlir(
     data = tuple(example) if isinstance(example, (list, tuple)) else (example,)
     network = _prepare(model, fold_batch_norms, keep_operators)
     tensors = {name: tensor.detach() for name, tensor in network.named_parameters()}
-    # Evaluation never reads how many batches there were.
-    tensors |= {
-        name: value
-        for name, value in network.named_buffers()
-        if not name.endswith("num_batches_tracked") and not _are_zero_points(value)
-    }
+    norms = _find_norms(model)
+    for name, value in network.named_buffers():
+        if name.endswith("num_batches_tracked"):
+            # Evaluation never reads how many batches there were, training where statistics are means over all of them.
+            norm = norms.get(name.removesuffix(".num_batches_tracked"))
+            if norm is not None and norm.momentum is None:
+                tensors[name] = value.to(torch.float32)
+        elif not _are_zero_points(value):
+            tensors[name] = value
     lifted = _Lifted(network, list(tensors), len(data), dropout).eval()
     probabilities: list[float] = []
     if dropout:
@@ -233,14 +240,14 @@ def to_mlir(
         # Attention as products and a softmax.
         torch.backends.mha.set_fastpath_enabled(False)
         with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
+            program = torch.export.export(lifted, (*data, *tensors.values(), *markers), strict=False)
+            program = program.run_decompositions(get_table())
+            replace_comparisons(program.graph_module)
             lowered = importer.export_and_import(
-                lifted,
-                *data,
-                *tensors.values(),
-                *markers,
+                program,
                 output_type="raw" if keep_operators else "linalg-on-tensors",
                 func_name="forward",
-                decomposition_table=get_table(),
+                decomposition_table={},
             )
             text = lower_with_operators(lowered) if keep_operators else str(lowered)
     except Exception as error:
@@ -248,16 +255,32 @@ def to_mlir(
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_path)
     attributes: list[dict[str, Any]] = [{"kas.name": f"input{index or ''}"} for index in range(len(data))]
-    trained = {name for name, _ in network.named_parameters()}
+    trained = {name for name, parameter in network.named_parameters() if parameter.requires_grad}
     for name in tensors:
-        attributes.append({"kas.name": name})
-        if name not in trained and not name.endswith((".running_mean", ".running_var")):
-            attributes[-1]["kas.constant"] = None
+        attributes.append({"kas.name": name} | _describe_training(name, name in trained, norms, model.training))
     attributes += [{"kas.dropout": probability} for probability in probabilities]
     exported = Module(set_attributes(text, attributes), "<network>")
     if any(tensor.dtype in (torch.int8, torch.uint8) for tensor in tensors.values()):
         exported.run("kas-fuse-dequantize")
     return Exported(exported.run("kas-mark-dropout") if dropout else exported, tensors)
+
+
+def _find_norms(model: nn.Module) -> dict[str, Any]:
+    """The batch norms with running statistics, by name."""
+    kind = nn.modules.batchnorm._NormBase
+    return {name: norm for name, norm in model.named_modules() if isinstance(norm, kind) and norm.track_running_stats}
+
+
+def _describe_training(name: str, is_trained: bool, norms: dict[str, Any], training: bool) -> dict[str, Any]:
+    """The attributes of a tensor that say how `-kas-training-step` changes it."""
+    prefix, _, kind = name.rpartition(".")
+    if prefix in norms and kind in ("running_mean", "running_var", "num_batches_tracked"):
+        # A norm in evaluation in a network in training is frozen.
+        if training and not norms[prefix].training:
+            return {"kas.constant": None}
+        momentum = norms[prefix].momentum
+        return {"kas.momentum": float(momentum)} if kind == "running_mean" and momentum is not None else {}
+    return {} if is_trained else {"kas.constant": None}
 
 
 def _are_zero_points(buffer: torch.Tensor) -> bool:

@@ -25,7 +25,7 @@ func.func @f() attributes {kas.init = "zeros"} {
 // -----
 
 // A1: an operation's, on an argument
-// expected-error@below {{expected no attribute of dialect kas but kas.name, kas.init, kas.weight_decay, kas.constant, kas.dropout and kas.unsigned on argument 1, got kas.origin}}
+// expected-error@below {{expected no attribute of dialect kas but kas.name, kas.init, kas.weight_decay, kas.constant, kas.dropout, kas.unsigned and kas.momentum on argument 1, got kas.origin}}
 func.func @f(%x: f32, %y: f32 {kas.origin = "x"}) {
   return
 }
@@ -431,5 +431,21 @@ func.func private @f() -> (tensor<4xf32> {kas.unsigned})
 // A19: flags
 // expected-error@below {{got unit on argument 0 of type 'tensor<4xi1>'}}
 func.func @f(%x: tensor<4xi1> {kas.unsigned}) {
+  return
+}
+
+// -----
+
+// A20: no number
+// expected-error@below {{expected a number from 0 to 1 as kas.momentum of argument 0, got "x"}}
+func.func @f(%x: f32 {kas.momentum = "x"}) {
+  return
+}
+
+// -----
+
+// A20: too large
+// expected-error@below {{expected a number from 0 to 1 as kas.momentum of argument 0, got 1.500000e+00 : f64}}
+func.func @f(%x: f32 {kas.momentum = 1.5}) {
   return
 }

@@ -49,7 +49,11 @@ def KasTrainingStepPass : Pass<"kas-training-step", "::mlir::ModuleOp"> {
     The function is the network in evaluation, as torch-mlir writes it.
     Normalizations by running statistics, arguments `NAME.running_mean` and
     `NAME.running_var`, become `kas.batch_norm`; the step returns the new
-    statistics. Arguments with the attribute `kas.constant` stay as they are. All
+    statistics. The weight of the batch in these is the attribute `kas.momentum` of
+    the running mean, else `batch-norm-momentum`; with an argument
+    `NAME.num_batches_tracked` they are means over all batches.
+    Arguments with the attribute `kas.constant` stay as they are, also running
+    statistics, by which the step normalizes then. All
     other arguments are trained; the attribute `kas.weight_decay` of an argument
     takes the place of `weight-decay`, which is for parameters of rank 2 or more.
 
@@ -121,7 +125,8 @@ def KasTrainingStepPass : Pass<"kas-training-step", "::mlir::ModuleOp"> {
     Option<"weightDecay", "weight-decay", "double", "0",
            "Of parameters of rank 2 or more">,
     Option<"batchNormMomentum", "batch-norm-momentum", "double", "0.1",
-           "The weight of the batch in running statistics">,
+           "The weight of the batch in running statistics of normalizations "
+           "that do not say theirs">,
     Option<"clipNorm", "clip-norm", "double", "0",
            "The norm that all gradients together are cut to; 0: any">,
   ];

@@ -16,6 +16,7 @@
 
 #include "kas/Dialect/Kas/IR/KasNetworkOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <optional>
 
 namespace kas::networks {
 
@@ -25,6 +26,11 @@ struct RunningStatistics {
   BatchNormOp normalization;
   /// Arguments of the function: `NAME.running_mean`, `NAME.running_var`.
   mlir::BlockArgument mean, variance;
+  /// `NAME.num_batches_tracked`, of rank 0, where statistics are means over all
+  /// batches so far, of which there were so many; else null.
+  mlir::BlockArgument numBatches;
+  /// The weight of the batch, where the network says it (`kas.momentum`).
+  std::optional<double> momentum;
 };
 
 /// Replaces normalizations of evaluation, as exporters write them, by
@@ -34,19 +40,24 @@ struct RunningStatistics {
 ///         [* NAME.weight + NAME.bias]
 ///
 /// of arguments with these names (`kas.name`), one elementwise operation per
-/// step. Running statistics that are used in another way are an error.
+/// step. Running statistics that are used in another way are an error. Those
+/// with the attribute `kas.constant` are left as they are: they are frozen.
 mlir::FailureOr<llvm::SmallVector<RunningStatistics>>
 replaceRunningStatistics(mlir::func::FuncOp function);
 
-/// What `statistics` becomes after this batch: (1 - momentum) times what it is,
-/// plus momentum times the mean, or the variance divided by the number of
-/// elements less one, of the batch (as PyTorch's BatchNorm).
-mlir::Value emitRunningMean(mlir::OpBuilder &builder,
-                            const RunningStatistics &statistics,
-                            double momentum);
-mlir::Value emitRunningVariance(mlir::OpBuilder &builder,
-                                const RunningStatistics &statistics,
-                                double momentum);
+/// What a normalization keeps after this batch.
+struct UpdatedStatistics {
+  /// (1 - momentum) times what it is, plus momentum times the mean, or the
+  /// variance divided by the number of elements less one, of the batch (as
+  /// PyTorch's BatchNorm).
+  mlir::Value mean, variance;
+  /// One more, where batches are counted; else null.
+  mlir::Value numBatches;
+};
+/// `momentum` is that of normalizations that do not say theirs.
+UpdatedStatistics updateStatistics(mlir::OpBuilder &builder,
+                                   const RunningStatistics &statistics,
+                                   double momentum);
 
 } // namespace kas::networks
 

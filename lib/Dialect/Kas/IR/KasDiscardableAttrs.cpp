@@ -184,6 +184,9 @@ static LogicalResult verifyTrainingAttribute(Operation *op, unsigned argument,
   if (name == dropoutAttrName &&
       (!isNumber || number.getValueAsDouble() >= 1)) // A18
     expected = "a number of at least 0 and less than 1";
+  if (name == momentumAttrName &&
+      (!isNumber || number.getValueAsDouble() > 1)) // A20
+    expected = "a number from 0 to 1";
   if (expected.empty())
     return success();
   return op->emitError() << "expected " << expected << " as " << name
@@ -216,14 +219,17 @@ LogicalResult KasDialect::verifyRegionArgAttribute(Operation *op, unsigned,
     return verifyUnsigned(op, "argument", argument,
                           function.getArgumentTypes()[argument], attribute);
   if (llvm::is_contained(
-          {weightDecayAttrName, constantAttrName, dropoutAttrName}, name))
+          {weightDecayAttrName, constantAttrName, dropoutAttrName,
+           momentumAttrName},
+          name))
     return verifyTrainingAttribute(op, argument, attribute);
   if (name != argumentNameAttrName && name != initializerAttrName) // A1
     return op->emitError() << "expected no attribute of dialect kas but "
                            << argumentNameAttrName << ", "
                            << initializerAttrName << ", " << weightDecayAttrName
                            << ", " << constantAttrName << ", "
-                           << dropoutAttrName << " and " << unsignedAttrName
+                           << dropoutAttrName << ", " << unsignedAttrName
+                           << " and " << momentumAttrName
                            << " on argument " << argument << ", got " << name;
   auto text = dyn_cast<StringAttr>(attribute.getValue());
   if (!text) // A13, A14

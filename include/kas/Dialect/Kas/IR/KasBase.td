@@ -51,15 +51,16 @@ def Kas_Dialect : Dialect {
     Those of arguments of functions: `kas.name`, the name by which files and other functions refer to the
     argument, such as `conv1.weight`; `kas.init`, how to fill it when no file does: `zeros`, `ones`,
     `constant(V)`, `normal(S)`, `uniform(B)`, `positive(V)` or `kaiming(F)`; and for `-kas-training-step`
-    `kas.weight_decay`, how much of it a step takes away, and `kas.constant`, that it is not trained. For
+    `kas.weight_decay`, how much of it a step takes away, `kas.momentum`, the weight of a batch in running statistics, and
+    `kas.constant`, that it is not trained. For
     `-kas-mark-dropout` it has `kas.dropout`, a probability. Results of functions have `kas.name`, too.
     `kas.unsigned` on an argument or a result says that its integers, which have no sign in MLIR, are unsigned
     ones: those who call the function take and give elements of `uint8`, `uint16`, `uint32` or `uint64`.
 
     Constraints:
     - A1: an operation has no attribute of this dialect but those of the table, a function's argument none but
-      `kas.name`, `kas.init`, `kas.weight_decay`, `kas.constant`, `kas.dropout` and `kas.unsigned`, a function's
-      result none but `kas.name` and `kas.unsigned`.
+      `kas.name`, `kas.init`, `kas.weight_decay`, `kas.constant`, `kas.dropout`, `kas.unsigned` and
+      `kas.momentum`, a function's result none but `kas.name` and `kas.unsigned`.
     - A2: `kas.site` is a dictionary of one symbol, `space` or `kernel`, a `binding` of type `i64`, and optionally
       a string `name` and a unit `attention`, on a linalg operation.
     - A3: `kas.layer` is a string, on a linalg operation.
@@ -79,6 +80,7 @@ def Kas_Dialect : Dialect {
     - A17: `kas.constant` is a unit attribute.
     - A18: `kas.dropout` is a floating-point number of at least 0 and less than 1.
     - A19: `kas.unsigned` is a unit attribute, on a tensor of integers without a sign, of 8 bits at least.
+    - A20: `kas.momentum` is a floating-point number from 0 to 1.
 
     Bytecode has the version of the dialect, which is 1.0; what was written before there was a version is read,
     and what a newer major version wrote is refused.

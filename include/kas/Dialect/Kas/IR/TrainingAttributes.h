@@ -24,6 +24,9 @@ inline constexpr llvm::StringLiteral constantAttrName = "kas.constant";
 /// On an argument of rank 0: multiplication by it stands for a dropout with
 /// this probability (`-kas-mark-dropout`).
 inline constexpr llvm::StringLiteral dropoutAttrName = "kas.dropout";
+/// On the running mean of a normalization: the weight of the batch in its
+/// running statistics. Without it that of the training counts.
+inline constexpr llvm::StringLiteral momentumAttrName = "kas.momentum";
 
 } // namespace kas
 
