@@ -13,6 +13,7 @@
 #include "kas/ExecutionEngine/BufferPool.h"
 #include "kas/ExecutionEngine/Timing.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
@@ -154,17 +155,43 @@ static Error addOpenMP(llvm::orc::LLJIT &jit) {
       failures);
 }
 
-/// What LLVM calls to round to bf16 on processors without an instruction for
-/// it; not every runtime library has it. The result is the low half of a
-/// register for floats.
+/// What LLVM calls to round to 16 bits on processors without an instruction for
+/// it; not every runtime library has it. To nearest, ties to even; what is no
+/// number stays so. The result is the low half of a register for floats.
+template <typename Source>
+static float roundTo(const llvm::fltSemantics &semantics, Source value) {
+  llvm::APFloat number(value);
+  bool losesInfo = false;
+  number.convert(semantics, llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  return llvm::bit_cast<float>(
+      static_cast<uint32_t>(number.bitcastToAPInt().getZExtValue()));
+}
+static float roundDoubleToHalf(double value) {
+  return roundTo(llvm::APFloat::IEEEhalf(), value);
+}
+static float roundDoubleToBFloat16(double value) {
+  return roundTo(llvm::APFloat::BFloat(), value);
+}
+static float roundToHalf(float value) {
+  return roundTo(llvm::APFloat::IEEEhalf(), value);
+}
+/// The same for bf16, which takes little time: whole networks are of it.
 static float roundToBFloat16(float value) {
   auto bits = llvm::bit_cast<uint32_t>(value);
-  // To nearest, ties to even; what is no number stays so.
   if (std::isnan(value))
     bits |= 1u << 22;
   else
     bits += 0x7fff + (bits >> 16 & 1);
   return llvm::bit_cast<float>(bits >> 16);
+}
+/// `value` is the low half of a register for floats.
+static float extendHalf(float value) {
+  llvm::APInt bits(16, llvm::bit_cast<uint32_t>(value) & 0xffff);
+  llvm::APFloat number(llvm::APFloat::IEEEhalf(), bits);
+  bool losesInfo = false;
+  number.convert(llvm::APFloat::IEEEsingle(),
+                 llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  return number.convertToFloat();
 }
 
 static void *allocate(size_t size) { return BufferPool::get().allocate(size); }
@@ -270,6 +297,10 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options,
   addFunction("malloc", &allocate);
   addFunction("free", &release);
   addFunction("__truncsfbf2", &roundToBFloat16);
+  addFunction("__truncdfbf2", &roundDoubleToBFloat16);
+  addFunction("__truncsfhf2", &roundToHalf);
+  addFunction("__truncdfhf2", &roundDoubleToHalf);
+  addFunction("__extendhfsf2", &extendHalf);
   if (Error error = session.getMainJITDylib().define(
           llvm::orc::absoluteSymbols(std::move(symbols))))
     return error;
