@@ -16,6 +16,9 @@ from typing import Any
 
 import torch
 
+from ._comparisons import get_comparison_table
+from ._pooling import get_pooling_table
+
 aten = torch.ops.aten
 
 
@@ -125,11 +128,23 @@ def _select(data: torch.Tensor, dim: int, places: torch.Tensor) -> torch.Tensor:
     return rows.movedim(list(range(places.dim())), list(range(first, first + places.dim())))
 
 
+def relu(x: torch.Tensor) -> torch.Tensor:
+    """`torch.relu`, which leaves -0 as it is."""
+    return torch.where(x < 0, torch.zeros_like(x), x)
+
+
+def reciprocal(x: torch.Tensor) -> torch.Tensor:
+    """`torch.reciprocal`, of which 1 / x is made; torch-mlir's asserts that nothing is zero."""
+    x = x if x.dtype.is_floating_point else x.to(torch.get_default_dtype())
+    return x.new_ones(()) / x
+
+
 def get_table() -> dict[Any, Callable[..., Any]]:
     """torch-mlir's decompositions with those of this file."""
     from torch_mlir.extras.fx_decomp_util import get_decomposition_table
 
     table: dict[Any, Callable[..., Any]] = dict(get_decomposition_table())
+    table |= get_comparison_table() | get_pooling_table()
     table[torch.ops.aten._safe_softmax.default] = safe_softmax
     table[torch.ops.aten.celu.default] = celu
     table[torch.ops.aten.elu.default] = elu
@@ -171,5 +186,7 @@ def get_inference_table() -> dict[Any, Callable[..., Any]]:
         _apply._opoverload: apply_operator,
         aten.index.Tensor: index,
         aten.index_select.default: index_select,
+        aten.reciprocal.default: reciprocal,
+        aten.relu.default: relu,
         aten.view.default: view,
     }

@@ -15,6 +15,7 @@ from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
 from .._module import Module
+from ._comparisons import replace_comparisons
 from ._decompositions import get_inference_table
 from ._gradient_decompositions import get_training_table
 
@@ -106,6 +107,8 @@ def import_graph(graph: fx.GraphModule) -> Module:
     from torch_mlir.extras.fx_importer import FxImporter
 
     _check_views(graph)
+    replace_comparisons(graph)
+    graph.recompile()
     context = ir.Context()
     dialect.register_dialect(context)
     diagnostics: list[str] = []

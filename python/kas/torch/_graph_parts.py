@@ -79,6 +79,22 @@ def check_integers(graph: fx.GraphModule) -> None:
             raise UnsupportedGraphError(f"requires checks of integers that kas does not make, got {node.target}")
 
 
+_LEFT = {
+    _aten._embedding_bag: "torch-mlir ignores the weights of samples",
+    _aten._embedding_bag_forward_only: "torch-mlir ignores the weights of samples",
+    _aten.fmod: "torch-mlir rounds quotients",
+}
+"""Operations that torch-mlir lowers with another meaning, with the reason why they are left to PyTorch."""
+
+
+def check_meaning(graph: fx.GraphModule) -> None:
+    """UnsupportedGraphError where the graph has an operation that would be computed wrongly."""
+    for node in graph.graph.nodes:
+        packet = getattr(node.target, "overloadpacket", None)
+        if packet in _LEFT:
+            raise UnsupportedGraphError(f"{_LEFT[packet]}, got {node.target}", [str(node.target)])
+
+
 def find_blocked(graph: fx.GraphModule) -> dict[fx.Node, str]:
     """The operations that stay with PyTorch in any case, with the reason: types, and random numbers."""
     blocked: dict[fx.Node, str] = {}
