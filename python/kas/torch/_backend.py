@@ -8,7 +8,8 @@ from __future__ import annotations
 import collections
 import contextlib
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -20,6 +21,7 @@ from ._graph_import import UnsupportedGraphError, trace
 from ._graph_norms import fold_batch_norms
 from ._graph_parts import replace_strided
 from ._graph_program import BatchProgram, Compiled, compile_graph, compile_whole
+from ._options import Options, read_options
 
 Boxed = Callable[[list[Any]], list[Any]]
 """Takes its arguments as one list, which it may empty."""
@@ -72,8 +74,8 @@ class _Graph:
 
     _boxed_call = True
 
-    def __init__(self, graph: fx.GraphModule, kind: str, static: Sequence[int]):
-        self.graph, self.kind, self.static = graph, kind, set(static)
+    def __init__(self, graph: fx.GraphModule, kind: str, static: Sequence[int], options: Options):
+        self.graph, self.kind, self.static, self.options = graph, kind, set(static), options
         self.operations = sum(node.op not in ("placeholder", "output", "get_attr") for node in graph.graph.nodes)
         replace_strided(graph)
         self.programs: dict[Any, nn.Module | None] = {}
@@ -83,7 +85,7 @@ class _Graph:
         """Of a graph for batches of any size."""
 
     def __call__(self, arguments: list[Any]) -> list[Any]:
-        threads = torch.get_num_threads()
+        threads = self.options.threads or torch.get_num_threads()
         key: Any = threads
         if self.has_symbols:
             key = (threads, *((*a.shape, *a.stride()) if isinstance(a, torch.Tensor) else a for a in arguments))
@@ -116,6 +118,9 @@ class _Graph:
         _graphs.append(
             CompiledGraph(self.operations, shapes, seconds, compiled.reason, self.kind, compiled.parts, left)
         )
+        if self.options.strict and (compiled.reason or left):
+            reasons = [compiled.reason] if compiled.reason else [f"{name} {reason}" for name, reason in left]
+            raise UnsupportedGraphError(f"strict=True requires a graph that kas compiles, got: {'; '.join(reasons)}")
         return compiled.program
 
     def _compile_batches(self, arguments: Sequence[Any], batch: Batch, threads: int) -> nn.Module | None:
@@ -129,7 +134,7 @@ class _Graph:
         try:
             for size in BATCHES:
                 traced = trace(graph, set_batch(arguments, batch, size), with_gradients=False)
-                programs[size] = compile_whole(traced, static, threads, batched)
+                programs[size] = compile_whole(traced, static, self.options._replace(threads=threads), batched)
         except UnsupportedGraphError:
             return None
         shapes = tuple(tuple(arguments[place].shape) for place in places if place not in self.static)
@@ -142,14 +147,15 @@ class _Graph:
         if devices:
             return Compiled(None, 0, {}, f"requires tensors on the CPU, got '{min(map(str, devices))}'")
         static = self._find_tensors(places, self.static)
+        options = self.options._replace(threads=threads)
         if folded := self._fold(places):
             with contextlib.suppress(UnsupportedGraphError):
-                return Compiled(compile_whole(trace(folded, arguments, False), static, threads), 1, {})
+                return Compiled(compile_whole(trace(folded, arguments, False), static, options), 1, {})
         try:
             traced = trace(self.graph, arguments, self.kind != "inference")
         except UnsupportedGraphError as error:
             return Compiled(None, 0, {}, str(error))
-        return compile_graph(traced, static, threads)
+        return compile_graph(traced, static, options)
 
     def _fold(self, places: Collection[int]) -> fx.GraphModule | None:
         """The graph without its batch norms, where weights are packed ahead; None where it is the same."""
@@ -172,21 +178,27 @@ def _get_static() -> Sequence[int]:
     return metadata.static_input_indices if metadata else ()
 
 
-def _compile_inference(graph: fx.GraphModule, _: Sequence[Any]) -> Boxed:
-    return _Graph(graph, "inference", _get_static())
+def _compile_inference(graph: fx.GraphModule, _: Sequence[Any], options: Options) -> Boxed:
+    return _Graph(graph, "inference", _get_static(), options)
 
 
-def _compile_forward(graph: fx.GraphModule, _: Sequence[Any]) -> Boxed:
+def _compile_forward(graph: fx.GraphModule, _: Sequence[Any], options: Options) -> Boxed:
     # Parameters change with each step: nothing is packed ahead.
-    return _Graph(graph, "forward", ())
+    return _Graph(graph, "forward", (), options)
 
 
-def _compile_backward(graph: fx.GraphModule, _: Sequence[Any]) -> Callable[..., list[Any]]:
-    compiled = _Graph(graph, "backward", ())
+def _compile_backward(graph: fx.GraphModule, _: Sequence[Any], options: Options) -> Callable[..., list[Any]]:
+    compiled = _Graph(graph, "backward", (), options)
     return lambda *arguments: compiled(list(arguments))
 
 
-def backend(graph: fx.GraphModule, arguments: Sequence[Any]) -> Callable[..., Any]:
+def backend(
+    graph: fx.GraphModule,
+    arguments: Sequence[Any],
+    *,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Callable[..., Any]:
     """Compiles a graph: `torch.compile(network, backend="kas")`, where not installed `backend=kas.torch.backend`.
 
     Networks on float32 tensors of the CPU are compiled for each set of shapes and for `torch.get_num_threads()`
@@ -195,15 +207,24 @@ def backend(graph: fx.GraphModule, arguments: Sequence[Any]) -> Callable[..., An
     computes samples one by one. Operations that torch-mlir does not know, on other types, or with random
     numbers are run by PyTorch between parts that are compiled: `kas.torch.explain()` says which, and why. Needs
     torch-mlir.
+
+    `torch.compile(..., mode=...)`: `reduce-overhead` writes results to the memory of earlier ones that nothing refers
+    to any more; `max-autotune` measures variants of each function, too, and keeps the fastest.
+    `torch.compile(..., options={...})` takes `threads` (0: `torch.get_num_threads()`), `precision` (`f32` or `bf16`,
+    of the factors of products), `algorithm` (of convolutions: `auto`, `direct`, `im2col`, `spatial-pack` or
+    `winograd`), `bind_calls`, `tuning_seconds` (for each function; 60 with `max-autotune`), and `strict`, with which it
+    is an error where PyTorch would run something. `dynamic=False` compiles for each shape alone; `fullgraph=True` is
+    PyTorch's: an error where it cannot trace the network as one graph.
     """
+    chosen = read_options(mode, options)
     need("torch_mlir", "torch-mlir")
     from torch._dynamo.backends.common import aot_autograd
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     compiled: Callable[..., Any] = aot_autograd(
-        fw_compiler=_compile_forward,
-        bw_compiler=_compile_backward,
-        inference_compiler=_compile_inference,
+        fw_compiler=partial(_compile_forward, options=chosen),
+        bw_compiler=partial(_compile_backward, options=chosen),
+        inference_compiler=partial(_compile_inference, options=chosen),
         partition_fn=min_cut_rematerialization_partition,
     )(graph, arguments)
     return compiled

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from operator import attrgetter, getitem
+from operator import getitem
 from typing import Any, NamedTuple
 
 import torch
@@ -21,6 +21,7 @@ from ._graph_parts import (
     INTEGERS,
     TYPES,
     check_integers,
+    check_meaning,
     check_random,
     check_tensors,
     find_blocked,
@@ -28,6 +29,10 @@ from ._graph_parts import (
     get_targets,
     split,
 )
+from ._options import Options
+from ._packed_weights import PackedWeights, enter
+from ._results import Results
+from ._tuning import choose_pipeline, list_pipelines
 
 
 class _Result(NamedTuple):
@@ -89,16 +94,6 @@ def _reorder(graph: fx.GraphModule, arguments: Sequence[fx.Node], order: Sequenc
             first = arguments[place]
 
 
-_get_version = attrgetter("_version")
-
-
-def _enter(tensor: torch.Tensor) -> torch.Tensor:
-    """As compiled functions take it: in rows, flags as numbers."""
-    if tensor.dtype not in INTEGERS and tensor.dtype != torch.float32:
-        tensor = tensor.to(torch.float32)
-    return tensor if tensor.is_contiguous() else tensor.contiguous()
-
-
 class _Function(nn.Module):
     """A graph that is compiled as a whole. Changes the graph.
 
@@ -106,8 +101,11 @@ class _Function(nn.Module):
     these one by one, so that a batch may come in parts.
     """
 
-    def __init__(self, graph: fx.GraphModule, static: set[int], threads: int, batched: frozenset[int] = frozenset()):
+    def __init__(
+        self, graph: fx.GraphModule, static: set[int], options: Options, batched: frozenset[int] = frozenset()
+    ):
         super().__init__()
+        self.options = options
         arguments = graph.graph.find_nodes(op="placeholder")
         output = graph.graph.output_node()
         is_single = isinstance(output.args[0], fx.Node)
@@ -128,8 +126,9 @@ class _Function(nn.Module):
             for value in values
         ]
         results = [node.meta["val"] for node in computed]
-        self.shapes = [tuple(result.shape) for result in results]
-        self.types = [result.dtype if result.dtype in INTEGERS else torch.float32 for result in results]
+        shapes = [tuple(result.shape) for result in results]
+        types = [result.dtype if result.dtype in INTEGERS else torch.float32 for result in results]
+        self.results = Results(shapes, types, options.bind_calls)
         self.strides = [_get_strides(result) for result in results]
         self.flags = [number for number, result in enumerate(results) if result.dtype == torch.bool]
         places = range(len(arguments))
@@ -143,18 +142,19 @@ class _Function(nn.Module):
         # Weights are packed ahead where all but the first argument are weights.
         self.is_packed = num_data == 1
         text = describe(graph)
-        self.pipeline = f"kas-cpu-pipeline{{threads={threads} prepare-weights={str(self.is_packed).lower()}}}"
-        if batched:
-            self.pipeline = f"kas-check-samples{{data={len(batched)}}},{self.pipeline}"
-        self.key = text and _cache.make_key(torch.__version__, version("torch-mlir"), self.pipeline, text)
+        self.pipelines = list_pipelines(options, self.is_packed, len(batched))
+        self.key = text and _cache.make_key(torch.__version__, version("torch-mlir"), *self.pipelines, text)
         cached = _load_module(self.key) if self.key else None
         self.is_cached = cached is not None
         self.module = cached or import_graph(graph)
+        values = [arguments[place].meta["val"] for place in self.order]
+        self.tensors = [(tuple(value.shape), value.dtype) for value in (*values, *results)]
+        """Shapes and types of what enters and leaves, as functions take it."""
 
     def compile(self) -> None:
         try:
             if not self.is_cached:
-                self.module.run(self.pipeline, verify_each=False)
+                self.module = choose_pipeline(self.module, self.pipelines, self.tensors, self.options.tuning_seconds)
             folder = _cache.get_folder(self.key) if self.key else None
             self.program: Any = self.module._handle.load(2, str(folder) if folder else None)
         except (Error, ValueError) as error:
@@ -162,42 +162,16 @@ class _Function(nn.Module):
         if self.key and not self.is_cached:
             _cache.store(self.key, str(self.module))
         del self.module
-        self.num_packed = self.program.get_num_prepared_elements("forward") if self.is_packed else 0
-        self.versions: list[int] | None = None
-        self.weights: list[torch.Tensor] = []
-        """Those that were packed: as long as they are here, no others have their memory."""
-        self.addresses: list[int] = []
-        """Of the weights in rows, and of what is packed of them."""
-        self.packed: torch.Tensor | None = None
-
-    def _pack(self, originals: list[torch.Tensor]) -> list[int]:
-        """The addresses of weights, and of what is packed of them.
-
-        Packs them, unless the originals that they are rows of are those of the last call, unchanged.
-        """
-        # What was made in inference mode does not count its changes.
-        counts = not any(map(torch.Tensor.is_inference, originals))
-        versions = None
-        if counts:
-            versions = [*map(torch.Tensor.data_ptr, originals), *map(_get_version, originals)]
-            if self.packed is not None and versions == self.versions:
-                return self.addresses
-        weights = [_enter(original) for original in originals]
-        memory = torch.zeros(self.num_packed + 16)
-        start = -(memory.data_ptr() // 4) % 16
-        self.packed = memory[start : start + self.num_packed]
-        self.addresses = [tensor.data_ptr() for tensor in (*weights, self.packed)]
-        self.program.call_at("forward_prepare", self.addresses)
-        self.versions, self.weights = versions, [*(original.detach() for original in originals), *weights]
-        return self.addresses
+        num_packed = self.program.get_num_prepared_elements("forward") if self.is_packed else 0
+        self.weights = PackedWeights(self.program, num_packed) if num_packed else None
 
     def forward(self, *arguments: torch.Tensor) -> Any:
         originals = [arguments[place] for place in self.order]
-        results = [torch.empty(shape, dtype=dtype) for shape, dtype in zip(self.shapes, self.types)]
-        tensors = [_enter(original) for original in (originals[:1] if self.num_packed else originals)]
+        results = self.results.make()
+        tensors = [enter(original) for original in (originals[:1] if self.weights else originals)]
         addresses = [tensor.data_ptr() for tensor in (*tensors, *results)]
-        if self.num_packed:
-            *weights, packed = self._pack(originals[1:])
+        if self.weights:
+            *weights, packed = self.weights.get_addresses(originals[1:])
             addresses[1:1] = weights
             addresses.append(packed)
         self.program.call_at("forward", addresses)
@@ -240,8 +214,8 @@ def _copy(graph: fx.GraphModule) -> fx.GraphModule:
 class _Parts:
     """A graph between whose compiled parts PyTorch runs what is left."""
 
-    def __init__(self, graph: fx.GraphModule, static: set[int], threads: int, reasons: Mapping[str, str]):
-        self.graph, self.threads = _copy(graph), threads
+    def __init__(self, graph: fx.GraphModule, static: set[int], options: Options, reasons: Mapping[str, str]):
+        self.graph, self.options = _copy(graph), options
         arguments = self.graph.graph.find_nodes(op="placeholder")
         weights = {arguments[place] for place in static}
         blocked = find_blocked(self.graph)
@@ -265,7 +239,7 @@ class _Parts:
             part = self.graph.get_submodule(name)
             assert isinstance(part, fx.GraphModule)
             try:
-                functions[name] = _Function(_copy(part), static, self.threads)
+                functions[name] = _Function(_copy(part), static, self.options)
             except UnsupportedGraphError as error:
                 if any(find_calls(part, error.operations)):
                     return {}, dict.fromkeys(error.operations, str(error))
@@ -316,7 +290,7 @@ class BatchProgram(nn.Module):
 
 
 def compile_whole(
-    graph: fx.GraphModule, static: set[int], threads: int, batched: frozenset[int] = frozenset()
+    graph: fx.GraphModule, static: set[int], options: Options, batched: frozenset[int] = frozenset()
 ) -> nn.Module:
     """The program of a traced graph, without parts that PyTorch runs.
 
@@ -325,24 +299,25 @@ def compile_whole(
     """
     check_random(graph)
     check_integers(graph)
-    function = _Function(_copy(graph), static, threads, batched)
+    check_meaning(graph)
+    function = _Function(_copy(graph), static, options, batched)
     function.compile()
     return function
 
 
-def compile_graph(graph: fx.GraphModule, static: set[int], threads: int) -> Compiled:
+def compile_graph(graph: fx.GraphModule, static: set[int], options: Options) -> Compiled:
     """Compiles a traced graph, or the parts of it between operations that cannot be compiled.
 
     `static` are the places of the arguments that are weights.
     """
     reasons: dict[str, str] = {}
     try:
-        return Compiled(compile_whole(graph, static, threads), 1, {})
+        return Compiled(compile_whole(graph, static, options), 1, {})
     except UnsupportedGraphError as error:
         whole = str(error)
         reasons.update(dict.fromkeys(error.operations, whole))
     while True:
-        parts = _Parts(graph, static, threads, reasons)
+        parts = _Parts(graph, static, options, reasons)
         functions, unknown = parts.import_parts()
         if not unknown.keys() - reasons.keys():
             break

@@ -57,7 +57,10 @@ def _get_axes(
 def _pad(data: torch.Tensor, axes: Sequence[_Axis], value: float) -> torch.Tensor:
     """With all that the windows read, and no more."""
     sizes = [size for axis in reversed(axes) for size in (axis.padding, axis.after)]
-    return aten.constant_pad_nd(data, sizes, value) if any(sizes) else data  # type: ignore[no-any-return]
+    if not any(sizes):
+        return data
+    padded: torch.Tensor = aten.constant_pad_nd(data, sizes, value)
+    return padded
 
 
 def _count(axes: Sequence[_Axis], include_padding: bool) -> torch.Tensor:

@@ -1,0 +1,97 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which pipeline compiles a graph: the usual one, or the fastest of some that are measured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from .._errors import Error
+from .._module import Module
+from ._options import Options
+
+_ALGORITHMS = ("direct", "im2col", "spatial-pack")
+"""Without winograd, which rounds more than the others: it has to be asked for."""
+
+
+def list_pipelines(options: Options, is_packed: bool, batched: int) -> list[str]:
+    """The pipelines that may be used, the usual one first.
+
+    `is_packed`: weights are packed ahead. `batched`: how many arguments have samples, where a program is for batches of
+    any size, else 0.
+    """
+    usual = {
+        "threads": str(options.threads),
+        "prepare-weights": str(is_packed).lower(),
+        "precision": options.precision,
+        "algorithm": options.algorithm,
+    }
+    variants = [usual]
+    if options.tuning_seconds:
+        if options.algorithm == "auto":
+            variants += [usual | {"algorithm": algorithm} for algorithm in _ALGORITHMS]
+        if is_packed:
+            variants.append(usual | {"split-batch": "false"})
+        if options.threads != 1:
+            variants.append(usual | {"share-short-loops": "true"})
+    defaults = {"precision": "f32", "algorithm": "auto"}
+    texts = []
+    for variant in variants:
+        entries = " ".join(f"{name}={value}" for name, value in variant.items() if defaults.get(name) != value)
+        text = f"kas-cpu-pipeline{{{entries}}}"
+        texts.append(f"kas-check-samples{{data={batched}}},{text}" if batched else text)
+    return texts
+
+
+def choose_pipeline(
+    module: Module, pipelines: Sequence[str], tensors: Sequence[tuple[tuple[int, ...], torch.dtype]], seconds: float
+) -> Module:
+    """The module, lowered by the first pipeline, or by the one of the fastest code.
+
+    `tensors`: shapes and types of what `@forward` takes and gives; `seconds` is how long may be measured, compilation
+    included.
+    """
+    if len(pipelines) == 1:
+        return module.run(pipelines[0], verify_each=False)
+    start, best, least = time.perf_counter(), None, float("inf")
+    for pipeline in pipelines:
+        if best is not None and time.perf_counter() - start > seconds:
+            break
+        try:
+            candidate = module.clone().run(pipeline, verify_each=False)
+            milliseconds = _measure(candidate, tensors)
+        except (Error, ValueError):
+            if best is None and pipeline == pipelines[-1]:
+                raise
+            continue
+        # Noise is no reason to leave what the cost model chose.
+        if milliseconds < least * (0.98 if best is not None else 1):
+            best, least = candidate, milliseconds
+    assert best is not None
+    return best
+
+
+def _measure(module: Module, tensors: Sequence[tuple[tuple[int, ...], torch.dtype]]) -> float:
+    """Milliseconds of a call, on numbers that are as good as any."""
+    program: Any = module._handle.load(2, None)
+    generator = torch.Generator().manual_seed(0)
+    memory: list[Any] = [
+        torch.rand(shape, generator=generator)
+        if dtype in (torch.float32, torch.bool)
+        else torch.zeros(shape, dtype=dtype)
+        for shape, dtype in tensors
+    ]
+    if count := program.get_num_prepared_elements("forward"):
+        whole = torch.zeros(count + 16)
+        start = -(whole.data_ptr() // 4) % 16
+        packed = whole[start : start + count]
+        weights = memory[1 : program.get_num_tensors("forward_prepare")]
+        program.call("forward_prepare", [*weights, packed], 1, False)
+        memory.append(packed)
+    program.call("forward", memory, 1, True)
+    return min(program.call("forward", memory, 3, True) for _ in range(3))
