@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // All watches of a process share one userfaultfd. Who reads the mark of a page
-// takes it away: what is read for one watch is told to all that have the page.
+// takes it away: what is read for one watch is reported to all that have the page.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,7 +57,7 @@ struct RegisterRequest {
 struct UnregisterRequest {
   uint64_t start, length;
 };
-/// Pages whose categories are those that were asked for.
+/// Pages whose categories are those that were requested.
 struct PageRegion {
   uint64_t start, end, categories;
 };

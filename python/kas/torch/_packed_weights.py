@@ -56,7 +56,7 @@ class PackedWeights:
             if state is None or state.places != places:
                 state = self._state = self._pack(places, weights, _kas.WriteWatch(_get_memory(weights)))
             elif state.watch.has_changed():
-                # Watched all the time: what changes from here on is told by the next call.
+                # Watched all the time: what changes from here on is reported by the next call.
                 state = self._state = self._pack(places, weights, state.watch)
             return state.addresses
 

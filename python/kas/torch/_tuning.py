@@ -16,7 +16,7 @@ from .._module import Module
 from ._options import Options
 
 _ALGORITHMS = ("direct", "im2col", "spatial-pack")
-"""Without winograd, which rounds more than the others: it has to be asked for."""
+"""Without winograd, which rounds more than the others: it has to be requested."""
 
 
 def list_pipelines(options: Options, is_packed: bool, batched: int) -> list[str]:
