@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // All watches of a process share one userfaultfd. Who reads the mark of a page
-// takes it away: what is read for one watch is reported to all that have the page.
+// takes it away: what is read for one watch is reported to all that have the
+// page.
 //
 //===----------------------------------------------------------------------===//
 

@@ -55,8 +55,8 @@ public:
 
   /// Whether the memory may be another one than at the last call, or at the
   /// construction before the first call. What is written after the call began
-  /// is reported by the next one at the latest. May be true where the same values
-  /// were written.
+  /// is reported by the next one at the latest. May be true where the same
+  /// values were written.
   bool hasChanged();
 
   /// How many bytes are compared by their content.

@@ -23,13 +23,13 @@ class _Axis(NamedTuple):
     stride: int
     padding: int
     dilation: int
-    count: int
-    """Of windows."""
+    windows: int
+    """How many there are."""
 
     @property
     def after(self) -> int:
         """What the last window reads after the data; less than 0 where it ends before."""
-        return (self.count - 1) * self.stride + self.dilation * (self.kernel - 1) + 1 - self.padding - self.size
+        return (self.windows - 1) * self.stride + self.dilation * (self.kernel - 1) + 1 - self.padding - self.size
 
 
 def _get_axes(
@@ -67,7 +67,7 @@ def _count(axes: Sequence[_Axis], include_padding: bool) -> torch.Tensor:
     """How many elements each window has, as PyTorch counts them."""
     total = torch.ones(())
     for number, axis in enumerate(axes):
-        first = torch.arange(axis.count, dtype=torch.float32) * axis.stride - axis.padding
+        first = torch.arange(axis.windows, dtype=torch.float32) * axis.stride - axis.padding
         reach, end = first + axis.kernel, axis.size + (axis.padding if include_padding else 0)
         last = torch.where(reach > end, torch.full_like(reach, end), reach)
         if not include_padding:

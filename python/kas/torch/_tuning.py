@@ -94,4 +94,5 @@ def _measure(module: Module, tensors: Sequence[tuple[tuple[int, ...], torch.dtyp
         program.call("forward_prepare", [*weights, packed], 1, False)
         memory.append(packed)
     program.call("forward", memory, 1, True)
-    return min(program.call("forward", memory, 3, True) for _ in range(3))
+    least: float = min(program.call("forward", memory, 3, True) for _ in range(3))
+    return least
