@@ -27,10 +27,7 @@ def set_attributes(
     end = text.index("{\n", arrow)
 
     def write(type_: str, entries: dict[str, Any]) -> str:
-        shown = [
-            name if value is None else f"{name} = {_write(value)}"
-            for name, value in entries.items()
-        ]
+        shown = [name if value is None else f"{name} = {_write(value)}" for name, value in entries.items()]
         return f"{type_} {{{', '.join(shown)}}}" if shown else type_
 
     arguments, count = re.subn(

@@ -23,7 +23,8 @@ def replace_comparisons(graph: fx.GraphModule) -> None:
     for node in list(graph.graph.nodes):
         if node.op != "call_function" or node.target is not aten.eq.Tensor:
             continue
-        if not any(argument.meta["val"].dtype.is_floating_point for argument in node.all_input_nodes):
+        values = [argument.meta.get("val") for argument in node.all_input_nodes]
+        if not any(isinstance(value, torch.Tensor) and value.dtype.is_floating_point for value in values):
             continue
         with graph.graph.inserting_before(node):
             different = graph.graph.call_function(aten.ne.Tensor, node.args, node.kwargs)

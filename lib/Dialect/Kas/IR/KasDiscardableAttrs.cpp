@@ -218,10 +218,9 @@ LogicalResult KasDialect::verifyRegionArgAttribute(Operation *op, unsigned,
   if (name == unsignedAttrName && function)
     return verifyUnsigned(op, "argument", argument,
                           function.getArgumentTypes()[argument], attribute);
-  if (llvm::is_contained(
-          {weightDecayAttrName, constantAttrName, dropoutAttrName,
-           momentumAttrName},
-          name))
+  if (llvm::is_contained({weightDecayAttrName, constantAttrName,
+                          dropoutAttrName, momentumAttrName},
+                         name))
     return verifyTrainingAttribute(op, argument, attribute);
   if (name != argumentNameAttrName && name != initializerAttrName) // A1
     return op->emitError() << "expected no attribute of dialect kas but "
@@ -229,8 +228,8 @@ LogicalResult KasDialect::verifyRegionArgAttribute(Operation *op, unsigned,
                            << initializerAttrName << ", " << weightDecayAttrName
                            << ", " << constantAttrName << ", "
                            << dropoutAttrName << ", " << unsignedAttrName
-                           << " and " << momentumAttrName
-                           << " on argument " << argument << ", got " << name;
+                           << " and " << momentumAttrName << " on argument "
+                           << argument << ", got " << name;
   auto text = dyn_cast<StringAttr>(attribute.getValue());
   if (!text) // A13, A14
     return op->emitError() << "expected a string as " << name << " of argument "
