@@ -61,7 +61,9 @@ def measure_times(problem: Problem, contenders: Sequence[Contender]) -> None:
             one.failure = f"cannot be compiled: {' '.join(str(error).split())}"
     there = [one for one in contenders if one.program is not None]
     calls = [one.program.run for one in there if one.program is not None]
-    for one, ms in zip(there, time_calls([problem.program.run, *calls])[1:]):
+    step = f"times of {', '.join(f'{one.name} {one.layers}' for one in there)}"
+    times = problem.store.remember(step, lambda: time_calls([problem.program.run, *calls])[1:])
+    for one, ms in zip(there, times):
         one.ms = ms
 
 

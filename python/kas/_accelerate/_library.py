@@ -99,9 +99,12 @@ class Library:
                 order = sorted(forms, key=lambda form: PREFERRED.index(form) if form in PREFERRED else len(PREFERRED))
                 jobs += [(place, unit, form, forms[form]) for place, form in enumerate(order)]
         left_out = 0
+        # What an earlier call had the time for.
+        known = problem.store.values.get("alternatives")
         for done, (place, unit, form, make) in enumerate(sorted(jobs, key=lambda job: job[0])):
             problem.reporter.show("timing alternatives of layers", done, len(jobs))
-            if place >= LEAST_FORMS and problem.clock.seconds > TIMING_SHARE * problem.clock.total:
+            is_late = problem.clock.seconds > TIMING_SHARE * problem.clock.total
+            if [unit.name, form] not in known if known is not None else place >= LEAST_FORMS and is_late:
                 left_out += 1
                 continue
             taken = self.times.measure(make(), unit.data_shape)
@@ -111,6 +114,7 @@ class Library:
             problem.reporter.message(f"{left_out} alternatives were left out: the time is short")
         if problem.store.values.get("layer times") != self.times.known:
             problem.store.put("layer times", dict(self.times.known))
+        problem.store.remember("alternatives", lambda: [[one.unit.name, one.form] for one in self.alternatives])
         for block in self.units.blocks:
             inside = [self.own_ms[unit.name] for unit in layers if unit.name.startswith(block.name + ".")]
             if inside:
@@ -136,11 +140,13 @@ class Library:
             id(one) for unit in units for one in [two for two in self.alternatives if two.unit is unit][:LEAST_FORMS]
         }
 
+        known = self.problem.store.values.get("learnt")
+
         def work(one: Alternative) -> None:
             own, clock = seen[one.unit.name], self.problem.clock
             step = f"imitation {one.name}"
             is_late = clock.seconds > LEARNING_SHARE * clock.total and id(one) not in first
-            if is_late and step not in self.problem.store:
+            if step not in self.problem.store and (one.name not in known if known is not None else is_late):
                 return
             one.module = one.make()
             if step in self.problem.store and self.problem.store.get_state(step, one.module):
@@ -156,6 +162,7 @@ class Library:
         if count := len(self.alternatives) - len(learnt):
             self.problem.reporter.message(f"{count} alternatives did not learn: the time is short")
         self.alternatives = self.learnt = learnt
+        self.problem.store.remember("learnt", lambda: [one.name for one in learnt])
 
     def _drop_dominated(self) -> None:
         """Leaves out what is slower than another form of the unit and imitates it no better."""

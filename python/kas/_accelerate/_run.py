@@ -117,7 +117,7 @@ class _Run:
         self.useful: list[Choice] = []
 
     def _time_dense(self) -> float:
-        (ms,) = time_calls([self.problem.program.run], 10)
+        ms: float = self.problem.store.remember("dense ms", lambda: time_calls([self.problem.program.run], 10)[0])
         metric = self.problem.task.metric
         self.problem.reporter.message(
             f"the model: {metric} {self.problem.metrics[0][metric]:.4f} on validation, {ms:.4g} ms for "
@@ -210,7 +210,7 @@ class _Run:
 
     def _train(self, trainings: Trainings) -> None:
         problem = self.problem
-        epochs = self._plan(trainings)
+        epochs: int = problem.store.remember("epochs", lambda: self._plan(trainings))
         problem.reporter.message(f"whole trainings have {epochs:g} epochs")
         short, long = (max(1, round(share * epochs)) for share in (SHORT, LONG))
         trainings.advance(self.contenders, short, "training the first networks")
@@ -239,7 +239,7 @@ class _Run:
                     f"validation after {one.epochs:g} epochs"
                 )
 
-    def _plan(self, trainings: Trainings) -> float:
+    def _plan(self, trainings: Trainings) -> int:
         """The epochs of a whole training for which all trainings fit into the time that is left."""
         usable = self.problem.clock.left - RESERVE * self.problem.clock.total
         seconds = 0.0

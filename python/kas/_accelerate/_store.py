@@ -11,6 +11,7 @@ import os
 import pickle
 import shutil
 import tempfile
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -75,6 +76,12 @@ class Store:
 
     def _get_file(self, step: str) -> str:
         return os.path.join(self.path, hashlib.sha256(step.encode()).hexdigest()[:20] + ".pt")
+
+    def remember(self, step: str, make: Callable[[], Any]) -> Any:
+        """What was kept of a step; makes and keeps it where there is nothing."""
+        if step not in self.values:
+            self.put(step, make())
+        return self.values[step]
 
     def put_state(self, step: str, module: nn.Module) -> None:
         """Keeps the parameters and buffers of a module; the file is there as a whole or not at all."""
