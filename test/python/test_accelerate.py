@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import types
 
 import numpy
 import onnxruntime
@@ -18,7 +19,7 @@ from torch import nn
 
 import kas
 from kas import cli
-from kas._accelerate import _contest, _distill, _run, _times
+from kas._accelerate import _baselines, _command, _contest, _distill, _run, _times
 from kas._accelerate._files import find_program
 from kas.evaluate import DigitsNetwork, Recipe, Task, TaskData, Training
 
@@ -44,6 +45,7 @@ def few_networks():
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("FIRST", 2), ("SECOND", 1), ("KEPT", 1)):
             patch.setattr(_run, name, value)
+        patch.setattr(_baselines, "WIDTHS", (0.5,))
         yield
 
 
@@ -141,6 +143,7 @@ def test_another_model_needs_another_folder(outcome, data):
         kas.accelerate(DigitsNetwork(8, blocks=1), data, minutes=0.1, out=outcome[1], progress=False)
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_with_what_is_there(network, data, tmp_path, monkeypatch, capsys):
     train = _contest.train
     calls = []
@@ -172,6 +175,7 @@ def make_regression():
     return TaskData("means", *parts)
 
 
+@pytest.mark.slow
 def test_regression(tmp_path):
     found_data = make_regression()
     training = Training(DigitsNetwork(16, 1, 1), found_data, Recipe(epochs=6), task=Mean())
@@ -184,6 +188,7 @@ def test_regression(tmp_path):
     assert all(math.isfinite(one.drop.value) for one in found.results)
 
 
+@pytest.mark.slow
 def test_a_target_that_nothing_reaches(network, data, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(_contest, "train", lambda network, *rest, **other: _distill.Trained(network, 0.0, 1, 0.0))
     file = tmp_path / "net.py"
@@ -192,6 +197,33 @@ def test_a_target_that_nothing_reaches(network, data, tmp_path, monkeypatch, cap
     arguments = [f"{file}:make", f"--weights={tmp_path}/net.pt", "--target=1000x", "--minutes=0.05", "--quiet"]
     assert cli.main(["accelerate", *arguments]) == 3
     assert "no network takes" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("complete", "reached", "code"), [(True, True, 0), (True, False, 3), (False, False, 130)])
+def test_the_exit_status_says_what_became_of_it(tmp_path, monkeypatch, capsys, complete, reached, code):
+    found = types.SimpleNamespace(
+        is_complete=complete, is_reached=reached, results=[1], verdict="so it is", table=lambda: "a table"
+    )
+    given = {}
+    monkeypatch.setattr(_command, "accelerate", lambda network, data, **options: given.update(options) or found)
+    file = tmp_path / "net.py"
+    file.write_text("import kas\n\n\ndef make():\n    return kas.evaluate.DigitsNetwork(4, blocks=1)\n")
+    assert cli.main(["accelerate", f"{file}:make", "--target=3x", "--minutes=2", "--precision=int8"]) == code
+    assert capsys.readouterr().out == "a table\nso it is\n"
+    assert (given["target"], given["minutes"], given["precision"], given["max_drop"]) == ("3x", 2.0, "int8", 0.5)
+
+
+def test_weights_that_do_not_fit_are_an_error(tmp_path, capsys):
+    file = tmp_path / "net.py"
+    file.write_text("import kas\n\n\ndef make():\n    return kas.evaluate.DigitsNetwork(4, blocks=1)\n")
+    torch.save({"other": torch.zeros(1)}, tmp_path / "net.pt")
+    torch.save([1], tmp_path / "list.pt")
+    for name, message in (
+        ("net.pt", "do not fit the network"),
+        ("list.pt", "requires a file of tensors by their names"),
+    ):
+        assert cli.main(["accelerate", f"{file}:make", f"--weights={tmp_path}/{name}"]) == 1
+        assert message in capsys.readouterr().err
 
 
 def test_help_names_it_first(capsys):
