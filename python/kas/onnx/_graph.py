@@ -70,6 +70,8 @@ class Reader:
         self.opsets = dict(opsets)
         self.folder = folder
         """Where the files of external data are."""
+        self.graphs: list[onnx.GraphProto] = []
+        """Those that are being computed, the innermost last."""
 
     def read_tensor(self, proto: TensorProto) -> torch.Tensor:
         """A constant as it is stored."""
@@ -82,11 +84,13 @@ class Reader:
 
     def run(self, graph: onnx.GraphProto, scope: Scope) -> list[Any]:
         """The results of a graph; `scope` has its inputs and what is around it, and what it computes afterwards."""
+        self.graphs.append(graph)
         for tensor in graph.initializer:
             if tensor.name not in scope:
                 scope[tensor.name] = make_known(self.read_tensor(tensor), tensor.data_type)
         for index, node in enumerate(graph.node):
-            self._run_node(node, index, scope)
+            self.run_node(node, index, scope)
+        self.graphs.pop()
         return [self._find(scope, value.name, "the graph") for value in graph.output]
 
     @staticmethod
@@ -95,7 +99,8 @@ class Reader:
             raise ValueError(f"{where} requires '{name}', which nothing computes before it")
         return scope[name]
 
-    def _run_node(self, proto: onnx.NodeProto, index: int, scope: Scope) -> None:
+    def run_node(self, proto: onnx.NodeProto, index: int, scope: Scope) -> None:
+        """Computes one node, whose inputs the scope has."""
         domain = "" if proto.domain == "ai.onnx" else proto.domain
         where = f"{proto.op_type} (node {proto.name or f'number {index}'})"
         inputs = [self._find(scope, name, where) if name else None for name in proto.input]

@@ -64,13 +64,16 @@ def load(
     need("torch_mlir", "torch-mlir")
     from ._lower import lower
 
-    is_proto = isinstance(model, onnx.ModelProto)
-    proto = model if is_proto else _read(os.fspath(model))
-    folder = "" if is_proto else os.path.dirname(os.path.abspath(os.fspath(model)))
+    folder = ""
+    if isinstance(model, onnx.ModelProto):
+        proto = model
+    else:
+        proto = _read(os.fspath(model))
+        folder = os.path.dirname(os.path.abspath(os.fspath(model)))
     _check_version(proto)
     if proto.functions:
         proto = onnx.inliner.inline_local_functions(proto)
-    known = {name: numpy.asarray(value) for name, value in (constants or {}).items()}
+    known = dict(constants or {})
     proto = _copy_without_shapes(proto)
     inputs = _set_shapes(proto.graph, shapes or {}, known)
     proto = _expand_functions(proto)
@@ -101,7 +104,7 @@ def _copy_without_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _set_shapes(
-    graph: onnx.GraphProto, shapes: Mapping[str, Sequence[int]], constants: Mapping[str, numpy.ndarray]
+    graph: onnx.GraphProto, shapes: Mapping[str, Sequence[int]], constants: Mapping[str, Any]
 ) -> list[onnx.ValueInfoProto]:
     """Gives the inputs their shapes, and forgets those of outputs; the inputs that are arguments."""
     initialized = {tensor.name for tensor in graph.initializer}
@@ -148,7 +151,8 @@ def _expand_functions(model: onnx.ModelProto) -> onnx.ModelProto:
             schema = onnx.defs.get_schema(kind, _find_version(model, domain), domain)
         except onnx.defs.SchemaError:
             continue
-        if schema.has_function or schema.has_context_dependent_function:
+        # The stubs of onnx do not have these.
+        if getattr(schema, "has_function", False) or getattr(schema, "has_context_dependent_function", False):
             wanted.append((domain, kind))
     if not wanted:
         return model

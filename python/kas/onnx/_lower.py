@@ -27,14 +27,16 @@ _LARGE = 1024
 
 
 def _make_scope(
-    proto: onnx.ModelProto, reader: Reader, constants: Mapping[str, numpy.ndarray]
+    proto: onnx.ModelProto, reader: Reader, constants: Mapping[str, Any]
 ) -> tuple[dict[str, Value], dict[str, Value]]:
     """The constants and the weights of a model."""
     scope, weights = {}, {}
     steps = {name for node in proto.graph.node if node.op_type in _QUANTIZING for name in node.input[1:]}
     for name, array in constants.items():
         kind = next(value.type.tensor_type.elem_type for value in proto.graph.input if value.name == name)
-        scope[name] = make_known(to_tensor(array), kind)
+        check_kind(kind, f"the input '{name}'")
+        tensor = array.detach() if isinstance(array, torch.Tensor) else to_tensor(numpy.asarray(array))
+        scope[name] = make_known(tensor.to(KINDS[kind].stored), kind)
     for tensor in proto.graph.initializer:
         check_kind(tensor.data_type, f"the tensor '{tensor.name}'")
         value = make_known(reader.read_tensor(tensor), tensor.data_type)
@@ -48,7 +50,7 @@ def _make_scope(
 def lower(
     proto: onnx.ModelProto,
     inputs: Sequence[onnx.ValueInfoProto],
-    constants: Mapping[str, numpy.ndarray],
+    constants: Mapping[str, Any],
     folder: str,
 ) -> tuple[str, dict[str, numpy.ndarray], list[dict[str, Any]], list[dict[str, Any]]]:
     """The text of `@forward`, its weights, and the attributes of its arguments and its results."""

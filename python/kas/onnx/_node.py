@@ -146,6 +146,11 @@ def define(*names: str, moves: bool = False, domain: str = "") -> Callable[[Defi
     return enter
 
 
+def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that tensors of these shapes are broadcast to."""
+    return tuple(numpy.broadcast_shapes(*map(tuple, shapes)))
+
+
 def constant(values: Any, dtype: torch.dtype) -> torch.Tensor:
     """A tensor that is known."""
     with _disable_current_modes():

@@ -76,7 +76,7 @@ def _loop(node: Node, *_: Any) -> list[Any]:
         number = make_known(constant(iteration, torch.int64), onnx.TensorProto.INT64)
         condition = make_known(constant(True, torch.bool), onnx.TensorProto.BOOL) if going is None else going
         after, *results = _run_body(node, "body", [number, condition, *states])
-        if state is None:
+        if state is None and going is not None:
             # What comes after the end changes nothing.
             results = [_choose(node, going.tensor, a, b) for a, b in zip(results, states)]
             after = Value(torch.logical_and(going.tensor.reshape(()), after.tensor.reshape(())), going.kind)
@@ -126,6 +126,31 @@ def _scan(node: Node, *_: Any) -> list[Any]:
         entries = entries[::-1] if backward_out[place] else entries
         collected.append(_stack(entries, axis % (entries[0].tensor.dim() + 1)))
     return [*states, *collected]
+
+
+@define("Gradient", domain="ai.onnx.preview.training", moves=True)
+def _gradient(node: Node, *_: Any) -> list[Any]:
+    """Of the nodes between `xs` and `y`, which are computed again."""
+    graph = node.reader.graphs[-1]
+    names = list(node.get("xs"))
+
+    def call(*tensors: torch.Tensor) -> torch.Tensor:
+        scope = dict(node.scope)
+        changed = set(names)
+        for name, value, tensor in zip(names, node.inputs, tensors):
+            scope[name] = Value(tensor, value.kind)
+        for index, proto in enumerate(graph.node):
+            if proto == node.proto:
+                break
+            if changed.intersection(proto.input):
+                changed.update(proto.output)
+                node.reader.run_node(proto, index, scope)
+        result: torch.Tensor = scope[node.get("y")].tensor
+        return result
+
+    values = node.inputs[: len(names)]
+    y, differentiate = torch.func.vjp(call, *(value.tensor for value in values))[:2]
+    return [Value(found, value.kind) for value, found in zip(values, differentiate(torch.ones_like(y)))]
 
 
 # Sequences and optional values.
@@ -189,8 +214,8 @@ def _split(node: Node, x: torch.Tensor, split: Any = None) -> Values:
     if not node.is_given(1):
         sizes = [1] * size
     elif node.read(1).ndim == 0:
-        part = node.read_ints(1)[0]
-        sizes = [min(part, size - begin) for begin in range(0, size, part)]
+        length = node.read_ints(1)[0]
+        sizes = [min(length, size - begin) for begin in range(0, size, length)]
     else:
         sizes = node.read_ints(1)
     parts, begin = [], 0

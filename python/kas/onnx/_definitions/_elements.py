@@ -15,7 +15,7 @@ from onnx import TensorProto
 from torch.nn import functional
 
 from .._kinds import KINDS, get_name
-from .._node import Node, define
+from .._node import Node, broadcast, define
 
 Tensor = torch.Tensor
 _UINT64 = TensorProto.UINT64
@@ -230,9 +230,7 @@ def _pow(node: Node, base: Tensor, exponent: Tensor) -> Tensor:
         # Squares are no power.
         value = float(node.read(1).reshape(()))
         result = base * base if value == 2 else torch.sqrt(base) if value == 0.5 else torch.pow(base, value)
-        return (
-            result.expand(torch.broadcast_shapes(base.shape, exponent.shape)) if exponent.dim() > base.dim() else result
-        )
+        return result.expand(broadcast(base.shape, exponent.shape)) if exponent.dim() > base.dim() else result
     return torch.pow(base, exponent.to(base.dtype))
 
 

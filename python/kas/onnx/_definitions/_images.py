@@ -285,7 +285,8 @@ def interpolate(samples: _Samples, places: Sequence[Tensor], mode: str) -> Tenso
         for _, other in chosen[1:]:
             weight = weight * other
         total = total + samples.take([place for place, _ in chosen]) * weight.unsqueeze(-1)
-    return total
+    result: Tensor = total
+    return result
 
 
 @define("DeformConv")

@@ -14,7 +14,7 @@ import torch
 from onnx import TensorProto
 from torch.nn import functional
 
-from .._node import Node, constant, define
+from .._node import Node, broadcast, constant, define
 
 Tensor = torch.Tensor
 
@@ -38,7 +38,7 @@ def multiply(a: Tensor, b: Tensor) -> Tensor:
         return torch.mm(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[1])
     if a.dim() == 2 and b.dim() == 2:
         return torch.mm(a, b)
-    batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    batch = broadcast(a.shape[:-2], b.shape[:-2])
     a = a.expand(*batch, *a.shape[-2:]).reshape(-1, *a.shape[-2:])
     b = b.expand(*batch, *b.shape[-2:]).reshape(-1, *b.shape[-2:])
     return torch.bmm(a, b).reshape(*batch, a.shape[-2], b.shape[-1])

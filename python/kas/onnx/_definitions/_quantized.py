@@ -19,7 +19,7 @@ from ._products import convolve, multiply
 
 Tensor = torch.Tensor
 
-_RANGES = {
+_RANGES: dict[int, tuple[int, int]] = {
     TensorProto.UINT8: (0, 255),
     TensorProto.INT8: (-128, 127),
     TensorProto.UINT16: (0, 65535),

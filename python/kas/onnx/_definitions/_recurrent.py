@@ -34,6 +34,10 @@ _ACTIVATIONS: dict[str, Callable[[Tensor, float | None, float | None], Tensor]] 
 }
 
 
+def _bind(kind: str, alpha: float | None, beta: float | None) -> Callable[[Tensor], Tensor]:
+    return lambda x: _ACTIVATIONS[kind](x, alpha, beta)
+
+
 class _Layer:
     """What the recurrent layers have in common."""
 
@@ -59,7 +63,7 @@ class _Layer:
             takes_beta = kind in ("affine", "scaledtanh", "hardsigmoid")
             alpha = alphas.pop(0) if alphas and takes_alpha else None
             beta = betas.pop(0) if betas and takes_beta else None
-            self.activations.append(lambda v, kind=kind, a=alpha, b=beta: _ACTIVATIONS[kind](v, a, b))
+            self.activations.append(_bind(kind, alpha, beta))
         self.per_direction = len(names) // self.directions
 
     def limit(self, x: Tensor) -> Tensor:

@@ -88,9 +88,11 @@ def _know(node: Node, places: Tensor, function: Any) -> Tensor:
 
     value = node.inputs[1]
     if value.real is None or value.is_weight:
-        return function(places)
+        found: Tensor = function(places)
+        return found
     with _disable_current_modes():
-        return function(value.real)
+        found = function(value.real)
+        return found
 
 
 @define("TensorScatter")

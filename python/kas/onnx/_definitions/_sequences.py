@@ -98,7 +98,8 @@ def _call_graph(node: Node, name: str, x: Tensor) -> Tensor:
     body: onnx.GraphProto = node.get(name)
     scope = {**node.scope, body.input[0].name: Value(x, find_kind(x.dtype))}
     (result,) = node.reader.run(body, scope)
-    return result.tensor.to(x.dtype)
+    made: Tensor = result.tensor.to(x.dtype)
+    return made
 
 
 @define("FlexAttention", domain="ai.onnx.preview")

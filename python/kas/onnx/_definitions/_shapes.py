@@ -12,7 +12,7 @@ import numpy
 import torch
 
 from .._kinds import KINDS
-from .._node import Node, check_kind, constant, define
+from .._node import Node, broadcast, check_kind, constant, define
 
 Tensor = torch.Tensor
 
@@ -173,7 +173,8 @@ def slice_one(x: Tensor, dim: int, start: int, end: int, step: int) -> Tensor:
     # Ends are exact: nothing is left to what a lowering makes of one that is far out.
     if step == 1:
         return x.narrow(dim, start, count)
-    return torch.ops.aten.slice.Tensor(x, dim, start, start + step * (count - 1) + 1, step)
+    part: Tensor = torch.ops.aten.slice.Tensor(x, dim, start, start + step * (count - 1) + 1, step)
+    return part
 
 
 def wrap_places(places: Tensor, size: int) -> Tensor:
@@ -184,7 +185,8 @@ def wrap_places(places: Tensor, size: int) -> Tensor:
 
 def take_rows(rows: Tensor, places: Tensor) -> Tensor:
     """Rows of a matrix by indices that are 0 at least; what is compiled checks that they exist."""
-    return torch.ops.aten.embedding(rows, places)
+    taken: Tensor = torch.ops.aten.embedding(rows, places)
+    return taken
 
 
 @define("Gather", moves=True)
@@ -222,13 +224,14 @@ def _gather_elements(node: Node, x: Tensor, places: Tensor) -> Tensor:
 
 def _spread(places: Tensor, shape: Any, axis: int) -> Tensor:
     """The elements of a tensor of a shape, in rows, that indices along one dimension name."""
-    flat = wrap_places(places, shape[axis]) * math.prod(shape[axis + 1 :])
+    flat: Tensor = wrap_places(places, shape[axis]) * math.prod(shape[axis + 1 :])
     offsets = numpy.zeros(tuple(places.shape), numpy.int64)
     for dim, size in enumerate(places.shape):
         if dim != axis:
             steps = numpy.arange(size).reshape([-1 if other == dim else 1 for other in range(len(shape))])
             offsets = offsets + steps * math.prod(shape[dim + 1 :])
-    return flat + constant(offsets, torch.int64)
+    spread: Tensor = flat + constant(offsets, torch.int64)
+    return spread
 
 
 def gather_flat(x: Tensor, places: Tensor) -> Tensor:
@@ -262,7 +265,7 @@ def _gather_nd(node: Node, x: Tensor, places: Tensor) -> Tensor:
 
 @define("Expand", moves=True)
 def _expand(node: Node, x: Tensor, shape: Tensor) -> Tensor:
-    return x.expand(torch.broadcast_shapes(x.shape, node.read_ints(1)))
+    return x.expand(broadcast(x.shape, node.read_ints(1)))
 
 
 @define("Tile", moves=True)
