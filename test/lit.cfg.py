@@ -64,6 +64,10 @@ if toolkit:
     config.environment["CUDA_ROOT"] = toolkit
     config.substitutions.append(("%ptxas", os.path.join(toolkit, "bin", "ptxas")))
 
+# Made where there is libFuzzer.
+if os.path.exists(os.path.join(config.kas_obj_root, "bin", "kas-fuzz-readers")):
+    config.available_features.add("libfuzzer")
+
 plugin = os.path.join(config.kas_obj_root, "lib", "KasPlugin" + config.shlibext)
 # A stock tool that loads an instrumented module needs the sanitizer's run-time library first.
 mlir_plugin_opt = os.path.join(config.llvm_tools_dir, "mlir-opt")
@@ -99,6 +103,8 @@ tools = [
     "kas-lsp-server",
     "kas-bench",
     "kas-fuzz",
+    "kas-fuzz-passes",
+    "kas-fuzz-readers",
     "kas-gpu-pack",
     "kas-search-db",
     "kas-train",

@@ -217,3 +217,10 @@ std::string Mutator::next() {
   }
   return text;
 }
+
+std::string Mutator::nextWithOtherNumbers() {
+  std::string text = anyText();
+  for (size_t i = below(4); i > 0; --i)
+    changeNumber(text);
+  return text;
+}

@@ -30,6 +30,9 @@ public:
   /// bytes long.
   std::string next();
 
+  /// One text of the corpus with up to three other numbers.
+  std::string nextWithOtherNumbers();
+
   static constexpr size_t maxLength = 1 << 15;
 
 private:

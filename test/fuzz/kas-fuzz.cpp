@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Corpus.h"
 #include "Mutator.h"
 #include "kas/InitAll.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -27,10 +28,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include <csignal>
 #include <fcntl.h>
 #include <memory>
@@ -121,40 +119,6 @@ static void installHandlers() {
 #endif
 }
 
-/// Reads a file, or every `.mlir` file below a folder in the order of their
-/// names; a file is cut at its `// -----` lines.
-static std::vector<std::string> readCorpus() {
-  std::vector<std::string> files;
-  for (const std::string &path : corpusPaths) {
-    if (!llvm::sys::fs::is_directory(path)) {
-      files.push_back(path);
-      continue;
-    }
-    std::error_code error;
-    for (llvm::sys::fs::recursive_directory_iterator file(path, error), end;
-         file != end && !error; file.increment(error))
-      if (llvm::sys::path::extension(file->path()) == ".mlir")
-        files.push_back(file->path());
-  }
-  llvm::sort(files);
-  std::vector<std::string> corpus;
-  for (const std::string &file : files) {
-    auto buffer = llvm::MemoryBuffer::getFile(file);
-    if (!buffer) {
-      llvm::errs() << "error: cannot read '" << file
-                   << "': " << buffer.getError().message() << "\n";
-      exit(1);
-    }
-    llvm::SmallVector<llvm::StringRef> pieces;
-    (*buffer)->getBuffer().split(pieces, "// -----");
-    for (llvm::StringRef piece : pieces)
-      if (!piece.trim().empty() &&
-          piece.size() <= kas::fuzz::Mutator::maxLength)
-        corpus.push_back(piece.str());
-  }
-  return corpus;
-}
-
 static std::unique_ptr<MLIRContext> makeContext() {
   DialectRegistry registry;
   registry
@@ -214,7 +178,8 @@ int main(int argc, char **argv) {
   currentSavePath = savePath;
   kas::registerAllPasses();
   mlir::registerTransformsPasses();
-  std::vector<std::string> corpus = readCorpus();
+  std::vector<std::string> corpus =
+      kas::fuzz::readCorpus({corpusPaths.begin(), corpusPaths.end()});
   if (corpus.empty()) {
     llvm::errs() << "error: the corpus has no text\n";
     return 1;

@@ -156,6 +156,11 @@ kas::networks::checkNetwork(func::FuncOp function,
                "to train, requires a function with one block and one "
                "result, logits [samples, classes], got ")
            << function.getFunctionType();
+  // Numbers of classes are compared as f32, and written out.
+  constexpr int64_t maxClasses = 1 << 24;
+  if (logits.getDimSize(1) > maxClasses)
+    return function.emitError("to train, requires at most ")
+           << maxClasses << " classes, got " << logits.getDimSize(1);
   // Sums, and the counts of steps, need more digits than narrower floats have.
   Type element = logits.getElementType();
   if (!element.isF32() && !element.isF64())

@@ -225,6 +225,11 @@ static FailureOr<StridedContraction> begin(const Contraction &source,
                                            Value output, bool accumulates,
                                            Contraction::EmitReasonFn emitReason,
                                            Type element) {
+  if (llvm::any_of(source.loops,
+                   [](const auto &loop) { return loop.extent < 1; })) {
+    emitReason("a loop has no iteration");
+    return failure();
+  }
   StridedContraction contraction;
   contraction.loops = source.loops;
   contraction.guards = source.guards;

@@ -29,6 +29,8 @@ struct AttachCPUTarget
 
   void runOnOperation() override {
     bool isNamed = !cpu.empty() || !triple.empty() || !features.empty();
+    if (!isNamed && failed(verifyModuleTarget(getOperation())))
+      return signalPassFailure();
     if (!isNamed && getModuleTarget(getOperation()))
       return;
     TargetNames names;

@@ -15,6 +15,9 @@ using namespace mlir;
 
 /// The products that `op` adds to an output of f32; the inputs may be narrower.
 static FailureOr<Contraction> match(linalg::GenericOp op) {
+  if (op->getNumResults() != 1 ||
+      llvm::is_contained(op.getStaticLoopRanges(), 0))
+    return failure();
   for (Value operand : op->getOperands())
     if (auto shaped = dyn_cast<ShapedType>(operand.getType());
         !shaped ||

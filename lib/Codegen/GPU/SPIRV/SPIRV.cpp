@@ -174,12 +174,16 @@ static void shareVariables(spirv::ModuleOp module) {
   }
 }
 
-static void setEntryPoint(gpu::GPUFuncOp kernel) {
+static LogicalResult setEntryPoint(gpu::GPUFuncOp kernel) {
+  if (!kernel.getKnownBlockSizeAttr())
+    return kernel.emitError()
+           << "expected a kernel with known_block_size, got none";
   ArrayRef<int32_t> block = kernel.getKnownBlockSizeAttr();
   kernel->setAttr(spirv::getEntryPointABIAttrName(),
                   spirv::getEntryPointABIAttr(kernel.getContext(), block));
   for (unsigned i = 0; i < kernel.getNumArguments(); ++i)
     kernel.removeArgAttr(i, KasGPUDialect::accessName);
+  return success();
 }
 
 static Value addIndex(OpBuilder &builder, Location loc, Value index,
@@ -293,7 +297,8 @@ struct GPUToSPIRV : kas::codegen::impl::GPUToSPIRVBase<GPUToSPIRV> {
       enlargeAttributions(copy);
       for (auto kernel : copy.getOps<gpu::GPUFuncOp>()) {
         moveAttributions(kernel);
-        setEntryPoint(kernel);
+        if (failed(setEntryPoint(kernel)))
+          return signalPassFailure();
         splitVectors(kernel);
       }
       if (failed(convert(copy, environment)))

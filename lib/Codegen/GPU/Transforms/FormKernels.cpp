@@ -30,6 +30,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/Support/DebugLog.h"
+#include "llvm/Support/MathExtras.h"
 
 #define DEBUG_TYPE "kas-gpu-form-kernels"
 
@@ -113,13 +114,40 @@ Value KernelFormer::createCopy(Location loc, Value value) {
 // To linalg.generic
 //===----------------------------------------------------------------------===//
 
+static bool isNumber(Type type) {
+  return type.isF16() || type.isBF16() || type.isF32() || type.isF64() ||
+         (type.isInteger() && type.getIntOrFloatBitWidth() <= 64);
+}
+
+/// Whether the bytes of such a tensor can be counted.
+static bool isCountable(ArrayRef<int64_t> shape) {
+  int64_t bytes = 8;
+  return llvm::all_of(shape, [&](int64_t size) {
+    return !llvm::MulOverflow(bytes, size, bytes);
+  });
+}
+
 LogicalResult KernelFormer::checkShapes() {
   auto check = [](Operation *op, TypeRange types) -> LogicalResult {
-    for (Type type : types)
-      if (auto shaped = dyn_cast<ShapedType>(type);
-          shaped && !shaped.hasStaticShape())
+    for (Type type : types) {
+      auto shaped = dyn_cast<ShapedType>(type);
+      if (!shaped)
+        continue;
+      if (!shaped.hasStaticShape())
         return op->emitError()
                << "expected static shapes for kernels of a GPU, got " << type;
+      if (llvm::is_contained(shaped.getShape(), 0) ||
+          !isCountable(shaped.getShape()))
+        return op->emitError() << "expected tensors of at least one and less "
+                                  "than 2^60 elements for kernels of a GPU, "
+                                  "got "
+                               << type;
+      if (!isNumber(shaped.getElementType()))
+        return op->emitError() << "expected elements of f16, bf16, f32, f64 or "
+                                  "integers of at most 64 bits for kernels of "
+                                  "a GPU, got "
+                               << type;
+    }
     return success();
   };
   if (failed(check(function, function.getArgumentTypes())))

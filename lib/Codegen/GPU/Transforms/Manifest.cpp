@@ -45,18 +45,29 @@ public:
   LogicalResult read();
 
 private:
+  /// An error at `loc` where the type is not that of a buffer that a manifest
+  /// describes.
   template <typename Tensor>
-  static void setShape(Tensor &tensor, Type type) {
-    auto shaped = cast<MemRefType>(type);
+  static LogicalResult setShape(Tensor &tensor, Type type, Location loc) {
+    auto shaped = dyn_cast<MemRefType>(type);
+    if (!shaped || !shaped.hasStaticShape() ||
+        !shaped.getElementType().isIntOrFloat())
+      return emitError(loc)
+             << "expected buffers of numbers of static shape in what a device "
+                "runs, got "
+             << type;
     tensor.dtype = getDtype(shaped.getElementType());
     tensor.shape.assign(shaped.getShape().begin(), shaped.getShape().end());
+    return success();
   }
 
   static FailureOr<DeviceManifest::Kernel> readKernel(gpu::GPUFuncOp kernel);
   static LogicalResult readTensorMaps(gpu::GPUFuncOp kernel,
                                       DeviceManifest::Kernel &result);
   FailureOr<DeviceManifest::Function> readFunction(func::FuncOp function);
-  void readBuffers(func::FuncOp function, DeviceManifest::Function &result);
+  LogicalResult checkLaunches(func::FuncOp function);
+  LogicalResult readBuffers(func::FuncOp function,
+                            DeviceManifest::Function &result);
   LogicalResult readConstant(memref::GetGlobalOp op,
                              DeviceManifest::Function &result);
   LogicalResult readOperation(Operation &op, DeviceManifest::Function &result);
@@ -94,6 +105,9 @@ FailureOr<DeviceManifest::Kernel>
 ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
   DeviceManifest::Kernel result;
   result.name = kernel.getName();
+  if (!kernel.getKnownGridSizeAttr() || !kernel.getKnownBlockSizeAttr())
+    return kernel.emitError() << "expected a kernel with known_grid_size and "
+                                 "known_block_size, got none";
   auto grid = kernel.getKnownGridSizeAttr().asArrayRef();
   auto block = kernel.getKnownBlockSizeAttr().asArrayRef();
   for (unsigned i = 0; i < 3; ++i) {
@@ -102,7 +116,8 @@ ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
   }
   for (BlockArgument shared : kernel.getWorkgroupAttributions()) {
     DeviceManifest::TensorShape shape;
-    setShape(shape, shared.getType());
+    if (failed(setShape(shape, shared.getType(), kernel.getLoc())))
+      return failure();
     result.sharedBytes += llvm::alignTo(shape.getBytes(), 16);
   }
   if (auto bytes =
@@ -110,7 +125,9 @@ ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
     result.dynamicSharedBytes = bytes.getInt();
   for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
     DeviceManifest::Argument &argument = result.arguments.emplace_back();
-    setShape(argument, kernel.getArgument(i).getType());
+    if (failed(setShape(argument, kernel.getArgument(i).getType(),
+                        kernel.getLoc())))
+      return failure();
     auto access =
         kernel.getArgAttrOfType<StringAttr>(i, KasGPUDialect::accessName);
     argument.access = access ? access.str() : "read_write";
@@ -120,8 +137,27 @@ ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
   return result;
 }
 
-void ManifestReader::readBuffers(func::FuncOp function,
-                                 DeviceManifest::Function &result) {
+/// Kernels of the module alone are known here.
+LogicalResult ManifestReader::checkLaunches(func::FuncOp function) {
+  if (!function.getBody().hasOneBlock())
+    return function.emitError() << "expected a function of one block to launch "
+                                   "kernels, got several";
+  WalkResult result = function.walk([&](gpu::LaunchFuncOp launch) {
+    auto found = kernels.find(launch.getKernelName());
+    if (found != kernels.end() &&
+        manifest.kernels[found->second].arguments.size() ==
+            launch.getKernelOperands().size())
+      return WalkResult::advance();
+    launch.emitError() << "expected a launch of a gpu.func of the module with "
+                          "all of its arguments, got '"
+                       << launch.getKernelName() << "'";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult ManifestReader::readBuffers(func::FuncOp function,
+                                          DeviceManifest::Function &result) {
   // -kas-bufferize puts results after the arguments, and only the arguments
   // keep attributes; what a kernel writes is a result.
   llvm::DenseSet<Value> written;
@@ -151,7 +187,8 @@ void ManifestReader::readBuffers(func::FuncOp function,
                              : DeviceManifest::BufferKind::Argument;
     if (isStatus)
       buffer.name = "status";
-    setShape(buffer, argument.getType());
+    if (failed(setShape(buffer, argument.getType(), function.getLoc())))
+      return failure();
     auto name = function.getArgAttrOfType<StringAttr>(
         argument.getArgNumber(), KasDialect::argumentNameAttrName);
     if (name)
@@ -159,6 +196,7 @@ void ManifestReader::readBuffers(func::FuncOp function,
     buffers[argument] = result.buffers.size();
     result.buffers.push_back(std::move(buffer));
   }
+  return success();
 }
 
 LogicalResult ManifestReader::readConstant(memref::GetGlobalOp op,
@@ -171,7 +209,8 @@ LogicalResult ManifestReader::readConstant(memref::GetGlobalOp op,
   DeviceManifest::Buffer buffer;
   buffer.kind = DeviceManifest::BufferKind::Constant;
   buffer.name = op.getName();
-  setShape(buffer, op.getType());
+  if (failed(setShape(buffer, op.getType(), op.getLoc())))
+    return failure();
   if (auto dense = dyn_cast_if_present<DenseElementsAttr>(values)) {
     ArrayRef<char> bytes = dense.getRawData();
     int64_t times = dense.isSplat() ? dense.getNumElements() : 1;
@@ -207,7 +246,8 @@ LogicalResult ManifestReader::readOperation(Operation &op,
     DeviceManifest::Buffer buffer;
     buffer.kind = DeviceManifest::BufferKind::Scratch;
     buffer.offset = offset.getSExtValue();
-    setShape(buffer, view.getType());
+    if (failed(setShape(buffer, view.getType(), view.getLoc())))
+      return failure();
     buffers[view] = result.buffers.size();
     result.buffers.push_back(std::move(buffer));
     return success();
@@ -222,8 +262,14 @@ LogicalResult ManifestReader::readOperation(Operation &op,
   if (auto launch = dyn_cast<gpu::LaunchFuncOp>(op)) {
     DeviceManifest::Launch &entry = result.launches.emplace_back();
     entry.kernel = kernels.lookup(launch.getKernelName());
-    for (Value operand : launch.getKernelOperands())
-      entry.arguments.push_back(buffers.lookup(operand));
+    for (Value operand : launch.getKernelOperands()) {
+      auto buffer = buffers.find(operand);
+      if (buffer == buffers.end())
+        return launch.emitError() << "expected arguments, constants and views "
+                                     "of the scratch memory, got "
+                                  << operand;
+      entry.arguments.push_back(buffer->second);
+    }
     return success();
   }
   return op.emitError() << "expected a function that launches kernels and does "
@@ -236,7 +282,8 @@ ManifestReader::readFunction(func::FuncOp function) {
   DeviceManifest::Function result;
   result.name = function.getName();
   buffers.clear();
-  readBuffers(function, result);
+  if (failed(checkLaunches(function)) || failed(readBuffers(function, result)))
+    return failure();
   for (Operation &op : function.getBody().front())
     if (failed(readOperation(op, result)))
       return failure();

@@ -330,13 +330,14 @@ LogicalResult Outliner::outline(ApplyOp apply) {
 }
 
 LogicalResult Outliner::outline(linalg::GenericOp op) {
-  if (!op.hasPureTensorSemantics() ||
-      llvm::any_of(op->getOperandTypes(), [](Type type) {
-        auto shaped = dyn_cast<ShapedType>(type);
-        return shaped && !shaped.hasStaticShape();
-      }))
-    return op.emitOpError()
-           << "requires tensors of static shapes (see -kas-gpu-form-kernels)";
+  for (Type type : op->getOperandTypes()) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || !tensor.hasStaticShape() ||
+        !tensor.getElementType().isIntOrFloat())
+      return op.emitOpError() << "requires tensors of static shapes (see "
+                                 "-kas-gpu-form-kernels) and of numbers, got "
+                              << type;
+  }
   if (auto contraction = ContractionProblem::get(op)) {
     FailureOr<gpu::GPUFuncOp> kernel =
         createKernel(op, contraction->inputs, contraction->problem);
@@ -356,7 +357,11 @@ LogicalResult Outliner::outline(linalg::GenericOp op) {
 LogicalResult Outliner::outline(Operation *op) {
   if (auto apply = dyn_cast<ApplyOp>(op))
     return outline(apply);
-  return outline(cast<linalg::GenericOp>(op));
+  if (auto generic = dyn_cast<linalg::GenericOp>(op))
+    return outline(generic);
+  return op->emitError() << "requires a kas.apply or a linalg.generic for a "
+                            "schedule, got '"
+                         << op->getName() << "'";
 }
 
 FailureOr<OutlinedKernels> kas::codegen::outlineKernels(ModuleOp module) {

@@ -77,6 +77,7 @@ bool BufferPlanner::collect() {
   for (auto alloc : block.getOps<memref::AllocOp>()) {
     MemRefType type = alloc.getType();
     if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
+        !type.getElementType().isIntOrFloat() ||
         alloc->hasAttr(KasGPUDialect::scratchName))
       continue;
     int64_t bytes = type.getNumElements() *

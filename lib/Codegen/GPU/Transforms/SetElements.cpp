@@ -289,6 +289,11 @@ struct GPUSetElements : kas::codegen::impl::GPUSetElementsBase<GPUSetElements> {
     func::FuncOp function = getOperation();
     if (elements == GPUElements::F32 || function.isExternal())
       return;
+    if (!function.getBody().hasOneBlock()) {
+      function.emitError() << "expected a function of one block for elements "
+                              "of another type, got several";
+      return signalPassFailure();
+    }
     FloatType type;
     if (elements == GPUElements::F16)
       type = Float16Type::get(&getContext());

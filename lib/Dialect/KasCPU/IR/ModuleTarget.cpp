@@ -32,6 +32,19 @@ static void forEachNumber(Target &target, Callback callback) {
   callback("L2_cache_size_in_bytes", target.l2Bytes);
 }
 
+/// Whether a processor can have such a number under this key. Others would
+/// make plans of nothing.
+static bool isPossible(StringRef key, const APInt &number) {
+  if (number.getSignificantBits() > 64 || number.isNegative())
+    return false;
+  int64_t value = number.getSExtValue();
+  if (key == "vector_registers")
+    return value >= 8 && value <= 4096;
+  if (key.ends_with("_width"))
+    return value >= 64 && value <= 65536 && llvm::isPowerOf2_64(value);
+  return value >= 1024 && value <= int64_t(1) << 40;
+}
+
 void kas::setModuleTarget(ModuleOp module, const Target &target) {
   Builder builder(module.getContext());
   LLVM::TargetFeaturesAttr features;
@@ -63,6 +76,27 @@ void kas::setModuleTarget(ModuleOp module, const Target &target) {
                   TargetSystemSpecAttr::get(module.getContext(), {device}));
 }
 
+/// The attribute of the module's device under this key, or null.
+static Attribute queryDevice(ModuleOp module, StringRef key) {
+  return dlti::query(module, ArrayRef<StringRef>{deviceName, key})
+      .value_or(Attribute());
+}
+
+LogicalResult kas::verifyModuleTarget(ModuleOp module) {
+  Target target;
+  SmallVector<StringRef> keys = {byteDotKey, bfloatDotKey};
+  forEachNumber(target, [&](StringRef key, int64_t) { keys.push_back(key); });
+  for (StringRef key : keys) {
+    Attribute value = queryDevice(module, key);
+    auto number = dyn_cast_or_null<IntegerAttr>(value);
+    if (value && (!number || !isPossible(key, number.getValue())))
+      return emitError(module.getLoc())
+             << "expected a number that processors can have as '" << key
+             << "' of the device '" << deviceName << "', got " << value;
+  }
+  return success();
+}
+
 std::optional<Target> kas::getModuleTarget(Operation *op) {
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)
@@ -77,19 +111,16 @@ std::optional<Target> kas::getModuleTarget(Operation *op) {
   target.cpu = names.getChip().str();
   if (names.getFeatures())
     target.features = names.getFeatures().getFeaturesString();
-  auto query = [&](StringRef key) -> Attribute {
-    return dlti::query(module, ArrayRef<StringRef>{deviceName, key})
-        .value_or(Attribute());
-  };
-  forEachNumber(target, [&](StringRef key, int64_t &value) {
-    if (auto number = dyn_cast_or_null<IntegerAttr>(query(key)))
+  auto query = [&](StringRef key) { return queryDevice(module, key); };
+  auto queryNumber = [&](StringRef key, int64_t &value) {
+    auto number = dyn_cast_or_null<IntegerAttr>(query(key));
+    if (number && isPossible(key, number.getValue()))
       value = number.getInt();
-  });
+  };
+  forEachNumber(target, queryNumber);
   if (auto fma = dyn_cast_or_null<BoolAttr>(query("fused_multiply_add")))
     target.hasFMA = fma.getValue();
-  if (auto bits = dyn_cast_or_null<IntegerAttr>(query(byteDotKey)))
-    target.byteDotBits = bits.getInt();
-  if (auto bits = dyn_cast_or_null<IntegerAttr>(query(bfloatDotKey)))
-    target.bfloatDotBits = bits.getInt();
+  queryNumber(byteDotKey, target.byteDotBits);
+  queryNumber(bfloatDotKey, target.bfloatDotBits);
   return target;
 }

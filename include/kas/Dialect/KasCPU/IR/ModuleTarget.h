@@ -14,6 +14,7 @@
 #define KAS_DIALECT_KASCPU_IR_MODULETARGET_H
 
 #include "kas/Support/Target.h"
+#include "llvm/Support/LogicalResult.h"
 #include <optional>
 
 namespace mlir {
@@ -30,9 +31,13 @@ namespace kas {
 void setModuleTarget(mlir::ModuleOp module, const Target &target);
 
 /// The target of the module that `op` is in, or is. Numbers that the module
-/// does not give are those of `Target` by default; nothing if the module names
-/// no target.
+/// does not give, or that no processor can have, are those of `Target` by
+/// default; nothing if the module names no target.
 std::optional<Target> getModuleTarget(mlir::Operation *op);
+
+/// Fails, with an error, where a number of the module's target is none that a
+/// processor can have.
+llvm::LogicalResult verifyModuleTarget(mlir::ModuleOp module);
 
 } // namespace kas
 
