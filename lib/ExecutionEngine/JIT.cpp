@@ -43,11 +43,11 @@ static std::string getEntryName(StringRef name) {
 // LLVM IR
 //===----------------------------------------------------------------------===//
 
-/// Makes a function that unpacks an array of pointers, of which the last one
-/// may be a number of samples, calls `function`, which becomes internal, and
-/// returns what that returns, null if nothing. It is not inlined: LLVM would
-/// describe by metadata at each access what the attributes of the arguments say
-/// once.
+/// Makes a function that unpacks an array of pointers, of which the last ones
+/// may be a number of samples or sizes, calls `function`, which becomes
+/// internal, and returns what that returns, null if nothing. It is not inlined:
+/// LLVM would describe by metadata at each access what the attributes of the
+/// arguments say once.
 static void createEntry(llvm::Function &function) {
   llvm::LLVMContext &context = function.getContext();
   auto *pointerType = llvm::PointerType::get(context, 0);

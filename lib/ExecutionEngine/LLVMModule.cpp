@@ -95,15 +95,19 @@ std::string kas::execution::computeKey(llvm::ArrayRef<llvm::StringRef> parts,
 }
 
 bool kas::execution::isCallable(const llvm::Function &function) {
+  // The number of samples, or sizes, come last.
+  auto sizes = llvm::make_range(
+      llvm::find_if(function.args(),
+                    [](const llvm::Argument &argument) {
+                      return !argument.getType()->isPointerTy();
+                    }),
+      function.arg_end());
   return !function.isDeclaration() && function.hasExternalLinkage() &&
          (function.getReturnType()->isVoidTy() ||
           function.getReturnType()->isPointerTy()) &&
          !function.isVarArg() &&
-         llvm::all_of(function.args(), [&](const llvm::Argument &argument) {
-           // The number of samples comes last.
-           return argument.getType()->isPointerTy() ||
-                  (argument.getType()->isIntegerTy(64) &&
-                   argument.getArgNo() + 1 == function.arg_size());
+         llvm::all_of(sizes, [](const llvm::Argument &argument) {
+           return argument.getType()->isIntegerTy(64);
          });
 }
 

@@ -128,7 +128,6 @@ static void addOperators(OpPassManager &manager,
 /// Tensors to buffers.
 static void addBufferization(OpPassManager &manager) {
   manager.addPass(createSymbolDCEPass());
-  manager.addNestedPass<func::FuncOp>(createCheckShapes());
   manager.addPass(createCanonicalize());
   manager.addPass(createCSEPass());
   manager.addNestedPass<func::FuncOp>(createFuseElementwise());
@@ -203,7 +202,9 @@ static void addLoops(OpPassManager &manager,
 
 /// Loops to the LLVM dialect, functions on plain pointers.
 static void addLLVM(OpPassManager &manager, const CPUPipelineOptions &options) {
+  manager.addPass(createLowerScalars());
   manager.addNestedPass<func::FuncOp>(createSCFToControlFlowPass());
+  manager.addPass(createPassSizes());
   manager.addPass(createReturnAssertions());
   OpPassManager &before = manager.nest<func::FuncOp>();
   before.addPass(memref::createExpandStridedMetadataPass());
@@ -230,6 +231,7 @@ static void addLLVM(OpPassManager &manager, const CPUPipelineOptions &options) {
   DispatchBatchOptions versions;
   versions.threads = options.threads;
   manager.addPass(createDispatchBatch(versions));
+  manager.addPass(createCheckLowered());
 }
 
 void kas::buildCPUBufferPipeline(OpPassManager &manager,
@@ -239,6 +241,8 @@ void kas::buildCPUBufferPipeline(OpPassManager &manager,
   target.triple = options.target.triple;
   target.features = options.target.features;
   manager.addPass(createAttachCPUTarget(target));
+  manager.addNestedPass<func::FuncOp>(createDecompose());
+  manager.addPass(createCheckOperations());
   addOperators(manager, options);
   addBufferization(manager);
   addTiles(manager, options);

@@ -6,19 +6,32 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PassOptions.h"
 #include "kas/InitAll.h"
 #include "kas/Support/Signals.h"
 #include "kas/Support/Version.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 int main(int argc, char **argv) {
   kas::ignoreFileSizeSignal();
   kas::addVersionPrinter();
-  mlir::registerAllPasses();
   kas::registerAllPasses();
+  llvm::ArrayRef<const char *> arguments(argv + 1, argc - 1);
+  // Those of kas would be lost among the hundreds of upstream.
+  if (llvm::any_of(arguments, [](llvm::StringRef argument) {
+        return argument == "--help" || argument == "-help" || argument == "-h";
+      })) {
+    llvm::outs() << "Passes and pipelines of kas; those of MLIR follow below\n";
+    mlir::printRegisteredPasses();
+    llvm::outs() << "\n";
+  }
+  if (!checkPassOptions(arguments))
+    return 1;
+  mlir::registerAllPasses();
 
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);

@@ -88,25 +88,27 @@ struct CompileTimes {
 };
 
 /// A module in memory, ready to be called. Functions are called with plain
-/// pointers: first the inputs, then the outputs, as the pipeline
-/// `kas-cpu-pipeline` makes them. The code lives as long as this object.
+/// pointers: first the inputs, then the outputs, then dynamic sizes, as the
+/// pipeline `kas-cpu-pipeline` makes them. The code lives as long as this
+/// object.
 class CompiledModule {
 public:
   /// Translates `module`, which must be in the LLVM dialect, to LLVM IR,
   /// optimizes and links it, for the target that the module names (see
   /// ModuleTarget.h), which this machine must be able to run, else for this
   /// machine. Attributes of arguments that LLVM does not know
-  /// are taken off. Functions that take pointers only and return
-  /// nothing or a message can be called. Errors: what cannot be translated, a
-  /// foreign target, symbols that neither the module nor the process defines,
-  /// OpenMP's runtime library not found though the module starts threads.
-  /// `kernels` define what `module` only declares.
+  /// are taken off. Functions that take pointers, then 64-bit integers, and
+  /// return nothing or a message can be called. Errors: what cannot be
+  /// translated, a foreign target, symbols that neither the module nor the
+  /// process defines, OpenMP's runtime library not found though the module
+  /// starts threads. `kernels` define what `module` only declares.
   static llvm::Expected<std::unique_ptr<CompiledModule>>
   compile(mlir::ModuleOp module, const JITOptions &options = {},
           KernelObjects kernels = {});
   ~CompiledModule();
 
-  /// A callable function; its argument is the array of the pointers. Returns
+  /// A callable function; its argument is the array of the pointers, and of
+  /// 64-bit integers in the places of pointers for sizes. Returns
   /// null, or what the assertion says that failed ("FILE:LINE:COLUMN: TEXT");
   /// that string lives as long as the code.
   using Function = const char *(*)(void **);

@@ -20,9 +20,10 @@ def KasExtractPass : Pass<"kas-extract", "::mlir::ModuleOp"> {
   let description = [{
     Finds the convolutions (dense, strided, dilated, grouped, depthwise, in one
     or two dimensions) and the linear layers of a model in linalg on tensors:
-    named operations and `linalg.generic` of the same shape, in torch-mlir's
-    layouts, together with the zero `tensor.pad` before them. For each kind of
-    layer it writes one `kas.space` at the beginning of the module, with one
+    named operations and `linalg.generic` of the same shape, together with the
+    zero `tensor.pad` before them. Convolutions with their channels last, as TOSA
+    and TensorFlow have them, become convolutions with their channels first, of
+    transposed data, before. For each kind of layer it writes one `kas.space` at the beginning of the module, with one
     binding per distinct layer and its multiplicity, and marks each layer with
     `kas.site`: the space, the binding, and the name of the layer, which is the
     `kas.name` of its weight less `.weight`. A weight is an argument (other than

@@ -7,11 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/Common/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotModuleBufferize.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -19,6 +21,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 namespace kas::codegen {
@@ -134,9 +138,111 @@ void shapeResults(func::ReturnOp op) {
   }
 }
 
+/// Copies a result to where the caller wants it, whose dynamic sizes it has to
+/// know.
+LogicalResult copyResult(OpBuilder &builder, Location loc, Value from,
+                         Value to) {
+  auto type = cast<MemRefType>(to.getType());
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    if (!type.isDynamicDim(dim))
+      continue;
+    Value size = memref::DimOp::create(builder, loc, from, dim);
+    Value given = memref::DimOp::create(builder, loc, to, dim);
+    Value isSame = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                         size, given);
+    cf::AssertOp::create(
+        builder, loc, isSame,
+        ("requires memory of the size of the result for it, got another "
+         "dimension " +
+         Twine(dim))
+            .str());
+  }
+  return createCopy(builder, loc, from, to);
+}
+
+bool isDynamicTensor(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && !tensor.hasStaticShape();
+}
+
+/// Whether a call has a result whose memory its caller cannot provide.
+bool hasDynamicCalls(ModuleOp module) {
+  return module
+      .walk([](func::CallOp call) {
+        return llvm::any_of(call.getResultTypes(), isDynamicTensor)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Lets a function without a body store its tensors to memory of the caller,
+/// as functions of the module do.
+LogicalResult passExternalResults(func::FuncOp function, ModuleOp module) {
+  auto isBuffer = llvm::IsaPred<BaseMemRefType>;
+  if (!function.isExternal() ||
+      llvm::none_of(function.getResultTypes(), isBuffer))
+    return success();
+  SmallVector<Type> arguments(function.getArgumentTypes()), kept;
+  SmallVector<MemRefType> buffers;
+  for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
+    auto buffer = dyn_cast<MemRefType>(type);
+    if (!isa<BaseMemRefType>(type)) {
+      kept.push_back(type);
+      continue;
+    }
+    if (!buffer || !buffer.hasStaticShape())
+      return emitError(function.getLoc())
+             << "requires static shapes of the results of functions without a "
+                "body, for result "
+             << index << " of '@" << function.getSymName() << "' got " << type;
+    buffers.push_back(buffer);
+  }
+  llvm::append_range(arguments, buffers);
+  SmallVector<func::CallOp> calls;
+  auto uses = SymbolTable::getSymbolUses(function, module);
+  for (SymbolTable::SymbolUse use : uses.value_or(SymbolTable::UseRange({}))) {
+    auto call = dyn_cast<func::CallOp>(use.getUser());
+    if (!call)
+      return emitError(use.getUser()->getLoc())
+             << "requires calls as the only uses of functions without a body "
+                "that return tensors, got '"
+             << use.getUser()->getName() << "'";
+    calls.push_back(call);
+  }
+  function.removeResAttrsAttr();
+  SmallVector<DictionaryAttr> attributes;
+  function.getAllArgAttrs(attributes);
+  attributes.resize(arguments.size(),
+                    DictionaryAttr::get(function.getContext()));
+  function.setFunctionType(
+      FunctionType::get(function.getContext(), arguments, kept));
+  function.setAllArgAttrs(attributes);
+  for (func::CallOp call : calls) {
+    OpBuilder b(call);
+    SmallVector<Value> operands(call.getOperands());
+    for (MemRefType buffer : buffers)
+      operands.push_back(memref::AllocOp::create(b, call.getLoc(), buffer));
+    auto updated = func::CallOp::create(b, call.getLoc(), function, operands);
+    auto *made = operands.end() - buffers.size();
+    auto plain = updated->result_begin();
+    for (OpResult result : call->getResults())
+      result.replaceAllUsesWith(isBuffer(result.getType()) ? *made++
+                                                           : Value(*plain++));
+    call.erase();
+  }
+  return success();
+}
+
 struct Bufferize : kas::codegen::impl::BufferizeBase<Bufferize> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    if (hasDynamicCalls(module)) {
+      OpPassManager inliner(ModuleOp::getOperationName());
+      inliner.addPass(createInlinerPass());
+      if (failed(runPipeline(inliner, module)))
+        return signalPassFailure();
+    }
     // Callers keep their arguments; callees inside the module may reuse them.
     auto writable = StringAttr::get(
         &getContext(), bufferization::BufferizationDialect::kWritableAttrName);
@@ -159,10 +265,13 @@ struct Bufferize : kas::codegen::impl::BufferizeBase<Bufferize> {
             bufferization::runOneShotModuleBufferize(module, options, state)))
       return signalPassFailure();
 
+    for (auto function : module.getOps<func::FuncOp>())
+      if (failed(passExternalResults(function, module)))
+        return signalPassFailure();
     module.walk(separateResults);
     module.walk(shapeResults);
     bufferization::BufferResultsToOutParamsOpts results;
-    results.memCpyFn = createCopy;
+    results.memCpyFn = copyResult;
     results.hoistStaticAllocs = true;
     results.modifyPublicFunctions = true;
     if (failed(bufferization::promoteBufferResultsToOutParams(module, results)))

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ChannelsFirst.h"
 #include "kas/Networks/Passes.h"
 #include "kas/Networks/Sites/Extract.h"
 #include "kas/Networks/Sites/KernelSites.h"
@@ -49,6 +50,7 @@ struct KasExtractPass
       return signalPassFailure();
     }
     options.coefficients = *binding;
+    bringChannelsFirst(getOperation());
     if (kernel) {
       ExtractKernelResult result = extractKernel(getOperation(), options);
       numSites += result.numSites;

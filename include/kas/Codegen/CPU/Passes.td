@@ -344,6 +344,48 @@ def SerializeLoops : Pass<"kas-serialize-loops", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::scf::SCFDialect"];
 }
 
+def LowerScalars : Pass<"kas-lower-scalars", "::mlir::ModuleOp"> {
+  let summary = "Lower complex numbers and powers of integers";
+  let description = [{
+    Runs upstream's `-convert-complex-to-standard`, `-convert-complex-to-llvm`
+    and `-convert-math-to-funcs` where a module has complex numbers, `math.ipowi`
+    or `math.fpowi`, and leaves other modules as they are.
+
+    Example: `test/Codegen/CPU/lower-scalars.mlir`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
+    "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+def PassSizes : Pass<"kas-pass-sizes", "::mlir::ModuleOp"> {
+  let summary = "Pass buffers of dynamic shape as pointers and sizes";
+  let description = [{
+    Compiled functions take plain pointers. A buffer of dynamic shape becomes a
+    pointer, too, and its dynamic sizes become arguments after all others, in
+    the order of the buffers and of their dimensions, as 64-bit integers. Calls
+    inside the module pass them on. Buffers without elements become pointers as
+    well.
+
+    ```mlir
+    func.func @f(%x: memref<?x8xf32>, %result: memref<?x8xf32>)
+    // becomes, with %x and %result made of them,
+    func.func @f(%x: memref<f32>, %result: memref<f32>, %n: index, %m: index)
+    ```
+
+    Functions whose arguments are strided in another way, or whose results have
+    dynamic shape after bufferization, are an error.
+
+    Example: `test/Codegen/CPU/pass-sizes.mlir`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"
+  ];
+}
+
 def ReturnAssertions : Pass<"kas-return-assertions", "::mlir::ModuleOp"> {
   let summary = "Let failing assertions end functions, not the process";
   let description = [{

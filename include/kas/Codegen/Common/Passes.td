@@ -53,19 +53,69 @@ def FuseElementwise : Pass<"kas-fuse-elementwise", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
-def CheckShapes : Pass<"kas-check-shapes", "::mlir::func::FuncOp"> {
-  let summary = "Refuse functions on tensors of dynamic shape";
+def Decompose : Pass<"kas-decompose", "::mlir::func::FuncOp"> {
+  let summary = "Bring operations on tensors to those that later passes take";
   let description = [{
-    Compiled functions take plain pointers, so that all sizes of their arguments
-    and results are constants. A function on a tensor or buffer of dynamic shape
-    is an error at the argument, before anything is made of it, as is one with
-    another dimension than the first of size 0. Shapes inside of a function may
-    be dynamic. Nothing is changed.
+    The first pass of the pipeline for CPUs, for IR of other compilers. Becomes:
+
+    | operation | what it becomes |
+    |---|---|
+    | TOSA | linalg, arith, tensor and scf, by upstream's conversions |
+    | `arith`, `math` and `complex` on tensors | elementwise `linalg.generic` |
+    | `linalg.softmax` | maximum, exponentials, sum and quotient |
+    | `linalg.pack`, `linalg.unpack` | padding, reshape, transpose and slice |
+    | `linalg.winograd_*_transform` | products of matrices of tiles |
+    | `tensor.gather` | a `linalg.generic` that reads by index |
+    | linalg without an iteration, such as a matmul with no rows | its output |
+
+    What is of none of these kinds stays as it is.
+
+    ```mlir
+    %0 = arith.addf %x, %y : tensor<4xf32>
+    // becomes
+    %0 = linalg.generic ... ins(%x, %y : tensor<4xf32>, tensor<4xf32>) { arith.addf }
+    ```
 
     A pass on `func.func`, not on the interface of functions, so that
     `kas-opt` runs it on all functions of a module without a nested pipeline.
 
-    Example: `test/Codegen/Common/check-shapes.mlir`.
+    Example: `test/Codegen/Common/decompose.mlir`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::index::IndexDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def CheckOperations : Pass<"kas-check-operations", "::mlir::ModuleOp"> {
+  let summary = "Refuse what the pipeline for CPUs does not lower";
+  let description = [{
+    An error at the first operation that no pass of `-kas-cpu-pipeline` takes:
+    of another dialect than affine, arith, bufferization, cf, complex, func,
+    index, kas, linalg, llvm, math, memref, omp, scf, tensor, ub and vector, or
+    on tensors without a way to buffers. So are types: elements that CPUs have
+    no arithmetic for, tensors without a rank or with an encoding, sizes beyond
+    64 bits. The error names the operation and the pass that would help. Nothing
+    is changed.
+
+    ```
+    error: the pipeline for CPUs requires an operation that it lowers, got 'shape.shape_of'; -convert-shape-to-std lowers it
+    ```
+
+    Example: `test/Codegen/Common/check-operations.mlir`.
+  }];
+}
+
+def CheckLowered : Pass<"kas-check-lowered", "::mlir::ModuleOp"> {
+  let summary = "Refuse what is not of the LLVM dialect";
+  let description = [{
+    The last pass of `-kas-cpu-pipeline`: an error at the first operation of
+    another dialect than llvm and omp. What the pipeline could not lower is never
+    left in a module that it reports as done. Nothing is changed.
+
+    Example: `test/Codegen/Common/check-operations.mlir`.
   }];
 }
 
@@ -79,7 +129,10 @@ def Bufferize : Pass<"kas-bufferize", "::mlir::ModuleOp"> {
     several operations are filled for each; what is made of weights alone has a
     buffer of its own, so that it can be made ahead; copies are `linalg.copy`,
     which become loops, and not `memref.copy`, whose strided form calls a
-    function that copies element by element.
+    function that copies element by element. Functions without a body store
+    their results to buffers of the caller, too. Where calls have results of
+    dynamic shape, functions are inlined before; a result of dynamic shape is
+    stored to a buffer whose sizes are asserted.
 
     ```mlir
     func.func @f(%x: tensor<4xf32>) -> tensor<4xf32>
@@ -90,7 +143,9 @@ def Bufferize : Pass<"kas-bufferize", "::mlir::ModuleOp"> {
     Example: `test/Codegen/Common/bufferize.mlir`.
   }];
   let dependentDialects = [
+    "::mlir::arith::ArithDialect",
     "::mlir::bufferization::BufferizationDialect",
+    "::mlir::cf::ControlFlowDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
     "::mlir::tensor::TensorDialect"
   ];

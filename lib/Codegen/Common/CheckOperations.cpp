@@ -1,0 +1,201 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the pipeline for CPUs does not take is an error at its head, and what it
+// left is one at its end.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LoweringHints.h"
+#include "kas/Codegen/Common/Passes.h"
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace kas::codegen {
+#define GEN_PASS_DEF_CHECKOPERATIONS
+#define GEN_PASS_DEF_CHECKLOWERED
+#include "kas/Codegen/Common/Passes.h.inc"
+} // namespace kas::codegen
+
+using namespace kas::codegen;
+using namespace mlir;
+
+/// Of which the pipeline lowers all operations, or those that have an
+/// interface for that.
+static constexpr StringLiteral dialects[] = {
+    "affine", "arith", "bufferization", "cf",     "complex", "func",
+    "index",  "kas",   "kas_cpu",       "llvm",   "linalg",  "math",
+    "memref", "omp",   "scf",           "tensor", "ub",      "vector"};
+
+static bool isOfLoweredDialect(Operation *op) {
+  return llvm::is_contained(dialects, op->getName().getDialectNamespace());
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+static bool isElement(Type type) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    type = vector.getElementType();
+  if (auto complex = dyn_cast<ComplexType>(type))
+    type = complex.getElementType();
+  if (auto integer = dyn_cast<IntegerType>(type))
+    return integer.getWidth() > 0 && integer.getWidth() <= 128;
+  return type.isIndex() || type.isF16() || type.isBF16() || type.isF32() ||
+         type.isF64();
+}
+
+/// Whether the bytes of a tensor of `shape` can be counted.
+static bool isCountable(ShapedType type) {
+  int64_t bytes = 16;
+  for (int64_t size : type.getShape())
+    if (!ShapedType::isDynamic(size) && size != 0 &&
+        llvm::MulOverflow(bytes, size, bytes))
+      return false;
+  return true;
+}
+
+/// What is required of `type` and does not hold; empty: it is fine.
+static StringRef findFault(Type type) {
+  if (isa<UnrankedTensorType, UnrankedMemRefType>(type))
+    return "a rank";
+  auto shaped = dyn_cast<ShapedType>(type);
+  if (!shaped)
+    return isa<FloatType, IntegerType, ComplexType>(type) && !isElement(type)
+               ? "f16, bf16, f32, f64, integers of at most 128 bits, or "
+                 "complex "
+                 "numbers of them"
+               : "";
+  if (!isElement(shaped.getElementType()) &&
+      !isa<MemRefType>(shaped.getElementType()))
+    return "elements of f16, bf16, f32, f64, integers of at most 128 bits, or "
+           "complex numbers of them";
+  if (!isCountable(shaped))
+    return "less than 2^59 elements";
+  // They are unrolled.
+  if (isa<VectorType>(type) && shaped.getNumElements() > 65536)
+    return "vectors of at most 65536 elements";
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    return tensor.getEncoding() ? "no encoding" : "";
+  if (auto buffer = dyn_cast<MemRefType>(type))
+    return buffer.isStrided() ? "a strided layout" : "";
+  return "";
+}
+
+//===----------------------------------------------------------------------===//
+// The head
+//===----------------------------------------------------------------------===//
+
+static bool isOnTensors(Operation *op) {
+  return llvm::any_of(op->getOperandTypes(), llvm::IsaPred<TensorType>) ||
+         llvm::any_of(op->getResultTypes(), llvm::IsaPred<TensorType>);
+}
+
+/// Operators, spaces and kernels beside functions are text to the pipeline.
+static bool isDeclaration(Operation *op) {
+  return op->getName().getDialectNamespace() == "kas" &&
+         isa_and_present<ModuleOp>(op->getParentOp());
+}
+
+/// Whether bufferization takes an operation on tensors, and what follows takes
+/// it then.
+static bool isLowered(Operation *op) {
+  if (!op->isRegistered() || !isOfLoweredDialect(op))
+    return isa<ModuleOp>(op) && !op->getParentOp();
+  if (op->getName().getDialectNamespace() == "kas" ||
+      op->hasTrait<OpTrait::IsTerminator>() || !isOnTensors(op) ||
+      isa<tensor::ConcatOp>(op))
+    return true;
+  return isa<bufferization::BufferizableOpInterface>(op);
+}
+
+/// Whether `-symbol-dce` erases `op` later, such as the seed of random numbers
+/// that torch-mlir writes.
+static bool isUnused(Operation *op) {
+  auto symbol = dyn_cast<SymbolOpInterface>(op);
+  return symbol && symbol.isPrivate() &&
+         SymbolTable::symbolKnownUseEmpty(op, op->getParentOp());
+}
+
+namespace {
+struct CheckOperations
+    : kas::codegen::impl::CheckOperationsBase<CheckOperations> {
+  void runOnOperation() override {
+    getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (isDeclaration(op) || (!isLowered(op) && isUnused(op)))
+        return WalkResult::skip();
+      if (succeeded(check(op)))
+        return WalkResult::advance();
+      signalPassFailure();
+      return WalkResult::interrupt();
+    });
+    markAllAnalysesPreserved();
+  }
+
+  LogicalResult check(Operation *op) {
+    if (!isLowered(op))
+      return emitError(op->getLoc())
+             << "the pipeline for CPUs requires "
+             << (op->isRegistered() ? "an operation that it lowers, got '"
+                                    : "registered operations, got '")
+             << op->getName() << "'" << getLoweringHint(op);
+    auto checkType = [&](Type type, Location loc) -> LogicalResult {
+      if (!seen.insert(type).second)
+        return success();
+      if (StringRef fault = findFault(type); !fault.empty())
+        return emitError(loc)
+               << "the pipeline for CPUs requires " << fault << ", got " << type
+               << " in '" << op->getName() << "'";
+      return success();
+    };
+    for (Type type : op->getResultTypes())
+      if (failed(checkType(type, op->getLoc())))
+        return failure();
+    for (Region &region : op->getRegions())
+      for (BlockArgument argument : region.getArguments())
+        if (failed(checkType(argument.getType(), argument.getLoc())))
+          return failure();
+    if (auto function = dyn_cast<FunctionOpInterface>(op))
+      for (Type type : llvm::concat<const Type>(function.getArgumentTypes(),
+                                                function.getResultTypes()))
+        if (failed(checkType(type, op->getLoc())))
+          return failure();
+    return success();
+  }
+
+  DenseSet<Type> seen;
+};
+
+//===----------------------------------------------------------------------===//
+// The end
+//===----------------------------------------------------------------------===//
+
+struct CheckLowered : kas::codegen::impl::CheckLoweredBase<CheckLowered> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (isDeclaration(op))
+        return WalkResult::skip();
+      StringRef dialect = op->getName().getDialectNamespace();
+      if (op == module || dialect == "llvm" || dialect == "omp")
+        return WalkResult::advance();
+      emitError(op->getLoc())
+          << "the pipeline for CPUs requires operations that it lowers to the "
+             "LLVM dialect, got '"
+          << op->getName() << "'" << getLoweringHint(op);
+      signalPassFailure();
+      return WalkResult::interrupt();
+    });
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace

@@ -1,0 +1,227 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Operations on tensors that no later pass takes become ones that they take.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Codegen/Common/Passes.h"
+#include "mlir/Conversion/TosaToArith/TosaToArith.h"
+#include "mlir/Conversion/TosaToLinalg/TosaToLinalg.h"
+#include "mlir/Conversion/TosaToSCF/TosaToSCF.h"
+#include "mlir/Conversion/TosaToTensor/TosaToTensor.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Index/IR/IndexDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tosa/IR/TosaOps.h"
+#include "mlir/Dialect/Tosa/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+namespace kas::codegen {
+#define GEN_PASS_DEF_DECOMPOSE
+#include "kas/Codegen/Common/Passes.h.inc"
+} // namespace kas::codegen
+
+using namespace mlir;
+
+//===----------------------------------------------------------------------===//
+// Patterns
+//===----------------------------------------------------------------------===//
+
+/// Without an iteration all results are what they were.
+static bool isWithoutIterations(linalg::LinalgOp op) {
+  return op.hasPureTensorSemantics() &&
+         llvm::is_contained(op.getStaticLoopRanges(), 0);
+}
+
+namespace {
+
+struct DropEmptyLoops : OpInterfaceRewritePattern<linalg::LinalgOp> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::LinalgOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!isWithoutIterations(op))
+      return failure();
+    rewriter.replaceOp(op, op.getDpsInits());
+    return success();
+  }
+};
+
+struct DecomposeAggregate
+    : OpInterfaceRewritePattern<linalg::AggregatedOpInterface> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::AggregatedOpInterface op,
+                                PatternRewriter &rewriter) const override {
+    FailureOr<SmallVector<Value>> values = op.decomposeOperation(rewriter);
+    if (failed(values))
+      return failure();
+    rewriter.replaceOp(op, *values);
+    return success();
+  }
+};
+
+/// Upstream pads with zeros that it has no attribute for otherwise.
+bool hasZero(ShapedType type) {
+  return type.getElementType().isIntOrIndexOrFloat();
+}
+
+struct LowerPack : OpRewritePattern<linalg::PackOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::PackOp op,
+                                PatternRewriter &rewriter) const override {
+    return success(op.hasPureTensorSemantics() && hasZero(op.getSourceType()) &&
+                   succeeded(linalg::lowerPack(rewriter, op)));
+  }
+};
+
+struct LowerUnPack : OpRewritePattern<linalg::UnPackOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::UnPackOp op,
+                                PatternRewriter &rewriter) const override {
+    return success(op.hasPureTensorSemantics() &&
+                   succeeded(linalg::lowerUnPack(rewriter, op)));
+  }
+};
+
+/// Reads each element of a `tensor.gather` where its indices say.
+struct LowerGather : OpRewritePattern<tensor::GatherOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(tensor::GatherOp op,
+                                PatternRewriter &rewriter) const override;
+};
+
+} // namespace
+
+LogicalResult LowerGather::matchAndRewrite(tensor::GatherOp op,
+                                           PatternRewriter &rewriter) const {
+  auto indices = cast<RankedTensorType>(op.getIndices().getType());
+  auto source = cast<RankedTensorType>(op.getSource().getType());
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  ArrayRef<int64_t> gathered = op.getGatherDims();
+  int64_t numBatch = indices.getRank() - 1;
+  // Gathered dimensions are of size 1, or not there.
+  bool isReduced =
+      type.getRank() == numBatch + source.getRank() - int64_t(gathered.size());
+  Location loc = op.getLoc();
+  SmallVector<Value> sizes;
+  for (int64_t dim = 0, sourceDim = 0; dim < type.getRank(); ++dim) {
+    bool isBatch = dim < numBatch;
+    while (!isBatch && isReduced && llvm::is_contained(gathered, sourceDim))
+      ++sourceDim;
+    if (type.isDynamicDim(dim))
+      sizes.push_back(
+          isBatch
+              ? tensor::DimOp::create(rewriter, loc, op.getIndices(), dim)
+                    .getResult()
+              : tensor::DimOp::create(rewriter, loc, op.getSource(), sourceDim)
+                    .getResult());
+    sourceDim += isBatch ? 0 : 1;
+  }
+  Value empty = tensor::EmptyOp::create(rewriter, loc, type, sizes);
+  auto map = rewriter.getMultiDimIdentityMap(type.getRank());
+  SmallVector<utils::IteratorType> loops(type.getRank(),
+                                         utils::IteratorType::parallel);
+  auto body = [&](OpBuilder &b, Location loc, ValueRange) {
+    SmallVector<Value> place;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      place.push_back(linalg::IndexOp::create(b, loc, dim));
+    SmallVector<Value> from;
+    int64_t next = numBatch;
+    for (int64_t dim = 0; dim < source.getRank(); ++dim) {
+      const auto *found = llvm::find(gathered, dim);
+      if (found == gathered.end()) {
+        from.push_back(place[next++]);
+        continue;
+      }
+      next += isReduced ? 0 : 1;
+      SmallVector<Value> at(ArrayRef(place).take_front(numBatch));
+      at.push_back(arith::ConstantIndexOp::create(
+          b, loc, std::distance(gathered.begin(), found)));
+      Value index = tensor::ExtractOp::create(b, loc, op.getIndices(), at);
+      from.push_back(
+          getValueOrCreateCastToIndexLike(b, loc, b.getIndexType(), index));
+    }
+    Value element = tensor::ExtractOp::create(b, loc, op.getSource(), from);
+    linalg::YieldOp::create(b, loc, element);
+  };
+  rewriter.replaceOpWithNewOp<linalg::GenericOp>(op, type, ValueRange(), empty,
+                                                 map, loops, body);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// Upstream's way from TOSA, without its validation, which is about devices.
+static void addTosa(OpPassManager &manager) {
+  manager.addPass(tosa::createTosaOptionalDecompositionsPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(tosa::createTosaInferShapesPass());
+  manager.addPass(tosa::createTosaMakeBroadcastablePass());
+  manager.addPass(tosa::createTosaToLinalgNamed());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(tosa::createTosaLayerwiseConstantFoldPass());
+  manager.addPass(tosa::createTosaMakeBroadcastablePass());
+  manager.addPass(tosa::createTosaToLinalg());
+  TosaToArithPassOptions arith;
+  arith.includeApplyRescale = true;
+  manager.addPass(createTosaToArithPass(arith));
+  manager.addPass(createTosaToTensorPass());
+  manager.addPass(createTosaToSCFPass());
+}
+
+static bool isOnTensors(Operation *op) {
+  return OpTrait::hasElementwiseMappableTraits(op) &&
+         llvm::any_of(op->getOperandTypes(), llvm::IsaPred<RankedTensorType>);
+}
+
+namespace {
+struct Decompose : kas::codegen::impl::DecomposeBase<Decompose> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    bool hasTosa = false, hasMore = false;
+    function.walk([&](Operation *op) {
+      hasTosa |= isa<tosa::TosaOp>(op);
+      auto loops = dyn_cast<linalg::LinalgOp>(op);
+      hasMore |= isa<linalg::AggregatedOpInterface, linalg::PackOp,
+                     linalg::UnPackOp, linalg::WinogradFilterTransformOp,
+                     linalg::WinogradInputTransformOp,
+                     linalg::WinogradOutputTransformOp, tensor::GatherOp>(op) ||
+                 isOnTensors(op) || (loops && isWithoutIterations(loops));
+    });
+    if (hasTosa) {
+      OpPassManager tosa(func::FuncOp::getOperationName());
+      addTosa(tosa);
+      if (failed(runPipeline(tosa, function)))
+        return signalPassFailure();
+    }
+    if (!hasTosa && !hasMore)
+      return markAllAnalysesPreserved();
+    RewritePatternSet patterns(&getContext());
+    patterns.add<DropEmptyLoops, DecomposeAggregate, LowerPack, LowerUnPack,
+                 LowerGather>(&getContext());
+    linalg::populateDecomposeWinogradOpsPatterns(patterns);
+    linalg::populateElementwiseToLinalgConversionPatterns(patterns);
+    walkAndApplyPatterns(function, std::move(patterns));
+  }
+};
+} // namespace

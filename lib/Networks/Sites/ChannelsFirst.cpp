@@ -1,0 +1,129 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ChannelsFirst.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
+using namespace mlir;
+
+using Order = SmallVector<int64_t>;
+
+/// The dimensions of `map` in the order of batch, groups, channels, space.
+static Order getOrder(AffineMap map, const linalg::ConvolutionDimensions &dims,
+                      ArrayRef<unsigned> channels) {
+  auto getRank = [&](int64_t index) {
+    auto dim = dyn_cast<AffineDimExpr>(map.getResult(index));
+    auto isOf = [&](ArrayRef<unsigned> loops) {
+      return dim && llvm::is_contained(loops, dim.getPosition());
+    };
+    return isOf(dims.batch) ? 0 : isOf(dims.depth) ? 1 : isOf(channels) ? 2 : 3;
+  };
+  Order order = llvm::to_vector(llvm::seq<int64_t>(map.getNumResults()));
+  llvm::sort(order, [&](int64_t a, int64_t b) {
+    return std::pair(getRank(a), a) < std::pair(getRank(b), b);
+  });
+  return order;
+}
+
+static AffineMap reorder(AffineMap map, ArrayRef<int64_t> order) {
+  SmallVector<AffineExpr> results;
+  for (int64_t index : order)
+    results.push_back(map.getResult(index));
+  return AffineMap::get(map.getNumDims(), 0, results, map.getContext());
+}
+
+static Value transpose(OpBuilder &b, Location loc, Value value,
+                       ArrayRef<int64_t> order) {
+  auto type = cast<RankedTensorType>(value.getType());
+  Value empty = tensor::EmptyOp::create(
+      b, loc, applyPermutation(type.getShape(), order), type.getElementType());
+  return linalg::TransposeOp::create(b, loc, value, empty, order)->getResult(0);
+}
+
+/// The data in another order, padded after that as it was before.
+static Value reorderData(OpBuilder &b, Value data, ArrayRef<int64_t> order) {
+  auto pad = data.getDefiningOp<tensor::PadOp>();
+  Value fill = pad ? pad.getConstantPaddingValue() : Value();
+  if (!fill || !pad.getSourceType().hasStaticShape() || !pad.getLow().empty() ||
+      !pad.getHigh().empty())
+    return transpose(b, data.getLoc(), data, order);
+  Value source = transpose(b, pad.getLoc(), pad.getSource(), order);
+  auto type =
+      RankedTensorType::get(applyPermutation(pad.getType().getShape(), order),
+                            pad.getType().getElementType());
+  auto getAmounts = [&](ArrayRef<int64_t> amounts) {
+    return getAsIndexOpFoldResult(b.getContext(),
+                                  applyPermutation(amounts, order));
+  };
+  return tensor::PadOp::create(b, pad.getLoc(), type, source,
+                               getAmounts(pad.getStaticLow()),
+                               getAmounts(pad.getStaticHigh()), fill);
+}
+
+static Value reorderStart(OpBuilder &b, Value start, ArrayRef<int64_t> order) {
+  auto fill = start.getDefiningOp<linalg::FillOp>();
+  if (!fill)
+    return transpose(b, start.getLoc(), start, order);
+  auto type = cast<RankedTensorType>(start.getType());
+  Value empty = tensor::EmptyOp::create(
+      b, fill.getLoc(), applyPermutation(type.getShape(), order),
+      type.getElementType());
+  return linalg::FillOp::create(b, fill.getLoc(), fill.getInputs(), empty)
+      ->getResult(0);
+}
+
+static void rewrite(linalg::LinalgOp op) {
+  if (op->getNumResults() != 1 || op.getNumDpsInputs() != 2 ||
+      !op.hasPureTensorSemantics() ||
+      llvm::any_of(op->getOperandTypes(), [](Type type) {
+        auto tensor = dyn_cast<RankedTensorType>(type);
+        return !tensor || !tensor.hasStaticShape();
+      }))
+    return;
+  FailureOr<linalg::ConvolutionDimensions> dims =
+      linalg::inferConvolutionDims(op);
+  if (failed(dims) || dims->outputImage.empty() || dims->batch.size() != 1)
+    return;
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  Order dataOrder = getOrder(maps[0], *dims, dims->inputChannel);
+  Order resultOrder = getOrder(maps[2], *dims, dims->outputChannel);
+  if (llvm::is_sorted(dataOrder) && llvm::is_sorted(resultOrder))
+    return;
+  OpBuilder b(op);
+  Location loc = op.getLoc();
+  Value data = reorderData(b, op.getDpsInputs()[0], dataOrder);
+  Value start = reorderStart(b, op.getDpsInits()[0], resultOrder);
+  maps[0] = reorder(maps[0], dataOrder);
+  maps[2] = reorder(maps[2], resultOrder);
+  auto generic = linalg::GenericOp::create(
+      b, loc, TypeRange(start.getType()),
+      ValueRange{data, op.getDpsInputs()[1]}, ValueRange(start), maps,
+      op.getIteratorTypesArray());
+  IRMapping mapping;
+  op->getRegion(0).cloneInto(&generic.getRegion(), mapping);
+  generic->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  Value result = transpose(b, loc, generic.getResult(0),
+                           invertPermutationVector(resultOrder));
+  Value before = op.getDpsInputs()[0], beforeStart = op.getDpsInits()[0];
+  op->getResult(0).replaceAllUsesWith(result);
+  op->erase();
+  for (Value value : {before, beforeStart})
+    if (Operation *made = value.getDefiningOp(); made && made->use_empty())
+      made->erase();
+}
+
+void kas::networks::bringChannelsFirst(ModuleOp module) {
+  SmallVector<linalg::LinalgOp> ops;
+  module.walk([&](linalg::LinalgOp op) {
+    if (op.getNumReductionLoops() > 0)
+      ops.push_back(op);
+  });
+  llvm::for_each(ops, rewrite);
+}

@@ -1,0 +1,82 @@
+// RUN: kas-opt %s -kas-decompose | FileCheck %s
+
+// CHECK-LABEL: func.func @elementwise(
+// CHECK-NOT:     arith.addf %{{.*}} : tensor
+// CHECK:         linalg.generic
+// CHECK:           arith.addf %{{.*}} : f32
+// CHECK:         linalg.generic
+// CHECK:           math.exp %{{.*}} : f32
+func.func @elementwise(%x: tensor<4x?xf32>, %y: tensor<4x?xf32>) -> tensor<4x?xf32> {
+  %0 = arith.addf %x, %y : tensor<4x?xf32>
+  %1 = math.exp %0 : tensor<4x?xf32>
+  return %1 : tensor<4x?xf32>
+}
+
+// CHECK-LABEL: func.func @softmax(
+// CHECK-NOT:     linalg.softmax
+// CHECK:         math.exp
+// CHECK:         arith.divf
+func.func @softmax(%x: tensor<3x?xf32>, %o: tensor<3x?xf32>) -> tensor<3x?xf32> {
+  %0 = linalg.softmax dimension(1) ins(%x : tensor<3x?xf32>) outs(%o : tensor<3x?xf32>) -> tensor<3x?xf32>
+  return %0 : tensor<3x?xf32>
+}
+
+// CHECK-LABEL: func.func @pack(
+// CHECK-NOT:     linalg.pack
+// CHECK:         tensor.expand_shape
+// CHECK:         linalg.transpose
+// CHECK-NOT:     linalg.unpack
+// CHECK:         tensor.collapse_shape
+func.func @pack(%x: tensor<8x8xf32>, %p: tensor<2x2x4x4xf32>, %o: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = linalg.pack %x inner_dims_pos = [0, 1] inner_tiles = [4, 4] into %p : tensor<8x8xf32> -> tensor<2x2x4x4xf32>
+  %1 = linalg.exp ins(%0 : tensor<2x2x4x4xf32>) outs(%p : tensor<2x2x4x4xf32>) -> tensor<2x2x4x4xf32>
+  %2 = linalg.unpack %1 inner_dims_pos = [0, 1] inner_tiles = [4, 4] into %o : tensor<2x2x4x4xf32> -> tensor<8x8xf32>
+  return %2 : tensor<8x8xf32>
+}
+
+// CHECK-LABEL: func.func @gather(
+// CHECK-SAME:    %[[SOURCE:.*]]: tensor<5x6xf32>, %[[INDICES:.*]]: tensor<3x1xi64>
+// CHECK:         linalg.generic
+// CHECK:           %[[INDEX:.*]] = tensor.extract %[[INDICES]]
+// CHECK:           %[[ROW:.*]] = arith.index_cast %[[INDEX]]
+// CHECK:           tensor.extract %[[SOURCE]][%[[ROW]],
+func.func @gather(%x: tensor<5x6xf32>, %i: tensor<3x1xi64>) -> tensor<3x6xf32> {
+  %0 = tensor.gather %x[%i] gather_dims([0]) : (tensor<5x6xf32>, tensor<3x1xi64>) -> tensor<3x6xf32>
+  return %0 : tensor<3x6xf32>
+}
+
+// CHECK-LABEL: func.func @gather_kept(
+// CHECK:         tensor.empty() : tensor<3x6x1xf32>
+func.func @gather_kept(%x: tensor<6x5xf32>, %i: tensor<3x1xi64>) -> tensor<3x6x1xf32> {
+  %0 = tensor.gather %x[%i] gather_dims([1]) : (tensor<6x5xf32>, tensor<3x1xi64>) -> tensor<3x6x1xf32>
+  return %0 : tensor<3x6x1xf32>
+}
+
+// CHECK-LABEL: func.func @no_rows(
+// CHECK-SAME:    tensor<5x6xf32>, %[[O:.*]]: tensor<0x6xf32>)
+// CHECK-NEXT:    return %[[O]]
+func.func @no_rows(%a: tensor<0x5xf32>, %b: tensor<5x6xf32>, %o: tensor<0x6xf32>) -> tensor<0x6xf32> {
+  %0 = linalg.matmul ins(%a, %b : tensor<0x5xf32>, tensor<5x6xf32>) outs(%o : tensor<0x6xf32>) -> tensor<0x6xf32>
+  return %0 : tensor<0x6xf32>
+}
+
+// CHECK-LABEL: func.func @sum_of_nothing(
+// CHECK-SAME:    tensor<0x6xf32>, %[[O:.*]]: tensor<4x6xf32>)
+// CHECK-NEXT:    return %[[O]]
+func.func @sum_of_nothing(%a: tensor<4x0xf32>, %b: tensor<0x6xf32>, %o: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %0 = linalg.matmul ins(%a, %b : tensor<4x0xf32>, tensor<0x6xf32>) outs(%o : tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %0 : tensor<4x6xf32>
+}
+
+// CHECK-LABEL: func.func @tosa(
+// CHECK-NOT:     tosa.
+// CHECK:         linalg.conv_2d_nhwc
+// CHECK-NOT:     tosa.
+// CHECK:         return
+func.func @tosa(%x: tensor<1x7x7x2xf32>, %w: tensor<3x3x3x2xf32>, %b: tensor<3xf32>) -> tensor<1x5x5x3xf32> {
+  %z = "tosa.const"() <{values = dense<0.0> : tensor<1xf32>}> : () -> tensor<1xf32>
+  %0 = tosa.conv2d %x, %w, %b, %z, %z {acc_type = f32, pad = array<i64: 0, 0, 0, 0>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>}
+      : (tensor<1x7x7x2xf32>, tensor<3x3x3x2xf32>, tensor<3xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<1x5x5x3xf32>
+  %1 = tosa.tanh %0 : (tensor<1x5x5x3xf32>) -> tensor<1x5x5x3xf32>
+  return %1 : tensor<1x5x5x3xf32>
+}
