@@ -159,11 +159,16 @@ function(add_kas_tool name)
   set_property(GLOBAL APPEND PROPERTY KAS_TOOLS ${name})
 endfunction()
 
-# add_kas_test_tool(NAME sources... [LINK_LIBS libraries...]): a program that only tests use; not installed.
+# add_kas_test_tool(NAME [PLAIN] sources... [LINK_LIBS libraries...]): a program that only tests use; not installed.
+# PLAIN: without precompiled headers, for flags that those are not compiled with.
 function(add_kas_test_tool name)
-  cmake_parse_arguments(ARG "" "" "LINK_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "PLAIN" "" "LINK_LIBS" ${ARGN})
   add_executable(${name} EXCLUDE_FROM_ALL ${ARG_UNPARSED_ARGUMENTS})
-  kas_set_target_flags(${name})
+  set(plain)
+  if(ARG_PLAIN)
+    set(plain PLAIN)
+  endif()
+  kas_set_target_flags(${name} ${plain})
   add_dependencies(${name} kas-headers)
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} MLIR LLVM)
   set_property(GLOBAL APPEND PROPERTY KAS_UNITTESTS ${name})
