@@ -65,7 +65,7 @@ static llvm::cl::opt<bool> traces("traces",
 
 namespace {
 
-/// What the process at work says of itself, in memory that its parent sees.
+/// The progress of a worker process, in memory that its parent reads.
 struct Progress {
   uint64_t number, valid, runs;
   /// The index of the run, or -1 before the first.

@@ -87,7 +87,7 @@ static StringRef findFault(Type type) {
   if (auto tensor = dyn_cast<RankedTensorType>(type))
     return tensor.getEncoding() ? "no encoding" : "";
   if (auto buffer = dyn_cast<MemRefType>(type))
-    return buffer.isStrided() ? "a strided layout" : "";
+    return buffer.isStrided() ? "" : "a strided layout";
   return "";
 }
 

@@ -15,7 +15,7 @@
 // VULKAN: kas_gpu.device = #kas_gpu.device<name = "vulkan", processors = 16, max_threads = 128, shared_bytes = 16384
 // LARGER: kas_gpu.device = #kas_gpu.device<name = "vulkan", processors = 16, max_threads = 1024, shared_bytes = 32768
 // STRATEGY: for the --strategy option: Cannot find option named 'other'!
-// FORMER: error: the option 'road' is now called 'strategy'
+// FORMER: error: '-kas-gpu-schedule' does not take 'road=other': the option 'road' is now called 'strategy'
 // THREADS: error: expected max_threads of at least 1, got -1
 
 // A large product is staged, with more threads where there may be more.

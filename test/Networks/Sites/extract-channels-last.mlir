@@ -7,6 +7,7 @@
 // CHECK: kas.space @conv2d<
 // CHECK: kas.space @conv2d_strided<
 // CHECK: kas.space @conv2d_depthwise<
+// CHECK: kas.space @conv1x1_stem<
 
 // CHECK-LABEL: func.func @forward(
 // CHECK-SAME:    %[[X:.*]]: tensor<2x8x8x16xf32>
@@ -43,4 +44,12 @@ func.func @forward(%x: tensor<2x8x8x16xf32> {kas.name = "x"},
   } : tensor<2x4x4x24xf32> to tensor<2x6x6x24xf32>
   %2 = linalg.depthwise_conv_2d_nhwc_hwc ins(%r, %c : tensor<2x6x6x24xf32>, tensor<3x3x24xf32>) outs(%f1 : tensor<2x4x4x24xf32>) -> tensor<2x4x4x24xf32>
   return %2 : tensor<2x4x4x24xf32>
+}
+
+// Without a window.
+// CHECK-LABEL: func.func @pointwise(
+// CHECK:         kas.site = {binding = 0 : i64, space = @conv1x1_stem}
+func.func @pointwise(%x: tensor<1x8x8x4xf32>, %w: tensor<1x1x4x4xf32>, %init: tensor<1x8x8x4xf32>) -> tensor<1x8x8x4xf32> {
+  %y = linalg.conv_2d_nhwc_hwcf ins(%x, %w : tensor<1x8x8x4xf32>, tensor<1x1x4x4xf32>) outs(%init : tensor<1x8x8x4xf32>) -> tensor<1x8x8x4xf32>
+  return %y : tensor<1x8x8x4xf32>
 }

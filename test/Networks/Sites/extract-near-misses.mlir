@@ -100,10 +100,18 @@ func.func @computed_weight(%x: tensor<1x8x8x8xf32>, %w: tensor<4x8x1x1xf32>, %in
 
 // -----
 
-func.func @channels_last(%x: tensor<1x8x8x4xf32>, %w: tensor<1x1x4x4xf32>, %init: tensor<1x8x8x4xf32>) -> tensor<1x8x8x4xf32> {
+#data = affine_map<(n, f, h, w, c, i, j) -> (n, c, h + i, w + j)>
+#weight = affine_map<(n, f, h, w, c, i, j) -> (f, c, i, j)>
+#result = affine_map<(n, f, h, w, c, i, j) -> (n, f, w, h)>
+func.func @swapped_rows_and_columns(%x: tensor<1x4x8x9xf32>, %w: tensor<4x4x3x3xf32>, %init: tensor<1x4x7x6xf32>) -> tensor<1x4x7x6xf32> {
   // expected-remark @+1 {{not extracted: requires batch, channels, then spatial dimensions, in data and result}}
-  %y = linalg.conv_2d_nhwc_hwcf ins(%x, %w : tensor<1x8x8x4xf32>, tensor<1x1x4x4xf32>) outs(%init : tensor<1x8x8x4xf32>) -> tensor<1x8x8x4xf32>
-  return %y : tensor<1x8x8x4xf32>
+  %y = linalg.generic {indexing_maps = [#data, #weight, #result], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %w : tensor<1x4x8x9xf32>, tensor<4x4x3x3xf32>) outs(%init : tensor<1x4x7x6xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1x4x7x6xf32>
+  return %y : tensor<1x4x7x6xf32>
 }
 
 // -----

@@ -119,7 +119,7 @@ class Windows:
             raise node.refuse(f"requires auto_pad NOTSET, SAME_UPPER, SAME_LOWER or VALID, got {auto}")
         self.counts = []
         self.overhang = []
-        """How far the last window of each dimension reaches behind the padding."""
+        """How far the last window of each dimension reaches past the padding."""
         for dim in range(rank):
             whole = self.sizes[dim] + self.before[dim] + self.after[dim]
             room = whole - self.extents[dim]
@@ -144,7 +144,7 @@ class Windows:
         """The data with what windows see beyond it."""
         pads = []
         for dim in reversed(range(len(self.sizes))):
-            # Behind the last window there may be padding that none sees.
+            # After the last window there may be padding that no window reads.
             pads += [self.before[dim], self.after[dim] + self.overhang[dim]]
         return functional.pad(x, pads, value=value) if any(pads) else x
 

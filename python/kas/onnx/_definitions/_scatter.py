@@ -131,7 +131,7 @@ def _max_unpool(node: Node, x: Tensor, places: Tensor, shape: Tensor | None = No
     y = scatter(node, zeros, wrap_places(places, math.prod(inner)).reshape(-1), x.reshape(-1, 1), "none").reshape(inner)
     if shape is None:
         return y
-    # What is larger has zeros behind.
+    # Larger ones have zeros after their elements.
     pad = []
     for own, size in zip(reversed(inner), reversed(node.read_ints(2))):
         pad += [0, size - own]
