@@ -26,6 +26,11 @@ int main(int argc, char **argv) {
         return argument == "--help" || argument == "-help" || argument == "-h";
       })) {
     llvm::outs() << "Passes and pipelines of kas; those of MLIR follow below\n";
+    // Pipelines are not among the registered passes, and cannot be listed.
+    for (llvm::StringRef pipeline : {"kas-cpu-pipeline", "kas-gpu-front-half",
+                                     "kas-nvvm-pipeline", "kas-spirv-pipeline"})
+      if (const auto *entry = mlir::PassPipelineInfo::lookup(pipeline))
+        entry->printHelpStr(/*indent=*/2, /*descIndent=*/41);
     mlir::printRegisteredPasses();
     llvm::outs() << "\n";
   }
