@@ -263,11 +263,11 @@ LATER = [
         ("GridSample", [IMAGE, normal(1, 3, 3, 2)], {"padding_mode": mode, "until": 17})
         for mode in ("zeros", "border", "reflection")
     ),
-    ("MaxRoiPool", [IMAGE, numpy.array([[0, 0, 1, 4, 5]], numpy.float32)], {"pooled_shape": [2, 2]}),
+    ("MaxRoiPool", [IMAGE, numpy.array([[0, 0, 1, 4, 5]], numpy.float32)], {"pooled_shape": [2, 2], "until": 17}),
     (
         "RoiAlign",
         [IMAGE, numpy.array([[0.3, 0.5, 4.2, 5]], numpy.float32), numbers(0)],
-        {"output_height": 2, "output_width": 2, "sampling_ratio": 2},
+        {"output_height": 2, "output_width": 2, "sampling_ratio": 2, "until": 17},
     ),
     ("ScatterElements", [normal(3, 3), numpy.array([[1, 0, 2]]), normal(1, 3)], {}),
     ("ScatterND", [normal(4, 3), numpy.array([[0], [2]]), normal(2, 3)], {}),

@@ -138,15 +138,9 @@ def _set_shapes(
 
 def _expand_functions(model: onnx.ModelProto) -> onnx.ModelProto:
     """Puts the definitions of the standard in the place of operations that have none here."""
-    from ._node import DEFINITIONS
-
-    kinds = {
-        (node.domain, node.op_type)
-        for node in model.graph.node
-        if (_get_domain(node), node.op_type) not in DEFINITIONS and not node.domain.startswith("kas")
-    }
+    unknown = _find_unknown(model)
     wanted = []
-    for domain, kind in sorted(kinds):
+    for domain, kind in sorted(unknown):
         try:
             schema = onnx.defs.get_schema(kind, _find_version(model, domain), domain)
         except onnx.defs.SchemaError:
@@ -158,10 +152,27 @@ def _expand_functions(model: onnx.ModelProto) -> onnx.ModelProto:
         return model
     try:
         typed = onnx.shape_inference.infer_shapes(model, data_prop=True)
-        return onnx.inliner.inline_selected_functions(typed, wanted, inline_schema_functions=True)
+        # A definition by operations that are not read would hide the name of the operation that the model has.
+        wanted = [name for name in wanted if _find_unknown(_inline(typed, [name])) <= unknown]
+        return _inline(typed, wanted) if wanted else model
     except (RuntimeError, ValueError):
         # What is left has no definition, which the message says.
         return model
+
+
+def _inline(model: onnx.ModelProto, kinds: list[tuple[str, str]]) -> onnx.ModelProto:
+    return onnx.inliner.inline_selected_functions(model, kinds, inline_schema_functions=True)
+
+
+def _find_unknown(model: onnx.ModelProto) -> set[tuple[str, str]]:
+    """The domains and operations of the model that have no definition here."""
+    from ._node import DEFINITIONS
+
+    return {
+        (node.domain, node.op_type)
+        for node in model.graph.node
+        if (_get_domain(node), node.op_type) not in DEFINITIONS and not node.domain.startswith("kas")
+    }
 
 
 def _get_domain(node: onnx.NodeProto) -> str:
