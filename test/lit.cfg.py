@@ -52,14 +52,16 @@ if config.sanitizers:
         "LSAN_OPTIONS", "print_suppressions=0:suppressions=" + os.path.join(config.kas_src_root, "test", "leaks.txt")
     )
 
-# Devices: Vulkan runs on the CPU, in Mesa's lavapipe, under the validation layer; kernels for CUDA are assembled where
-# there is a toolkit.
-config.environment["VK_ICD_FILENAMES"] = config.lavapipe_icd
-config.environment["KAS_RT_VALIDATION"] = "1"
+# Devices, in builds with KAS_ENABLE_GPU: Vulkan runs on the CPU, in lavapipe, under the validation layer; kernels
+# for CUDA are assembled where there is a toolkit.
+if config.has_gpu:
+    config.available_features.add("gpu")
+    config.environment["VK_ICD_FILENAMES"] = config.lavapipe_icd
+    config.environment["KAS_RT_VALIDATION"] = "1"
 toolkit = subprocess.run(
     [os.path.join(config.kas_src_root, "tools", "cuda-toolkit.py")], capture_output=True, text=True
 ).stdout.strip()
-if toolkit:
+if toolkit and config.has_gpu:
     config.available_features.add("ptxas")
     config.environment["CUDA_ROOT"] = toolkit
     config.substitutions.append(("%ptxas", os.path.join(toolkit, "bin", "ptxas")))

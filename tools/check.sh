@@ -40,7 +40,7 @@ done
 
 [[ $preset == release ]] || test_timeout=7200
 
-setup_options=(--preset="$preset")
+setup_options=(--preset="$preset" --with-gpu)
 targets=(all kas-test-depends)
 if [[ $preset == tsan ]]; then
   targets=(kas-bench kas-opt kas-run kas-search-db kas-train

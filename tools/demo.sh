@@ -51,22 +51,41 @@ seconds=${seconds:-${defaults[$demo]}}
 targets=(kas-opt kas-run)
 [[ $demo != training ]] || targets+=(kas-search-db kas-train)
 [[ $demo != accelerate ]] || targets=(kas-translate)
-"$root/tools/setup.sh" "${targets[@]}"
-python=
-if [[ $demo == training && ${KAS_PYTHON:-} != skip ]]; then
-  python=$("$root/tools/python.sh" --report) || echo "kas: there will be no page about the search" >&2
-elif [[ $demo == accelerate ]]; then
-  python=$("$root/tools/python.sh" | tail -1)
+# Demos run on the CPU: a new build tree is one without GPUs, which takes less time. Packages do not count as that time.
+"$root/tools/setup.sh" --without-gpu --packages-only
+python_options=()
+[[ $demo != training ]] || python_options=(--report)
+with_python=1
+if [[ $demo == latency || ${KAS_PYTHON:-} == skip ]]; then
+  with_python=0
+elif ! "$root/tools/python.sh" "${python_options[@]}" --environment-only >/dev/null; then
+  [[ $demo == training ]] || exit 1
+  echo "kas: there will be no page about the search" >&2
+  with_python=0
 fi
+start=$SECONDS
+"$root/tools/setup.sh" --without-gpu "${targets[@]}"
+python=
+[[ $with_python == 0 ]] || python=$("$root/tools/python.sh" "${python_options[@]}" | tail -1)
+build_seconds=$((SECONDS - start))
 export PATH="$root/build/bin:$PATH"
 out=$root/build/demo
 rm -rf "$out"
 mkdir -p "$out"
 start=$SECONDS
+times="build $build_seconds s"
 
 step() { printf '\n== %3d s  %s\n' $((SECONDS - start)) "$*"; }
+# timed WHAT COMMAND...: how long it took is said in the end.
+timed() {
+  local start=$SECONDS what=$1
+  "${@:2}"
+  times+=", $what $((SECONDS - start)) s"
+}
+# search INPUT OPTIONS: searches, into found.mlir; the progress is printed as it comes.
+search() { kas-opt "$1" -o "$out/found.mlir" -kas-search="$2 progress=true" 2>&1 | report progress; }
 report() { python3 "$root/tools/demo/${demo}_report.py" "$out" "$@"; }
 
 # shellcheck source=/dev/null
 source "$root/tools/demo/$demo.sh"
-printf '\nkas: demo %d s, results in %s\n' $((SECONDS - start)) "$out"
+printf '\nkas: %s, demo %d s, results in %s\n' "$times" $((SECONDS - start)) "$out"

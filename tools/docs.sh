@@ -18,6 +18,10 @@ END
 }
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+if [[ ${1:-} != --@(site|help) ]] && grep -qs '^KAS_ENABLE_GPU:BOOL=OFF$' build/CMakeCache.txt; then
+  echo "error: the pages require a build tree with GPUs (tools/setup.sh --with-gpu), got one without" >&2
+  exit 1
+fi
 case ${1:-} in
   "")
     cmake --build build --target kas-doc

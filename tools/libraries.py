@@ -41,6 +41,16 @@ FORBIDDEN = [
     ("lib", ["lib/CAPI", "tools"], "the C interface and the tools are on top"),
     ("lib/Runtime", ["lib/Support", "lib/Dialect"], "programs that only launch kernels link nothing of MLIR"),
 ]
+# What KAS_ENABLE_GPU=OFF leaves out: only these and what is on top, which registers whatever there is, may use them.
+GPU = [
+    "lib/Codegen/GPU",
+    "lib/ExecutionEngine/GPU",
+    "lib/Pipelines/GPU",
+    "lib/Runtime",
+    "lib/Target/GPU",
+    "lib/Tuning/GPU",
+]
+USERS_OF_GPU = [*GPU, "lib/CAPI", "tools"]
 BEGIN, END = "<!-- libraries: written by tools/docs.sh -->", "<!-- end of libraries -->"
 
 
@@ -113,11 +123,16 @@ def check_edges(libraries: list[dict], root: pathlib.Path) -> int:
             if below(source, folder) and any(below(target, other) and not below(source, other) for other in others):
                 print(f"error: {folder} must not use {target}: {how} ({reason})")
                 found += 1
+        if any(below(target, folder) for folder in GPU) and not any(below(source, user) for user in USERS_OF_GPU):
+            print(f"error: {source} must not use {target}: {how} (KAS_ENABLE_GPU=OFF leaves it out)")
+            found += 1
     # Each include is covered by a link, so that the graph tells the truth.
     folders = {library["folder"] for library in libraries}
     linked = {(source, target) for source, target, _ in edges[: len(link_edges(libraries))]}
 
     def library_of(path: str) -> str:
+        if any(below(path, folder) for folder in GPU if folder not in folders):
+            return ""
         return max((folder for folder in folders if below(path, folder)), key=len, default="")
 
     for source, target, how in include_edges(root):

@@ -39,7 +39,7 @@ changed=$(git status --porcelain)
 [[ -z $changed ]] || fail "requires a tree without changes, got:"$'\n'"$changed"
 [[ -z $key ]] || gpg --list-secret-keys "$key" >/dev/null 2>&1 || fail "requires a secret key of gpg, got '$key'"
 
-tools/setup.sh
+tools/setup.sh --with-gpu
 [[ $tests == 0 ]] || tools/check.sh
 tools/wheel.sh
 tools/wheel.sh --test

@@ -10,6 +10,9 @@ usage: tools/setup.sh [options] [TARGET...]
 Installs what is missing of tools/packages.txt, configures the build tree and builds the targets (all by default).
 
   --preset=NAME       a preset of CMakePresets.json: release (default, in build/), debug, asan or tsan (in build-NAME/)
+  --with-gpu          builds for GPUs, too (KAS_ENABLE_GPU=ON), also in a build tree that was configured without
+  --without-gpu       configures a new build tree without GPUs and leaves out the packages for them; one that has GPUs
+                      keeps them. Without either option a new tree has GPUs, and an old one is as it was.
   --package=PACKAGE   needs this Debian package as well; may be repeated
   --packages-only     stops after the packages
   --help              shows this text
@@ -20,12 +23,15 @@ END
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 preset=release
+gpu=
 packages_only=0
 packages=()
 targets=()
 for argument in "$@"; do
   case $argument in
     --preset=*) preset=${argument#*=} ;;
+    --with-gpu) gpu=ON ;;
+    --without-gpu) gpu=OFF ;;
     --package=*) packages+=("${argument#*=}") ;;
     --packages-only) packages_only=1 ;;
     --help) usage; exit 0 ;;
@@ -39,7 +45,16 @@ case $preset in
   asan | tsan) build=$root/build-$preset packages+=(libclang-rt-22-dev) ;;
   *) echo "error: --preset must be release, debug, asan or tsan, got '$preset'" >&2; exit 2 ;;
 esac
-mapfile -t -O "${#packages[@]}" packages < <(grep -v '^#' "$root/tools/packages.txt")
+# What the build tree has; those that know nothing of the option were configured before there was one.
+configured=
+if [[ -e $build/CMakeCache.txt ]]; then
+  configured=$(sed -n 's/^KAS_ENABLE_GPU:BOOL=//p' "$build/CMakeCache.txt")
+  configured=${configured:-ON}
+fi
+[[ $gpu == ON ]] || gpu=${configured:-${gpu:-ON}}
+left_out='^#'
+[[ $gpu == ON ]] || left_out+='|# gpu$'
+mapfile -t -O "${#packages[@]}" packages < <(grep -Ev "$left_out" "$root/tools/packages.txt" | sed 's/ *#.*//')
 
 # Those of the arguments that are not installed, one per line.
 missing_packages() {
@@ -120,8 +135,9 @@ packages_time=$(seconds_since "$start")
 
 start=$EPOCHREALTIME
 cd "$root"
-if [[ ! -e $build/build.ninja || CMakePresets.json -nt $build/CMakeCache.txt ]]; then
-  cmake --preset "$preset"
+if [[ ! -e $build/build.ninja || CMakePresets.json -nt $build/CMakeCache.txt || $configured != "$gpu" ]]; then
+  cmake --preset "$preset" -DKAS_ENABLE_GPU="$gpu"
 fi
+[[ $gpu == ON ]] || echo "kas: building without GPUs (tools/setup.sh --with-gpu adds them)"
 cmake --build "$build" ${targets[@]+--target "${targets[@]}"}
 echo "kas: packages $packages_time s, build $(seconds_since "$start") s"

@@ -116,7 +116,8 @@ function(add_kas_library name)
     $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS} MLIR LLVM)
-  install(TARGETS ${name} EXPORT KasTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS ${name} EXPORT KasTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+  kas_add_to_component(development ${name})
   set_property(GLOBAL APPEND PROPERTY KAS_EXPORTED_TARGETS ${name})
 endfunction()
 
@@ -141,11 +142,13 @@ function(add_kas_runtime_library name archive)
   foreach(target ${name} ${archive})
     set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
     target_link_libraries(${target} PUBLIC ${CMAKE_DL_LIBS})
-    install(TARGETS ${target} EXPORT KasTargets
-      ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
     # Apart from the libraries of the compiler: tools like kas-opt link all of those.
     set_property(GLOBAL APPEND PROPERTY KAS_RUNTIME_TARGETS ${target})
   endforeach()
+  install(TARGETS ${archive} EXPORT KasTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+  install(TARGETS ${name} EXPORT KasRuntimeTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT gpu)
+  kas_add_to_component(development ${archive})
+  kas_add_to_component(gpu ${name})
 endfunction()
 
 # add_kas_tool(NAME sources... [LINK_LIBS libraries...])
@@ -155,7 +158,8 @@ function(add_kas_tool name)
   kas_set_target_flags(${name})
   add_dependencies(${name} kas-headers)
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} MLIR LLVM)
-  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools OPTIONAL)
+  kas_add_to_component(tools ${name})
   set_property(GLOBAL APPEND PROPERTY KAS_TOOLS ${name})
 endfunction()
 
@@ -182,7 +186,8 @@ function(add_kas_plugin name)
   set_target_properties(${name} PROPERTIES PREFIX "")
   add_dependencies(${name} kas-headers)
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} MLIR LLVM)
-  install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT tools OPTIONAL)
+  kas_add_to_component(tools ${name})
   set_property(GLOBAL APPEND PROPERTY KAS_TOOLS ${name})
 endfunction()
 
@@ -263,6 +268,42 @@ function(_kas_add_joined_page name title pages)
   add_dependencies(kas-doc kas-doc-${name})
 endfunction()
 
+# kas_add_to_component(COMPONENT target): what cmake --install --component COMPONENT installs needs `target`. The targets
+# kas-tools, kas-development and so on build all that a component needs.
+function(kas_add_to_component component target)
+  if(NOT TARGET kas-${component})
+    add_custom_target(kas-${component})
+  endif()
+  add_dependencies(kas-${component} ${target})
+  set_property(GLOBAL APPEND PROPERTY KAS_COMPONENT_${component} ${target})
+endfunction()
+
+# Lets cmake --install say what was not built (see cmake/Install.cmake). Called before anything else adds install rules.
+function(kas_check_installed_components)
+  install(CODE "include(\"${PROJECT_BINARY_DIR}/components.cmake\")
+include(\"${PROJECT_SOURCE_DIR}/cmake/Install.cmake\")
+if(kas_is_installed)
+  return()
+endif()" ALL_COMPONENTS)
+endfunction()
+
+# Writes build/components.cmake for cmake/Install.cmake: the files of each component that a build makes.
+function(kas_write_components)
+  set(text "set(kas_build_directory \"${PROJECT_BINARY_DIR}\")\nset(kas_components)\n")
+  foreach(component tools development gpu python)
+    get_property(targets GLOBAL PROPERTY KAS_COMPONENT_${component})
+    if(targets)
+      set(files)
+      foreach(target IN LISTS targets)
+        list(APPEND files "$<TARGET_FILE:${target}>")
+      endforeach()
+      list(JOIN files "\" \"" files)
+      string(APPEND text "list(APPEND kas_components ${component})\nset(kas_files_${component} \"${files}\")\n")
+    endif()
+  endforeach()
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/components.cmake CONTENT "${text}")
+endfunction()
+
 # Makes find_package(Kas) work from the build tree and from an install tree.
 function(kas_install_package)
   include(CMakePackageConfigHelpers)
@@ -275,12 +316,24 @@ function(kas_install_package)
     ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasConfig.cmake INSTALL_DESTINATION ${destination})
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/lib/cmake/kas/KasConfigVersion.cmake
     COMPATIBILITY SameMinorVersion)
-  export(TARGETS ${targets} NAMESPACE Kas:: FILE ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasTargets.cmake)
-  install(EXPORT KasTargets NAMESPACE Kas:: DESTINATION ${destination})
+  export(EXPORT KasTargets NAMESPACE Kas:: FILE ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasTargets.cmake)
+  install(EXPORT KasTargets NAMESPACE Kas:: DESTINATION ${destination} COMPONENT development)
+  if(KAS_ENABLE_GPU)
+    export(EXPORT KasRuntimeTargets NAMESPACE Kas:: FILE ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasRuntimeTargets.cmake)
+    install(EXPORT KasRuntimeTargets NAMESPACE Kas:: DESTINATION ${destination} COMPONENT gpu)
+    # The headers of the libraries need this one, too.
+    foreach(component development gpu)
+      install(FILES ${PROJECT_SOURCE_DIR}/include/kas-rt/kas-rt.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kas-rt COMPONENT ${component})
+    endforeach()
+  else()
+    # Of an earlier configuration.
+    file(REMOVE ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasRuntimeTargets.cmake)
+    set(left_out PATTERN "GPU" EXCLUDE)
+  endif()
   install(FILES ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasConfig.cmake
-    ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasConfigVersion.cmake DESTINATION ${destination})
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kas ${PROJECT_SOURCE_DIR}/include/kas-c
-    ${PROJECT_SOURCE_DIR}/include/kas-rt ${PROJECT_BINARY_DIR}/include/kas
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING
-    PATTERN "*.h" PATTERN "*.td" PATTERN "*.inc" PATTERN "CMakeFiles" EXCLUDE)
+    ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasConfigVersion.cmake DESTINATION ${destination} COMPONENT development)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kas ${PROJECT_SOURCE_DIR}/include/kas-c ${PROJECT_BINARY_DIR}/include/kas
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING
+    PATTERN "*.h" PATTERN "*.td" PATTERN "*.inc" PATTERN "CMakeFiles" EXCLUDE ${left_out})
 endfunction()

@@ -14,7 +14,6 @@
 #ifndef KAS_INITALL_H
 #define KAS_INITALL_H
 
-#include "kas/Codegen/GPU/GPU.h"
 #include "kas/Conversion/KasToAffine.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Analysis/Passes.h"
@@ -22,22 +21,29 @@
 #include "kas/Dialect/Kas/TransformOps/KasTransformOps.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
+#include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "kas/Networks/Differentiation/Passes.h"
 #include "kas/Networks/Passes.h"
 #include "kas/Networks/Quantization/Passes.h"
 #include "kas/Networks/Training/Passes.h"
 #include "kas/Pipelines/CPU.h"
-#include "kas/Pipelines/GPU.h"
 #include "kas/Search/Evaluators/ProxyEvaluator.h"
 #include "kas/Search/Networks/NetworkTarget.h"
 #include "kas/Search/Pass/Passes.h"
+#include "kas/Support/Features.h"
+#if KAS_ENABLE_GPU
+#include "kas/Pipelines/GPU/GPU.h"
+#endif
 
 namespace kas {
 
 inline void registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<KasDialect, KasCPUDialect, KasGPUDialect>();
   registerBufferizableOpInterfaceExternalModels(registry);
+  registerCPUPipelineDialects(registry);
+#if KAS_ENABLE_GPU
   registerGPUPipelineDialects(registry);
+#endif
   registerTransformDialectExtension(registry);
 }
 
@@ -54,7 +60,9 @@ inline void registerAllPasses() {
   networks::registerKasTrainingPasses();
   registerKasTransformsPasses();
   registerCPUPipeline();
+#if KAS_ENABLE_GPU
   registerGPUPipelines();
+#endif
 }
 
 } // namespace kas

@@ -25,7 +25,6 @@ using namespace mlir;
 static const DialectRegistry &getRegistry() {
   static const DialectRegistry registry = [] {
     DialectRegistry made;
-    registerCPUPipelineDialects(made);
     registerAllDialects(made);
     return made;
   }();

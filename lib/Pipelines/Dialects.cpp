@@ -14,12 +14,9 @@
 
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
-#include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "kas/Pipelines/CPU.h"
-#include "kas/Pipelines/GPU.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
-#include "mlir/Target/LLVMIR/Dialect/All.h"
 
 using namespace kas;
 using namespace mlir;
@@ -28,10 +25,4 @@ void kas::registerCPUPipelineDialects(DialectRegistry &registry) {
   registerAllDialects(registry);
   registerAllExtensions(registry);
   registry.insert<KasDialect, KasCPUDialect>();
-}
-
-void kas::registerGPUPipelineDialects(DialectRegistry &registry) {
-  registerCPUPipelineDialects(registry);
-  registry.insert<KasGPUDialect>();
-  registerAllGPUToLLVMIRTranslations(registry);
 }

@@ -7,10 +7,10 @@
 // RUN: kas-opt %s -kas-cpu-pipeline="verify-lowering threads=1" -o /dev/null 2>&1 | count 0
 // RUN: kas-opt %s -kas-cpu-pipeline="verify-lowering pack-operators=false threads=2" -o /dev/null \
 // RUN:   --remarks-filter=kas-verify-lowering 2>&1 | FileCheck %s --check-prefix=PIPELINE
-// RUN: kas-opt %s -kas-nvvm-pipeline=verify-lowering -o /dev/null --remarks-filter=kas-verify-lowering 2>&1 \
-// RUN:   | FileCheck %s --check-prefix=DEVICE
-// RUN: kas-opt %s -kas-spirv-pipeline="verify-lowering profile=f16" -o /dev/null --remarks-filter=kas-verify-lowering 2>&1 \
-// RUN:   | FileCheck %s --check-prefix=DEVICE
+// RUN: %if gpu %{ kas-opt %s -kas-nvvm-pipeline=verify-lowering -o /dev/null --remarks-filter=kas-verify-lowering 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=DEVICE %}
+// RUN: %if gpu %{ kas-opt %s -kas-spirv-pipeline="verify-lowering profile=f16" -o /dev/null --remarks-filter=kas-verify-lowering 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=DEVICE %}
 
 // PROVEN-COUNT-12: remark: [Passed] Proven | Category:kas-verify-lowering
 // PROVEN-NOT:     Proven

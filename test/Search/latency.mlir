@@ -33,10 +33,10 @@
 // RUN: env KAS_TEST_RECORD=%t/calls kas-opt %s -kas-search="evaluations=2 evaluators=latency runner=%t/record device=cuda:1" -o /dev/null
 // RUN: FileCheck %s --check-prefix=ONDEVICE --input-file=%t/calls
 // ONDEVICE: --worker --threads=1 --runs=7 --device=cuda:1 {"id":0,
-// RUN: kas-opt %s -kas-search="evaluations=1 evaluators=latency device=vulkan" | FileCheck %s --check-prefix=VULKAN
+// RUN: %if gpu %{ kas-opt %s -kas-search="evaluations=1 evaluators=latency device=vulkan" | FileCheck %s --check-prefix=VULKAN %}
 // VULKAN: kas.score = {latency_ms = {{[0-9.eE+-]+}} : f64}
-// RUN: env KAS_RT_LIBCUDA=none.so not kas-opt %s -kas-search="evaluations=1 evaluators=latency device=cuda" 2>&1 | FileCheck %s --check-prefix=NODEVICE
-// RUN: env KAS_RT_LIBCUDA=none.so not kas-opt %s -kas-search="evaluations=1 final=1 device=cuda" 2>&1 | FileCheck %s --check-prefix=NODEVICE
+// RUN: %if gpu %{ env KAS_RT_LIBCUDA=none.so not kas-opt %s -kas-search="evaluations=1 evaluators=latency device=cuda" 2>&1 | FileCheck %s --check-prefix=NODEVICE %}
+// RUN: %if gpu %{ env KAS_RT_LIBCUDA=none.so not kas-opt %s -kas-search="evaluations=1 final=1 device=cuda" 2>&1 | FileCheck %s --check-prefix=NODEVICE %}
 // NODEVICE: error: requires the device 'cuda' for the evaluator 'latency': no CUDA driver: looked for the library none.so
 // RUN: not kas-opt %s -kas-search="evaluations=1 evaluators=latency device=moon" 2>&1 | FileCheck %s --check-prefix=MOON
 // MOON: error: expected the device 'cpu', 'cuda' or 'vulkan', got 'moon'

@@ -17,7 +17,7 @@
 #include "ModuleGenerator.h"
 #include "PassRuns.h"
 #include "kas/InitAll.h"
-#include "kas/Target/DeviceTranslations.h"
+#include "kas/Support/Features.h"
 #include "kas/Target/ObjectTranslations.h"
 #include "kas/Target/Text.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -33,6 +33,9 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#if KAS_ENABLE_GPU
+#include "kas/Target/GPU/DeviceTranslations.h"
+#endif
 
 using namespace kas::fuzz;
 using namespace mlir;
@@ -212,7 +215,9 @@ int main(int argc, char **argv) {
   kas::target::registerTranslations([] { return std::string(); });
   kas::target::registerTextTranslations(
       [] { return std::string("N=1,C=4,Cin=2,Cout=2,W=4,k=3"); });
+#if KAS_ENABLE_GPU
   kas::target::registerGPUTranslations();
+#endif
   PassRuns passes;
   llvm::cl::ParseCommandLineOptions(argc, argv, "fuzz test of all passes\n");
   DialectRegistry registry;

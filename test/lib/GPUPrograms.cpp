@@ -8,7 +8,7 @@
 
 #include "GPUPrograms.h"
 #include "kas/Codegen/GPU/Toolkit.h"
-#include "kas/ExecutionEngine/DeviceFunction.h"
+#include "kas/ExecutionEngine/GPU/DeviceFunction.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"

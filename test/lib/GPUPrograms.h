@@ -14,7 +14,7 @@
 #ifndef KAS_TEST_LIB_GPUPROGRAMS_H
 #define KAS_TEST_LIB_GPUPROGRAMS_H
 
-#include "kas/ExecutionEngine/GPUProgram.h"
+#include "kas/ExecutionEngine/GPU/GPUProgram.h"
 
 namespace kas::test {
 

@@ -25,7 +25,7 @@
 #include "kas/ExecutionEngine/Tensor.h"
 #include "kas/InitAll.h"
 #include "kas/Pipelines/CPU.h"
-#include "kas/Pipelines/GPU.h"
+#include "kas/Pipelines/GPU/GPU.h"
 #include "kas/Reference/ExactCheck.h"
 #include "kas/Support/ChildProcess.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

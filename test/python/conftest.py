@@ -5,6 +5,7 @@
 
 import dataclasses
 import os
+import pathlib
 
 import pytest
 
@@ -18,13 +19,21 @@ def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="run the slow tests, too")
 
 
+def has_gpu():
+    """Whether the build was configured with KAS_ENABLE_GPU; what knows nothing of the option has GPUs."""
+    cache = pathlib.Path(os.environ.get("KAS_BUILD", "build"), "CMakeCache.txt")
+    return not cache.exists() or "KAS_ENABLE_GPU:BOOL=OFF" not in cache.read_text()
+
+
 def pytest_collection_modifyitems(config, items):
-    if config.getoption("--slow"):
-        return
     # Deselected, not skipped: a test that is skipped is one that could not run.
-    slow = [item for item in items if "slow" in item.keywords]
-    config.hook.pytest_deselected(items=slow)
-    items[:] = [item for item in items if "slow" not in item.keywords]
+    left_out = set()
+    if not config.getoption("--slow"):
+        left_out.add("slow")
+    if not has_gpu():
+        left_out.add("gpu")
+    config.hook.pytest_deselected(items=[item for item in items if left_out & set(item.keywords)])
+    items[:] = [item for item in items if not left_out & set(item.keywords)]
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.gpu
+
 ROOT = Path(__file__).resolve().parents[2]
 SESSION = ROOT / "tools/gpu-session"
 BUILD = Path(os.environ.get("KAS_BUILD", "build")).resolve()

@@ -7,6 +7,6 @@ if ((seconds < 60)); then size=short; fi
 step "training the network"
 PYTHONPATH=$root/build/python "$python" "$root/tools/demo/accelerate.py" train "$out" "$seed" "$size"
 step "accelerating it: at most 0.5 points of accuracy, $seconds s, $(nproc) trainings at once"
-PYTHONPATH=$root/build/python "$python" "$root/tools/demo/accelerate.py" accelerate "$out" "$seed" "$size" "$seconds"
+PYTHONPATH=$root/build/python timed search "$python" "$root/tools/demo/accelerate.py" accelerate "$out" "$seed" "$size" "$seconds"
 step "done"
 PYTHONPATH=$root/build/python "$python" "$root/tools/demo/accelerate.py" show "$out"

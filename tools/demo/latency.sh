@@ -13,8 +13,7 @@ report sites "$space"
 
 step "searching $seconds s for operators with at most half of the FLOPs (seed $seed, $(nproc) threads)"
 options="space=@$space seed=$seed seconds=$seconds evaluations=1000000 threads=$(nproc)"
-kas-opt "$out/sites.mlir" -o "$out/found.mlir" \
-  -kas-search="$options evaluators=flops,params,latency progress=true" 2>&1 | report progress
+timed search search "$out/sites.mlir" "$options evaluators=flops,params,latency"
 report operators "$space" "$wanted"
 
 step "putting the fastest one in"

@@ -21,10 +21,10 @@ report sites "$space"
 step "searching $seconds s for layers with at most half of the FLOPs, training each (seed $seed, $threads threads)"
 # An accuracy of 0.8 points is what the dense network of half the latency loses; the layers take some 5 ms.
 options="space=@${space}_sequences seed=$seed seconds=$seconds evaluations=1000000 threads=$threads rungs=$rungs top=10"
-options+=" evaluators=flops,params,predicted_ms,training objective=0.006*predicted_ms-accuracy progress=true"
+options+=" evaluators=flops,params,predicted_ms,training objective=0.006*predicted_ms-accuracy"
 options+=" baselines=@separable"
 options+=" database='$out/search.db' training='${data[*]} ${recipe[*]} ${search_size[*]} --test=none'"
-kas-opt "$out/sites.mlir" -o "$out/found.mlir" -kas-search="$options" 2>&1 | report progress
+timed search search "$out/sites.mlir" "$options"
 report chosen "$space"
 
 step "the networks: dense, depthwise-separable, and with what was found"

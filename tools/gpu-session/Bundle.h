@@ -13,7 +13,7 @@
 #ifndef KAS_TOOLS_BUNDLE_H
 #define KAS_TOOLS_BUNDLE_H
 
-#include "kas/ExecutionEngine/GPUProgram.h"
+#include "kas/ExecutionEngine/GPU/GPUProgram.h"
 #include "kas/ExecutionEngine/Signature.h"
 #include "llvm/Support/JSON.h"
 

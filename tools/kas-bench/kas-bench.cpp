@@ -12,10 +12,9 @@
 
 #include "KasBench.h"
 #include "Peer.h"
-#include "kas/Codegen/GPU/GPU.h"
 #include "kas/InitAll.h"
-#include "kas/Pipelines/GPU.h"
 #include "kas/Support/CommandLine.h"
+#include "kas/Support/Features.h"
 #include "kas/Support/Version.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -29,6 +28,14 @@ using namespace kas::execution;
 using llvm::createStringError;
 using llvm::Error;
 namespace cl = llvm::cl;
+
+#if !KAS_ENABLE_GPU
+// GpuSuite.cpp is left out.
+Error kas::runGPUSuite(mlir::MLIRContext &, const BenchSettings &,
+                       BenchReport &) {
+  return requireGPU("the suite 'gpu'");
+}
+#endif
 
 namespace {
 
@@ -181,7 +188,6 @@ Error run(const Options &options, llvm::StringRef program) {
                    ", ") +
         ", got '" + options.suite + "'");
   mlir::DialectRegistry registry;
-  registerGPUPipelineDialects(registry);
   registerAllDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   BenchReport report(options.suite, llvm::outs());

@@ -51,7 +51,17 @@ llvm::Expected<std::unique_ptr<LoadedFunction>>
 loadOnDevice(mlir::ModuleOp module, llvm::StringRef function,
              const RunSettings &settings, RunReport &report);
 
-/// The same, then runs it once and times it when that is requested.
+/// The same for a GPU alone: a device of kas-rt or the emulator. An error in
+/// builds without GPUs.
+llvm::Expected<std::unique_ptr<LoadedFunction>>
+loadOnGPU(mlir::ModuleOp module, llvm::StringRef function,
+          const RunSettings &settings, RunReport &report);
+
+/// Opens a device of kas-rt and closes it; an error if that cannot be done.
+llvm::Error probeRuntimeDevice(llvm::StringRef name);
+
+/// Compiles as `loadOnDevice` does, then runs it once and times it when that is
+/// requested.
 llvm::Error runOnDevice(mlir::ModuleOp module, llvm::StringRef function,
                         const RunSettings &settings,
                         llvm::ArrayRef<execution::Tensor> arguments,

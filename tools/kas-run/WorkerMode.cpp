@@ -12,7 +12,6 @@
 #include "kas/Conversion/SequenceToLinalg.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
-#include "kas/ExecutionEngine/DeviceFunction.h"
 #include "kas/ExecutionEngine/ReferenceTiming.h"
 #include "kas/Support/Requests.h"
 #include "mlir/IR/Diagnostics.h"
@@ -202,8 +201,7 @@ static Expected<double> timeRequest(mlir::MLIRContext &context,
 static Error probeDevice(const RunSettings &settings) {
   if (!isRuntimeDevice(settings.device))
     return Error::success();
-  auto device = Device::open(settings.device);
-  return device ? device->close() : device.takeError();
+  return probeRuntimeDevice(settings.device);
 }
 
 Error kas::runWorker(mlir::MLIRContext &context, const RunSettings &settings) {

@@ -11,10 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KasRun.h"
-#include "kas/Codegen/GPU/GPU.h"
+#include "DeviceRun.h"
 #include "kas/InitAll.h"
-#include "kas/Pipelines/GPU.h"
 #include "kas/Support/CommandLine.h"
 #include "kas/Support/Signals.h"
 #include "kas/Support/Version.h"
@@ -181,11 +179,9 @@ struct Options {
   }
 };
 
-/// A context with all that compiling for the CPU needs.
+/// A context with all that compiling needs.
 std::unique_ptr<mlir::MLIRContext> makeContext() {
   mlir::DialectRegistry registry;
-  registerCPUPipelineDialects(registry);
-  registerGPUPipelineDialects(registry);
   registerAllDialects(registry);
   return std::make_unique<mlir::MLIRContext>(
       registry, mlir::MLIRContext::Threading::DISABLED);
@@ -244,6 +240,9 @@ llvm::Expected<RunReport> run(const RunSettings &settings) {
         "--profile requires the device 'cpu' and no exact "
         "check, got " +
         (settings.exact ? "--check=exact" : "'" + settings.device + "'"));
+  if (isRuntimeDevice(settings.device) || isEmulator(settings.device))
+    if (llvm::Error error = requireGPU("--device=" + settings.device))
+      return error;
   std::unique_ptr<mlir::MLIRContext> context = makeContext();
   if (isKernel)
     return runKernel(*context, settings);

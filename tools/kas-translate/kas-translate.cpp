@@ -10,9 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Support/Features.h"
 #include "kas/Support/Signals.h"
 #include "kas/Support/Version.h"
-#include "kas/Target/DeviceTranslations.h"
 #include "kas/Target/ObjectTranslations.h"
 #include "kas/Target/Text.h"
 #include "mlir/InitAllTranslations.h"
@@ -23,6 +23,9 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/WithColor.h"
+#if KAS_ENABLE_GPU
+#include "kas/Target/GPU/DeviceTranslations.h"
+#endif
 
 using llvm::StringRef;
 namespace fs = llvm::sys::fs;
@@ -120,7 +123,9 @@ int main(int argc, char **argv) {
                      "and -kas-to-c"),
       llvm::cl::value_desc("N=1,C=64"));
   kas::target::registerTextTranslations([&] { return binding.getValue(); });
+#if KAS_ENABLE_GPU
   kas::target::registerGPUTranslations();
+#endif
   llvm::SmallVector<const char *> arguments(argv, argv + argc);
   OutputArgument output;
   if (std::error_code error = output.replace(arguments))

@@ -12,11 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Codegen/GPU/GPU.h"
 #include "kas/ExecutionEngine/Timing.h"
 #include "kas/InitAll.h"
-#include "kas/Pipelines/GPU.h"
 #include "kas/Support/CommandLine.h"
+#include "kas/Support/Features.h"
 #include "kas/Support/OutputFile.h"
 #include "kas/Support/ParseModule.h"
 #include "kas/Support/Signals.h"
@@ -29,6 +28,9 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/WithColor.h"
+#if KAS_ENABLE_GPU
+#include "kas/Tuning/GPU/GPUTuningDevice.h"
+#endif
 
 using namespace kas;
 using namespace kas::execution;
@@ -357,14 +359,17 @@ static Expected<std::unique_ptr<TuningDevice>>
 makeDevice(const Options &options) {
   if (options.device == "cpu")
     return makeCPUTuningDevice(options.threads);
+#if KAS_ENABLE_GPU
   return makeGPUTuningDevice(options.device);
+#else
+  return requireGPU("--device=" + options.device);
+#endif
 }
 
 static Error run(const Options &options) {
   if (Error error = check(options))
     return error;
   mlir::DialectRegistry registry;
-  registerGPUPipelineDialects(registry);
   registerAllDialects(registry);
   // Workers are forked: there must be one thread.
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);

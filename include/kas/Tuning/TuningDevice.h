@@ -54,11 +54,6 @@ public:
 /// This machine's processors.
 std::unique_ptr<TuningDevice> makeCPUTuningDevice(unsigned threads = 1);
 
-/// The device called `name`: `vulkan`, `cuda`, `cuda:1`, ... An error: it
-/// cannot be opened.
-llvm::Expected<std::unique_ptr<TuningDevice>>
-makeGPUTuningDevice(llvm::StringRef name);
-
 } // namespace kas::tuning
 
 #endif // KAS_TUNING_TUNINGDEVICE_H

@@ -1,3 +1,4 @@
+// REQUIRES: gpu
 // RUN: kas-opt %s -split-input-file -verify-diagnostics -kas-gpu-outline
 
 kas.operator @copy(%c: 8) from [8] {

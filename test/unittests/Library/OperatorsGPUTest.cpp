@@ -24,7 +24,7 @@
 #include "kas/ExecutionEngine/JIT.h"
 #include "kas/Library/Operators.h"
 #include "kas/Pipelines/CPU.h"
-#include "kas/Pipelines/GPU.h"
+#include "kas/Pipelines/GPU/GPU.h"
 #include "kas/Reference/Evaluator.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/ExecutionEngine/DeviceFunction.h"
+#include "kas/ExecutionEngine/GPU/DeviceFunction.h"
 #include "../../../lib/Runtime/CudaDriver.h"
 #include "DeviceRuntimeTest.h"
 #include "SpirvText.h"

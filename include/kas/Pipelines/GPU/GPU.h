@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_PIPELINES_GPU_H
-#define KAS_PIPELINES_GPU_H
+#ifndef KAS_PIPELINES_GPU_GPU_H
+#define KAS_PIPELINES_GPU_GPU_H
 
 #include "kas/Codegen/GPU/Device.h"
 #include "kas/Codegen/GPU/Options.h"
@@ -55,4 +55,4 @@ void registerGPUPipelineDialects(mlir::DialectRegistry &registry);
 
 } // namespace kas
 
-#endif // KAS_PIPELINES_GPU_H
+#endif // KAS_PIPELINES_GPU_GPU_H

@@ -10,15 +10,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_EXECUTIONENGINE_GPUPROGRAM_H
-#define KAS_EXECUTIONENGINE_GPUPROGRAM_H
+#ifndef KAS_EXECUTIONENGINE_GPU_GPUPROGRAM_H
+#define KAS_EXECUTIONENGINE_GPU_GPUPROGRAM_H
 
 #include "kas-rt/kas-rt.h"
 #include "kas/Codegen/GPU/Device.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
-#include "kas/Pipelines/GPU.h"
-#include "kas/Pipelines/NVVM.h"
-#include "kas/Pipelines/SPIRV.h"
+#include "kas/Pipelines/GPU/GPU.h"
+#include "kas/Pipelines/GPU/NVVM.h"
+#include "kas/Pipelines/GPU/SPIRV.h"
 
 namespace kas::execution {
 
@@ -51,4 +51,4 @@ llvm::Expected<GPUDeviceAttr> getGPUDevice(mlir::MLIRContext *context,
 
 } // namespace kas::execution
 
-#endif // KAS_EXECUTIONENGINE_GPUPROGRAM_H
+#endif // KAS_EXECUTIONENGINE_GPU_GPUPROGRAM_H

@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Tuning/GPU/GPUTuningDevice.h"
 #include "kas/Codegen/GPU/Device.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/ScheduleSpace.h"
-#include "kas/Pipelines/GPU.h"
+#include "kas/Pipelines/GPU/GPU.h"
 #include "kas/Support/RunPasses.h"
-#include "kas/Tuning/DeviceRunner.h"
-#include "kas/Tuning/TuningDevice.h"
+#include "kas/Tuning/GPU/DeviceRunner.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FormatVariadic.h"
 

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Tuning/DeviceRunner.h"
+#include "kas/Tuning/GPU/DeviceRunner.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
-#include "kas/ExecutionEngine/DeviceFunction.h"
+#include "kas/ExecutionEngine/GPU/DeviceFunction.h"
 #include "kas/Pipelines/CPU.h"
 #include "kas/Support/ChildProcess.h"
 #include <cstring>

@@ -10,11 +10,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_PIPELINES_NVVM_H
-#define KAS_PIPELINES_NVVM_H
+#ifndef KAS_PIPELINES_GPU_NVVM_H
+#define KAS_PIPELINES_GPU_NVVM_H
 
 #include "kas/Codegen/GPU/GPU.h"
-#include "kas/Pipelines/GPU.h"
+#include "kas/Pipelines/GPU/GPU.h"
 
 namespace kas {
 
@@ -41,4 +41,4 @@ void buildNVVMPipeline(mlir::OpPassManager &manager,
 
 } // namespace kas
 
-#endif // KAS_PIPELINES_NVVM_H
+#endif // KAS_PIPELINES_GPU_NVVM_H

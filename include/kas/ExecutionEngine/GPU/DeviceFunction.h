@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_EXECUTIONENGINE_DEVICEFUNCTION_H
-#define KAS_EXECUTIONENGINE_DEVICEFUNCTION_H
+#ifndef KAS_EXECUTIONENGINE_GPU_DEVICEFUNCTION_H
+#define KAS_EXECUTIONENGINE_GPU_DEVICEFUNCTION_H
 
 #include "kas-rt/kas-rt.h"
 #include "kas/ExecutionEngine/Tensor.h"
@@ -107,4 +107,4 @@ private:
 
 } // namespace kas::execution
 
-#endif // KAS_EXECUTIONENGINE_DEVICEFUNCTION_H
+#endif // KAS_EXECUTIONENGINE_GPU_DEVICEFUNCTION_H

@@ -13,13 +13,14 @@
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Pipelines/CPU.h"
-#include "kas/Pipelines/GPU.h"
-#include "kas/Pipelines/NVVM.h"
-#include "kas/Pipelines/SPIRV.h"
+#include "kas/Pipelines/GPU/GPU.h"
+#include "kas/Pipelines/GPU/NVVM.h"
+#include "kas/Pipelines/GPU/SPIRV.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace kas;
@@ -159,6 +160,12 @@ struct SPIRVTextOptions : FrontTextOptions<SPIRVTextOptions> {
       llvm::cl::init(SPIRVPipelineOptions().profile), getProfileValues()};
 };
 } // namespace
+
+void kas::registerGPUPipelineDialects(DialectRegistry &registry) {
+  registerCPUPipelineDialects(registry);
+  registry.insert<KasGPUDialect>();
+  registerAllGPUToLLVMIRTranslations(registry);
+}
 
 void kas::registerGPUPipelines() {
   registerKasCodegenGPUPasses();

@@ -10,11 +10,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_PIPELINES_SPIRV_H
-#define KAS_PIPELINES_SPIRV_H
+#ifndef KAS_PIPELINES_GPU_SPIRV_H
+#define KAS_PIPELINES_GPU_SPIRV_H
 
 #include "kas/Codegen/GPU/GPU.h"
-#include "kas/Pipelines/GPU.h"
+#include "kas/Pipelines/GPU/GPU.h"
 
 namespace kas {
 
@@ -33,4 +33,4 @@ void buildSPIRVPipeline(mlir::OpPassManager &manager,
 
 } // namespace kas
 
-#endif // KAS_PIPELINES_SPIRV_H
+#endif // KAS_PIPELINES_GPU_SPIRV_H

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_TARGET_DEVICETRANSLATIONS_H
-#define KAS_TARGET_DEVICETRANSLATIONS_H
+#ifndef KAS_TARGET_GPU_DEVICETRANSLATIONS_H
+#define KAS_TARGET_GPU_DEVICETRANSLATIONS_H
 
 namespace kas::target {
 
@@ -21,4 +21,4 @@ void registerGPUTranslations();
 
 } // namespace kas::target
 
-#endif // KAS_TARGET_DEVICETRANSLATIONS_H
+#endif // KAS_TARGET_GPU_DEVICETRANSLATIONS_H

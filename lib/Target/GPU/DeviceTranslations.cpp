@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Target/DeviceTranslations.h"
+#include "kas/Target/GPU/DeviceTranslations.h"
 #include "kas/Codegen/GPU/GPU.h"
-#include "kas/Pipelines/GPU.h"
+#include "kas/Pipelines/GPU/GPU.h"
 #include "kas/Support/Place.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Tools/mlir-translate/Translation.h"

@@ -10,10 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_TUNING_DEVICERUNNER_H
-#define KAS_TUNING_DEVICERUNNER_H
+#ifndef KAS_TUNING_GPU_DEVICERUNNER_H
+#define KAS_TUNING_GPU_DEVICERUNNER_H
 
-#include "kas/ExecutionEngine/GPUProgram.h"
+#include "kas/ExecutionEngine/GPU/GPUProgram.h"
 #include "kas/ExecutionEngine/Signature.h"
 #include "kas/Tuning/KernelRunner.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -51,4 +51,4 @@ private:
 
 } // namespace kas::tuning
 
-#endif // KAS_TUNING_DEVICERUNNER_H
+#endif // KAS_TUNING_GPU_DEVICERUNNER_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/ExecutionEngine/GPUProgram.h"
+#include "kas/ExecutionEngine/GPU/GPUProgram.h"
 #include "kas/Codegen/GPU/Device.h"
 #include "kas/Support/RunPasses.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

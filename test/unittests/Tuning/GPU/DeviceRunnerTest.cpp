@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Tuning/DeviceRunner.h"
+#include "kas/Tuning/GPU/DeviceRunner.h"
 #include "TuningModules.h"
 #include "kas/Codegen/GPU/GPU.h"
-#include "kas/Pipelines/GPU.h"
+#include "kas/Pipelines/GPU/GPU.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <csignal>
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/ExecutionEngine/DeviceFunction.h"
+#include "kas/ExecutionEngine/GPU/DeviceFunction.h"
 #include "kas/ExecutionEngine/Elements.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"

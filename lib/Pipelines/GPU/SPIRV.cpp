@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Pipelines/SPIRV.h"
+#include "kas/Pipelines/GPU/SPIRV.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Codegen/GPU/SPIRV.h"
-#include "kas/Pipelines/GPU.h"
+#include "kas/Pipelines/GPU/GPU.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
