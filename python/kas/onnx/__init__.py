@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from ._export import OPSETS, export
 from ._import import Loaded, load
+from ._session import InferenceSession
 
 if TYPE_CHECKING:
     from ._network import export_network as export_network
@@ -32,4 +33,4 @@ else:
         raise AttributeError(f"module 'kas.onnx' has no attribute '{name}'")
 
 
-__all__ = ["OPSETS", "Loaded", "export", "export_network", "load"]
+__all__ = ["OPSETS", "InferenceSession", "Loaded", "export", "export_network", "load"]

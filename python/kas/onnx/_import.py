@@ -39,10 +39,20 @@ def _read(path: str) -> onnx.ModelProto:
         raise ValueError(f"requires an ONNX model in '{path}', got another file") from error
 
 
+def read_model(model: str | os.PathLike[str] | onnx.ModelProto) -> tuple[onnx.ModelProto, str]:
+    """A model, and the folder of the files with its data: that of its own file."""
+    if isinstance(model, onnx.ModelProto):
+        return model, ""
+    path = os.fspath(model)
+    return _read(path), os.path.dirname(os.path.abspath(path))
+
+
 def load(
     model: str | os.PathLike[str] | onnx.ModelProto,
     shapes: Mapping[str, Sequence[int]] | None = None,
     constants: Mapping[str, Any] | None = None,
+    *,
+    folder: str = "",
 ) -> Loaded:
     """An ONNX model, or the file of one, as MLIR (linalg on tensors).
 
@@ -54,7 +64,8 @@ def load(
 
     `shapes`: those of inputs with symbolic sizes, by name. `constants`: values of inputs, by name, that are known:
     shapes, axes and other settings, which a compiled function cannot take; these are arguments no longer. Versions 1
-    and later of the standard operations are read. Layers whose data and weights are dequantized (QDQ), as quantizers
+    and later of the standard operations are read. `folder`: that of the files with data outside of the model; by default
+    that of the model's own file. Layers whose data and weights are dequantized (QDQ), as quantizers
     write them, multiply the bytes ([`-kas-fuse-dequantize`](../reference/passes.md#-kas-fuse-dequantize)).
 
     Raises `kas.MissingExtraError` without PyTorch and torch-mlir, `OSError` without the file, `ValueError` for a file
@@ -64,12 +75,7 @@ def load(
     need("torch_mlir", "torch-mlir")
     from ._lower import lower
 
-    folder = ""
-    if isinstance(model, onnx.ModelProto):
-        proto = model
-    else:
-        proto = _read(os.fspath(model))
-        folder = os.path.dirname(os.path.abspath(os.fspath(model)))
+    proto, own_folder = read_model(model)
     _check_version(proto)
     if proto.functions:
         proto = onnx.inliner.inline_local_functions(proto)
@@ -78,7 +84,7 @@ def load(
     inputs = _set_shapes(proto.graph, shapes or {}, known)
     proto = _expand_functions(proto)
     _check_operations(proto)
-    text, tensors, arguments, results = lower(proto, inputs, known, folder)
+    text, tensors, arguments, results = lower(proto, inputs, known, folder or own_folder)
     module = Module(set_attributes(text, arguments, results), "<network>")
     if any(node.op_type == "DequantizeLinear" for node in proto.graph.node):
         module.run("kas-fuse-dequantize")
