@@ -24,8 +24,8 @@ class NodeArg(NamedTuple):
     """An input or output of a model, as ONNX Runtime describes them."""
 
     name: str
-    shape: list[int | str | None]
-    """Sizes; the names of those that the model leaves open, None for those without a name."""
+    shape: list[int | str | None] | None
+    """Sizes; the names of those that the model leaves open, None for those without a name. None for any shape."""
     type: str
     """For example `tensor(float)`."""
 
@@ -90,9 +90,14 @@ class InferenceSession:
         self._outputs = [_describe(value) for value in self._model.graph.output]
         self._programs: OrderedDict[tuple[tuple[int, ...], ...], _Program] = OrderedDict()
         self._lock = threading.Lock()
-        sizes = [tuple(value.shape) for value in self._inputs]
-        if all(isinstance(size, int) for shape in sizes for size in shape):
-            self._get_program(sizes)
+        shapes = [value.shape for value in self._inputs]
+        known = [
+            tuple(size for size in shape if isinstance(size, int))
+            for shape in shapes
+            if shape is not None and all(isinstance(size, int) for size in shape)
+        ]
+        if len(known) == len(shapes):
+            self._get_program(known)
 
     def get_inputs(self) -> list[NodeArg]:
         """The inputs of `run`."""
@@ -128,14 +133,16 @@ class InferenceSession:
         named: dict[str, tuple[int, str]] = {}
         for value in self._inputs:
             shape = tuple(arrays[value.name].shape)
-            fits = len(shape) == len(value.shape) or ... in value.shape
+            if value.shape is None:
+                continue
             for size, wanted in zip(shape, value.shape):
-                fits = fits and (not isinstance(wanted, int) or size == wanted)
                 if isinstance(wanted, str) and (first := named.setdefault(wanted, (size, value.name)))[0] != size:
                     raise ValueError(
-                        f"requires '{wanted}' to be one size, got {first[0]} in '{first[1]}' and {size} in '{value.name}'"
+                        f"requires '{wanted}' to be one size, got {first[0]} in '{first[1]}' "
+                        f"and {size} in '{value.name}'"
                     )
-            if not fits:
+            sizes = zip(shape, value.shape)
+            if len(shape) != len(value.shape) or any(isinstance(b, int) and a != b for a, b in sizes):
                 raise ValueError(f"requires input '{value.name}' of shape {value.shape}, got {list(shape)}")
 
     def _get_program(self, shapes: Sequence[tuple[int, ...]]) -> _Program:
@@ -152,13 +159,9 @@ class InferenceSession:
 
 def _describe(value: onnx.ValueInfoProto) -> NodeArg:
     kind = value.type.tensor_type
-    sizes: list[Any] = [
-        size.dim_value if size.HasField("dim_value") else size.dim_param or None for size in kind.shape.dim
-    ]
-    if not kind.HasField("shape"):
-        sizes = [...]
+    sizes = [size.dim_value if size.HasField("dim_value") else size.dim_param or None for size in kind.shape.dim]
     name = onnx.TensorProto.DataType.Name(kind.elem_type).lower() if kind.elem_type else "?"
-    return NodeArg(value.name, sizes, f"tensor({name})")
+    return NodeArg(value.name, sizes if kind.HasField("shape") else None, f"tensor({name})")
 
 
 def _to_array(value: Any) -> Any:
