@@ -34,6 +34,12 @@ if config.is_reversed:
     config.test_exec_root = os.path.join(config.test_exec_root, "reverse")
     config.environment["KAS_REVERSE_ITERATION"] = "1"
 
+# The tests of research/, which are in a suite of their own: research/check.sh runs it.
+if config.is_research:
+    config.name = "kas-research"
+    config.test_source_root = os.path.join(config.kas_src_root, "research", "test")
+    config.test_exec_root = os.path.join(config.test_exec_root, "research")
+
 if lit_config.params.get("kas_slow"):
     config.available_features.add("slow")
 if lit_config.params.get("kas_lint"):

@@ -18,10 +18,14 @@ class PytestFile(lit.formats.FileBasedTest):
     A test that is skipped has not passed: it could not run. Slow tests are left out by conftest.py.
     """
 
-    def __init__(self, python, root, build, options):
+    def __init__(self, python, root, build, options, packages=()):
         self.python, self.root, self.options = python, root, options
         # The networks are small: two threads of one training would mostly wait for each other.
-        self.environment = {"OMP_NUM_THREADS": "1", "KAS_BUILD": build, "PYTHONPATH": os.path.join(build, "python")}
+        self.environment = {
+            "OMP_NUM_THREADS": "1",
+            "KAS_BUILD": build,
+            "PYTHONPATH": os.pathsep.join([os.path.join(build, "python"), *packages]),
+        }
 
     def getTestsForPath(self, suite, path_in_suite, lit_config, local_config):  # noqa: N802
         if fnmatch.fnmatch(path_in_suite[-1], "test_*.py"):

@@ -76,7 +76,7 @@ if [[ $with_python == 1 ]]; then
 fi
 
 # lit starts what took longest first, by the times of the suite's last run. A new build tree gets those of another one.
-declare -A suites=([kas]=$build/test [kas-unit]=$build/test/unittests)
+declare -A suites=([kas]=$build/test [kas-unit]=$build/test/unittests [kas-research]=$build/test/research)
 # Once more with hash containers that go backwards, where the build knows how to.
 [[ ! -e $build/test/reverse/lit.site.cfg.py ]] || suites[kas-reverse]=$build/test/reverse
 kept_times=${XDG_CACHE_HOME:-${HOME:-$build}/.cache}/kas/test-times

@@ -114,6 +114,21 @@ def include_edges(root: pathlib.Path) -> list[tuple[str, str, str]]:
     return edges
 
 
+def research_edges(root: pathlib.Path) -> list[str]:
+    """Where the product uses research: imports in Python, includes in C++."""
+    found = []
+    for top in ("include", "lib", "python", "test", "tools"):
+        for path in sorted((root / top).rglob("*")):
+            if path.suffix not in (".h", ".cpp", ".td", ".py"):
+                continue
+            pattern = r'^#?include ".*\bresearch/' if path.suffix != ".py" else r"^\s*(?:import|from) kas_research\b"
+            found += [
+                f"{path.relative_to(root).as_posix()}: {match[0].strip()}"
+                for match in re.finditer(pattern, path.read_text(errors="replace"), re.MULTILINE)
+            ]
+    return found
+
+
 def check_edges(libraries: list[dict], root: pathlib.Path) -> int:
     """Prints the edges that must not be, and returns how many there are."""
     found = 0
@@ -126,6 +141,9 @@ def check_edges(libraries: list[dict], root: pathlib.Path) -> int:
         if any(below(target, folder) for folder in GPU) and not any(below(source, user) for user in USERS_OF_GPU):
             print(f"error: {source} must not use {target}: {how} (KAS_ENABLE_GPU=OFF leaves it out)")
             found += 1
+    for how in research_edges(root):
+        print(f"error: the product must not use research: {how}")
+        found += 1
     # Each include is covered by a link, so that the graph tells the truth.
     folders = {library["folder"] for library in libraries}
     linked = {(source, target) for source, target, _ in edges[: len(link_edges(libraries))]}

@@ -12,7 +12,7 @@ out.
 
   --format              clang-format: the C++ files are formatted
   --ruff                ruff: the Python files are formatted and follow the rules of pyproject.toml
-  --mypy                mypy --strict: the types of the Python package; builds its extension for the stub
+  --mypy                mypy --strict: the types of the Python packages; builds the extension for its stub
   --docs                the pages that are generated are up to date; needs a build tree
   --tidy[=REV]          clang-tidy: the C++ sources of lib and tools, those that changed since the commit REV; needs a
                         build tree
@@ -151,10 +151,10 @@ check_mypy() {
   local package=$build/lint/mypy
   find_python || return
   rm -rf "$package"
-  mkdir -p "$package" && cp -rs "$root/python/kas" "$package/kas" &&
+  mkdir -p "$package" && cp -rs "$root/python/kas" "$package/kas" && cp -rs "$root/research/kas_research" "$package/" &&
     ln -s "$root/$build/python/kas/_kas.pyi" "$package/kas/" &&
-    (cd "$package" && "$python" -m mypy --config-file "$root/pyproject.toml" --cache-dir "$root/$build/lint/mypy-cache" -p kas) |
-    sed 's/^kas\//python\/kas\//'
+    (cd "$package" && "$python" -m mypy --config-file "$root/pyproject.toml" --cache-dir "$root/$build/lint/mypy-cache" -p kas -p kas_research) |
+    sed 's/^kas\//python\/kas\//; s/^kas_research\//research\/kas_research\//'
 }
 
 check_docs() { tools/docs.sh --check; }

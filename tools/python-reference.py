@@ -2,7 +2,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes docs/reference/python.md from the docstrings of the package, or with --check says whether it is up to date.
+"""Writes the reference pages from docstrings of kas and kas_research, or with --check says whether they are up to date.
 
 usage: PYTHONPATH=build/python $(tools/python.sh) tools/python-reference.py [--check]
 """
@@ -16,28 +16,43 @@ import pathlib
 import sys
 import textwrap
 
-PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "reference" / "python.md"
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 MODULES = [
     "kas",
     "kas.torch",
     "kas.onnx",
     "kas.evaluate",
     "kas.evaluate.proxies",
-    "kas.evaluate.protocol",
-    "kas.evaluate.protocol.statistics",
     "kas.report",
     "kas.distributed",
-    "kas.study",
-    "kas.bench1",
-    "kas.structured",
     "kas.zoo",
 ]
-HEAD = """# Python reference
+RESEARCH = [
+    "kas_research.protocol",
+    "kas_research.protocol.statistics",
+    "kas_research.study",
+    "kas_research.bench1",
+    "kas_research.structured",
+]
+HEAD = """# {title}
 
 <!-- Generated from the docstrings by tools/python-reference.py; edit them there. -->
 
-The page [Python](../guide/python.md) introduces the package; this page lists every public name.
+{introduction}; this page lists every public name.
 """
+PAGES = {
+    "docs/reference/python.md": (
+        MODULES,
+        HEAD.format(
+            title="Python reference", introduction="The page [Python](../guide/python.md) introduces the package"
+        ),
+    ),
+    "research/guide/python.md": (
+        RESEARCH,
+        HEAD.format(title="Python reference of research", introduction="`kas_research` is a package of its own"),
+    ),
+}
+"""Modules and first lines of each page."""
 
 
 def list_names(module):
@@ -137,9 +152,9 @@ def write_module(name):
     return lines
 
 
-def make_page():
-    lines = [HEAD]
-    for name in MODULES:
+def make_page(modules, head):
+    lines = [head]
+    for name in modules:
         lines += write_module(name)
     text = "\n".join(lines)
     # Examples of docstrings are code.
@@ -160,7 +175,7 @@ def make_page():
 
 def get_undocumented():
     """What a reader of the page would miss."""
-    for name in MODULES:
+    for name in [*MODULES, *RESEARCH]:
         module = importlib.import_module(name)
         for entry in list_names(module):
             thing = getattr(module, entry)
@@ -171,21 +186,23 @@ def get_undocumented():
 def main():
     if sys.argv[1:] not in ([], ["--check"]):
         sys.exit(__doc__)
+    sys.path.append(str(ROOT / "research"))
     missing = list(get_undocumented())
     if missing:
         sys.exit(f"error: no docstring: {', '.join(missing)}")
-    page = make_page()
-    if not sys.argv[1:]:
-        PAGE.write_text(page)
-        return
-    before = PAGE.read_text() if PAGE.exists() else ""
-    if page != before:
-        sys.stdout.writelines(
-            difflib.unified_diff(
-                before.splitlines(True), page.splitlines(True), "docs/reference/python.md", "docstrings"
+    outdated = []
+    for name, (modules, head) in PAGES.items():
+        path, page = ROOT / name, make_page(modules, head)
+        before = path.read_text() if path.exists() else ""
+        if not sys.argv[1:]:
+            path.write_text(page)
+        elif page != before:
+            sys.stdout.writelines(
+                difflib.unified_diff(before.splitlines(True), page.splitlines(True), name, "docstrings")
             )
-        )
-        sys.exit("error: docs/reference/python.md is not what the docstrings give; run tools/python-reference.py")
+            outdated.append(name)
+    if outdated:
+        sys.exit(f"error: {', '.join(outdated)}: not what the docstrings give; run tools/python-reference.py")
 
 
 if __name__ == "__main__":

@@ -75,19 +75,17 @@ __all__ = [
 
 
 # Their packages take seconds to import: they are imported when they are used.
-_MODULES = ("bench1", "distributed", "evaluate", "onnx", "report", "structured", "study", "torch")
+_MODULES = ("distributed", "evaluate", "onnx", "report", "torch")
 _OF_MODEL_SEARCH = ("Budget", "Halving", "SearchCallback", "SearchOutcome", "Trained", "search", "search_in_turn")
 
 _OF_ACCELERATE = ("Accelerated", "accelerate")
+_OF_RESEARCH = ("bench1", "structured", "study")
 
 if TYPE_CHECKING:
-    from . import bench1 as bench1
     from . import distributed as distributed
     from . import evaluate as evaluate
     from . import onnx as onnx
     from . import report as report
-    from . import structured as structured
-    from . import study as study
     from . import torch as torch
     from ._accelerate import Accelerated as Accelerated
     from ._accelerate import accelerate as accelerate
@@ -113,6 +111,8 @@ else:
             from . import _model_search, _search_in_turn
 
             return getattr(_search_in_turn if name == "search_in_turn" else _model_search, name)
+        if name in _OF_RESEARCH:
+            raise AttributeError(f"'kas.{name}' is now 'kas_research.{name}', of the package kas-research")
         raise AttributeError(f"module 'kas' has no attribute '{name}'")
 
 

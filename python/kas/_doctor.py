@@ -22,7 +22,6 @@ EXTRAS = {
     "onnx": ("onnx",),
     "ray": ("ray",),
     "report": ("plotly",),
-    "study": ("yaml",),
     "data": ("mlxtend", "mnist1d"),
 }
 """Modules that the extras of the package install."""
@@ -91,7 +90,6 @@ _PURPOSES = {
     "onnx": "operators and networks as ONNX models",
     "ray": "searches on several machines",
     "report": "pages about searches",
-    "study": "studies, and comparisons of operators",
     "data": "the data sets mnist-5000 and mnist1d",
 }
 

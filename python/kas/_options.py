@@ -119,46 +119,6 @@ def add_accelerate_options(parser: argparse.ArgumentParser) -> None:
     add("--quiet", action="store_true")
 
 
-def add_compare_options(parser: argparse.ArgumentParser) -> None:
-    """Those of `kas compare`."""
-    add = parser.add_argument
-    add("spec", help="the file that says what is compared (docs/guide/discovery.md)")
-    add("--store", help="the file that keeps trainings and times; the same command goes on (default: SPEC.jsonl)")
-    add("--list", action="store_true", help="list the trainings that are missing, and train nothing")
-    add("--search", action="store_true", help="look for operators for each stage of the network; print candidates")
-    add("--chosen", action="append", default=[], metavar="NAME", help="a candidate that is to be reported")
-    add("--processes", type=int, help="trainings at once (default: the number of cores)")
-    add("--retry", action="store_true", help="train those again that failed")
-    add("--latency", action="store_true", help="time all points again")
-    add("--batch", type=int, default=1, help="images of a call that is timed; other than 1: of 'dense' and candidates")
-    add("--threads", type=int, default=1, help="threads of a call that is timed, likewise")
-    add("--peers", metavar="PYTHON", help="an interpreter that has ONNX Runtime or OpenVINO, to time them as well")
-    add("--no-training", action="store_true", help="train nothing: for times, on a machine that is quiet now")
-    add("--report-only", action="store_true", help="train and time nothing")
-    add("--tables", metavar="FILE.md", help="write the tables")
-    add("--plot", metavar="FILE.svg", help="write the figure")
-    add("--page", metavar="FILE.md", help="write the tables where a page has marks for them")
-    add("--json", action="store_true", help="print what was found as JSON; progress is on the standard error stream")
-    add("--quiet", action="store_true")
-
-
-def add_study_options(parser: argparse.ArgumentParser) -> None:
-    """Those of `kas study`."""
-    parser.add_argument("spec", help="the file that says what to run (docs/guide/studies.md)")
-    parser.add_argument("--database", help="the file that keeps the study; the same command goes on (default: SPEC.db)")
-    parser.add_argument(
-        "--list", action="store_true", help="list the configurations, and which make no sense, and measure nothing"
-    )
-    parser.add_argument("--retry", action="store_true", help="measure those again that failed")
-    parser.add_argument("--tables", metavar="FILE.md", help="write the tables")
-    parser.add_argument("--plot", metavar="FILE.svg", help="write the plot")
-    parser.add_argument("--page", metavar="FILE.md", help="write the tables where a page has marks for them")
-    parser.add_argument(
-        "--json", action="store_true", help="print the outcomes as JSON; progress is on the standard error stream"
-    )
-    parser.add_argument("--quiet", action="store_true")
-
-
 def add_report_options(parser: argparse.ArgumentParser) -> None:
     """Those of `kas report`."""
     parser.add_argument("database", help="the SQLite file of a search")

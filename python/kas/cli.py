@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `kas`: accelerate, search, report, show, export, bench, study, compare, doctor, cache, completion."""
+"""The command `kas`: accelerate, search, report, show, export, bench, doctor, cache, completion."""
 
 from __future__ import annotations
 
@@ -24,10 +24,8 @@ from ._module import Binding, Module, Operator
 from ._module import operator as named_operator
 from ._options import (
     add_accelerate_options,
-    add_compare_options,
     add_report_options,
     add_search_options,
-    add_study_options,
     add_training_options,
 )
 from ._search import SearchSpace
@@ -361,55 +359,6 @@ def _bench(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _study(arguments: argparse.Namespace) -> int:
-    from . import study
-
-    spec = study.read_spec(arguments.spec)
-    plan = spec.get_configurations()
-    if arguments.list and arguments.json:
-        objections = [{**one._asdict(), "reason": reason} for one, reason in spec.get_objections().items()]
-        _print_json({"configurations": [one._asdict() for one in plan], "left out": objections})
-        return 0
-    if arguments.list:
-        for configuration in plan:
-            print(configuration.name)
-        for configuration, reason in spec.get_objections().items():
-            print(f"left out: {configuration.name}: {reason}")
-        return 0
-    database = arguments.database or os.path.splitext(arguments.spec)[0] + ".db"
-
-    def show(place: int, count: int, outcome: study.Outcome) -> None:
-        what = f"failed: {outcome.failure.splitlines()[0]}" if outcome.failure else f"{outcome.ms:.4g} ms"
-        if outcome.achieved is not None and outcome.share is not None:
-            what += f", {outcome.achieved:.2f} times as fast as dense, {100 * outcome.share:.0f} % of what is expected"
-        text = f"[{place + 1}/{count}] {outcome.configuration.name}: {what} ({outcome.seconds:.1f} s)"
-        print(text, file=sys.stderr if arguments.json else sys.stdout, flush=True)
-
-    outcomes = study.run(spec, database, retry=arguments.retry, progress=None if arguments.quiet else show)
-    failed = sum(outcome.failure is not None for outcome in outcomes)
-    if arguments.json:
-        rows = [{**dataclasses.asdict(one), "configuration": one.configuration._asdict()} for one in outcomes]
-        _print_json([{**row.pop("configuration"), **row, "share": one.share} for row, one in zip(rows, outcomes)])
-    else:
-        print(f"{len(outcomes)} configurations, {failed} failed, {sum(outcome.seconds for outcome in outcomes):.0f} s")
-    for path, write in ((arguments.tables, study.write_tables), (arguments.plot, study.write_plot)):
-        if path:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(write(outcomes))
-    if arguments.page:
-        with open(arguments.page, encoding="utf-8") as file:
-            page = study.update_page(file.read(), outcomes)
-        with open(arguments.page, "w", encoding="utf-8") as file:
-            file.write(page)
-    return 0
-
-
-def _compare(arguments: argparse.Namespace) -> int:
-    from .evaluate.protocol._command import compare
-
-    return compare(arguments)
-
-
 def _complete(arguments: argparse.Namespace) -> int:
     print(write_completion(make_parser(), arguments.shell), end="")
     return 0
@@ -430,10 +379,6 @@ _GROUPS = {
         "export": "write an operator as a file",
         "bench": "compile an operator for this CPU and time it",
     },
-    "measure": {
-        "compare": "train and time operators in networks beside baselines",
-        "study": "measure models x compressions x algorithms x schedules x targets",
-    },
     "this machine": {
         "doctor": "what is there, what is missing, and how to get it",
         "cache": "what compiled graphs are kept for later, and where",
@@ -446,6 +391,8 @@ _COMPLETION = """Prints a script for the shell. Once for all later shells:
   bash  kas completion bash > ~/.local/share/bash-completion/completions/kas
   zsh   kas completion zsh > FOLDER/_kas, with a FOLDER of $fpath
   fish  kas completion fish > ~/.config/fish/completions/kas.fish"""
+_OF_RESEARCH = ("bench1", "compare", "study")
+"""Commands of the package kas-research."""
 _EXIT_CODES = """exit codes:
   0    done
   1    an error, whose message is on the standard error stream
@@ -466,12 +413,6 @@ def _add_accelerate(commands: Any) -> None:
     parser = commands.add_parser("accelerate", help=_HELP["accelerate"])
     add_accelerate_options(parser)
     parser.set_defaults(run=_accelerate)
-
-
-def _add_compare(commands: Any) -> None:
-    parser = commands.add_parser("compare", help=_HELP["compare"])
-    add_compare_options(parser)
-    parser.set_defaults(run=_compare)
 
 
 def _add_search(commands: Any) -> None:
@@ -510,10 +451,6 @@ def make_parser() -> argparse.ArgumentParser:
     bench.add_argument("--runs", type=int, default=21)
     bench.add_argument("--threads", type=int, default=1, help="0 leaves the number to OpenMP (default 1)")
     bench.set_defaults(run=_bench)
-    study = commands.add_parser("study", help=_HELP["study"])
-    add_study_options(study)
-    study.set_defaults(run=_study)
-    _add_compare(commands)
     doctor = commands.add_parser("doctor", help=_HELP["doctor"])
     doctor.set_defaults(run=_doctor)
     cache = commands.add_parser("cache", help=_HELP["cache"], description=_cache.__doc__.partition("\n\n")[2])
@@ -545,6 +482,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     without a network as requested; 130 for what Ctrl-C ended.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments and arguments[0] in _OF_RESEARCH:
+        name = arguments[0]
+        print(f"error: 'kas {name}' is now 'kas-research {name}', of the package kas-research", file=sys.stderr)
+        return 2
     try:
         if arguments[:1] in (["accelerate"], ["search"]):
             from ._errors import need

@@ -2,10 +2,10 @@
 
 usage: check-links.py ROOT
 
-Pages are ROOT/*.md and ROOT/docs/**/*.md. A relative link must lead to a file in ROOT, its anchor to a heading of its
+Pages are ROOT/*.md and those in ROOT/docs and ROOT/research. A relative link must lead to a file in ROOT, its anchor to a heading of its
 page (with the anchors that GitHub and the site make); of others the form is checked. Paths docs/... in sources and
-texts must exist, and so must paths of sources in pages (`lib/...`, `kas/X/Y.h`; the begin of one will do). Each page
-of docs is once in the navigation of mkdocs.yml, and each report begins with a table of date, machine, command and raw
+texts must exist, and research/... likewise, and so must paths of sources in pages (`lib/...`, `kas/X/Y.h`; the begin of one will do). Each page
+of docs and research is once in the navigation of mkdocs.yml, and each report begins with a table of date, machine, command and raw
 data.
 """
 
@@ -15,10 +15,10 @@ import re
 import sys
 import urllib.parse
 
-MENTION = re.compile(r"\bdocs/[\w./-]*\.(?:md|svg|jsonl\.xz|jsonl|csv|yaml|txt)\b")
+MENTION = re.compile(r"\b(?:docs|research)/[\w./-]*\.(?:md|svg|jsonl\.xz|jsonl|csv|yaml|txt)\b")
 # Not of a build tree or of the system.
-SOURCE = re.compile(r"(?<![\w/.-])(?:(?:include|lib|test|tools|cmake)/|kas(?:-c|-rt)?/(?=[\w/]+\.h\b))[\w./-]*\w")
-SOURCES = ("cmake", "include", "lib", "python", "test", "tools", ".ci")
+SOURCE = re.compile(r"(?<![\w/.-])(?:(?:include|lib|test|tools|cmake|research)/|kas(?:-c|-rt)?/(?=[\w/]+\.h\b))[\w./-]*\w")
+SOURCES = ("cmake", "include", "lib", "python", "research", "test", "tools", ".ci")
 SUFFIXES = {".h", ".c", ".cpp", ".td", ".py", ".sh", ".cmake", ".txt", ".mlir", ".test", ".toml", ".yaml", ".in", ""}
 FACTS = ("date", "machine", "command", "raw data")
 
@@ -129,14 +129,15 @@ def check_sources(root, pages):
 def check_navigation(root, pages):
     entries = collections.Counter(re.findall(r"[\w/-]+\.md\b", (root / "mkdocs.yml").read_text()))
     for page in pages:
-        if page.is_relative_to(root / "docs"):
-            path = page.relative_to(root / "docs").as_posix()
+        path = page.relative_to(root).as_posix()
+        if "/" in path and page.name != "README.md":
+            path = path.removeprefix("docs/")
             if entries[path] != 1:
                 yield f"mkdocs.yml: requires the page '{path}' once, got it {entries[path]} times"
 
 
 def check_reports(root):
-    for page in sorted((root / "docs" / "reports").glob("*.md")):
+    for page in sorted((root / "research" / "reports").glob("*.md")):
         facts = re.findall(r"^\| ([\w ]+) \| \S", page.read_text().split("\n## ")[0], re.MULTILINE)
         for fact in FACTS:
             if page.name != "index.md" and fact not in facts:
@@ -146,7 +147,7 @@ def check_reports(root):
 
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
-    pages = sorted([*root.glob("*.md"), *(root / "docs").rglob("*.md")])
+    pages = sorted([*root.glob("*.md"), *(root / "docs").rglob("*.md"), *(root / "research").rglob("*.md")])
     counts = collections.Counter()
     errors = [*check_links(root, pages, counts), *check_mentions(root, pages), *check_sources(root, pages)]
     errors += [*check_navigation(root, pages), *check_reports(root)]

@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Options of the Python tests."""
 
-import dataclasses
 import os
 import pathlib
 
@@ -39,20 +38,3 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture
 def conv2d_binding():
     return {"N": 2, "Cin": 4, "Cout": 6, "H": 7, "W": 5, "k": 3}
-
-
-@pytest.fixture(scope="session")
-def table():
-    """KAS-Bench-1."""
-    from kas import bench1
-
-    return bench1.load()
-
-
-@pytest.fixture(scope="session")
-def untrained(table):
-    """The operators of KAS-Bench-1 without what was measured."""
-    from kas.bench1 import Table
-
-    about = {**table.manifest, "tasks": {"noise": {}}}
-    return Table([dataclasses.replace(row, trainings=(), latencies=()) for row in table], {}, about)

@@ -15,8 +15,8 @@ import kas
 from kas._accelerate import _alternatives, _contest, _imitation, _knapsack, _narrow, _statistics, _units
 from kas._accelerate._problem import Options
 from kas._accelerate._store import Store
-from kas.evaluate.protocol._layers import LAYERS, Shuffle
-from kas.evaluate.protocol._networks import NETWORKS
+from kas.zoo._backbones import NETWORKS
+from kas.zoo._layers import LAYERS, Shuffle
 
 
 def list_choices(place):

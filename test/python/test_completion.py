@@ -36,7 +36,7 @@ def bash(tmp_path, capsys):
 
 def test_commands(bash):
     assert bash("kas", "")[:2] == ["-h", "--help"] and set(bash("kas", "")[2:]) == set(cli._HELP)
-    assert bash("kas", "s") == ["search", "show", "study"]
+    assert bash("kas", "s") == ["search", "show"]
     assert bash("kas", "-") == ["-h", "--help"]
     assert bash("kas", "none") == []
 

@@ -12,6 +12,7 @@ import sys
 import pytest
 
 import kas
+from kas import cli
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LAZY = ["Budget", "Halving", "SearchCallback", "SearchOutcome", "Trained", "search", "search_in_turn"]
@@ -19,7 +20,7 @@ LAZY = ["Budget", "Halving", "SearchCallback", "SearchOutcome", "Trained", "sear
 
 def test_lazy_names_are_listed():
     assert set(LAZY) <= set(dir(kas))
-    assert {"distributed", "evaluate", "report", "study", "torch"} <= set(dir(kas))
+    assert {"distributed", "evaluate", "report", "torch"} <= set(dir(kas))
     for name in dir(kas):
         getattr(kas, name)
     assert "RayPool" in dir(kas.distributed)
@@ -74,3 +75,18 @@ def test_former_names():
         conv.compile_gradient(1, binding, road="loops")
     with pytest.raises(TypeError, match=r"expected one of them, got both"):
         conv.compile_gradient(1, binding, road="loops", lowering="loops")
+
+
+@pytest.mark.parametrize("name", ["bench1", "compare", "study"])
+def test_commands_of_research(name, capsys):
+    """They say where they went."""
+    assert cli.main([name, "--help"]) == 2
+    assert capsys.readouterr().err == f"error: 'kas {name}' is now 'kas-research {name}', of the package kas-research\n"
+
+
+def test_modules_of_research():
+    for name in ("bench1", "structured", "study"):
+        with pytest.raises(
+            AttributeError, match=rf"'kas\.{name}' is now 'kas_research\.{name}', of the package kas-res"
+        ):
+            getattr(kas, name)

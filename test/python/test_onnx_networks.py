@@ -4,8 +4,6 @@
 """Networks with operators in their layers as ONNX models."""
 
 import collections
-import pathlib
-import sys
 
 import numpy
 import pytest
@@ -20,8 +18,7 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 import kas.onnx
-
-DISCOVERY = pathlib.Path(__file__).resolve().parents[2] / "docs/data/discovery.yaml"
+import kas.zoo
 
 
 def set_statistics(network):
@@ -100,28 +97,11 @@ def test_openvino_runs_networks():
 @pytest.mark.parametrize("name", ["found-1", "found-2", "found-4"])
 def test_found_networks_are_convolutions(name):
     pytest.importorskip("openvino")
-    pytest.importorskip("yaml")
-    from kas.evaluate import protocol
-
-    own = protocol.read_protocol(str(DISCOVERY))
-    network = set_statistics(protocol.make_network("pooled", 32, own[name]))
+    network = set_statistics(kas.zoo.create(f"pooled64_fashion_{name.replace('-', '_')}", pretrained=False))
     model = check(network, (torch.randn(1, 1, 32, 32),), (run, run_openvino), inline=True)
     kinds = collections.Counter(node.op_type for node in model.graph.node)
     assert kinds["Conv"] == {"found-1": 11, "found-2": 10, "found-4": 9}[name]
     assert not {"Gather", "Pad", "Slice", "MatMul", "Transpose", "Einsum"}.intersection(kinds)
-
-
-def test_peers_time_found_networks():
-    pytest.importorskip("openvino")
-    pytest.importorskip("yaml")
-    from kas.evaluate import protocol
-
-    own = protocol.read_protocol(str(DISCOVERY))
-    points = [protocol.Point("pooled", name, 32) for name in ("found-1", "kernel-07923")]
-    names = ("onnxruntime", "openvino")
-    for record in protocol.measure(own, points, names=names, python=sys.executable, rounds=1, calls=2):
-        assert record["failures"] == {}
-        assert all(1 < record["microseconds"][name] < 1e6 for name in names)
 
 
 def test_errors_of_networks():

@@ -9,7 +9,7 @@ from torch import nn
 
 import kas
 import kas.torch
-from kas.evaluate.protocol._layers import SEQUENCES
+from kas.zoo._layers import SEQUENCES
 
 SEPARABLE = SEQUENCES["depthwise-separable-relu"]
 BINDING = {"N": 2, "Cin": 4, "Cout": 6, "H": 5, "W": 7, "k": 3}

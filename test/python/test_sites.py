@@ -10,7 +10,7 @@ from torch import nn
 
 import kas
 import kas.torch
-from kas.evaluate.protocol._layers import SEQUENCES
+from kas.zoo._layers import SEQUENCES
 
 
 class Block(nn.Module):

@@ -15,7 +15,7 @@ import torch
 import kas
 from kas.evaluate import Recipe, fashion_mnist
 from kas.evaluate._native import NativeTraining
-from kas.evaluate.protocol import Contender, make_network
+from kas.zoo._contenders import Contender, make_network
 
 WIDTH = 48
 SIZES = {"whole": (12000, 5000, 6), "short": (640, 1000, 1)}

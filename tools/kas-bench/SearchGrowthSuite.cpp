@@ -8,7 +8,7 @@
 //
 // How the lists of the search grow with the depth and with time, and what it
 // costs to leave out what the search knows: the tables of
-// docs/reports/published-spaces.md.
+// research/reports/published-spaces.md.
 //
 //===----------------------------------------------------------------------===//
 

@@ -138,7 +138,7 @@ static AllOptions getDefaults(StringRef algorithm,
                               const CandidateSpace::Options &space) {
   AllOptions options;
   options.space = space;
-  // The others do better with more variety (docs/reports/search-algorithms.md).
+  // The others do better with more variety (research/reports/search-algorithms.md).
   options.space.drawUniformly = algorithm == "uniform";
   return options;
 }

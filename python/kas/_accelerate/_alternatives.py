@@ -13,7 +13,7 @@ from functools import partial
 import torch
 from torch import nn
 
-from ..evaluate.protocol._layers import Shift, Shuffle
+from ..zoo._layers import Shift, Shuffle
 from ._units import Unit
 
 Maker = Callable[[], nn.Module]

@@ -111,7 +111,7 @@ def _get_targets(layer: nn.Conv2d | nn.Linear, output: torch.Tensor) -> torch.Te
 
 def _undo(after: nn.Module | None, output: torch.Tensor) -> torch.Tensor | None:
     """What must come before `after` for it to give the output; None where that is not known."""
-    from ..evaluate.protocol._layers import Shuffle
+    from ..zoo._layers import Shuffle
 
     for part in list(after) if isinstance(after, nn.Sequential) else []:
         if not isinstance(part, Shuffle):

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Workers that take virtual time: how many a driver can keep busy, without a cluster.
 
-`python -m kas.distributed` prints the table of docs/reports/distributed-search.md.
+`python -m kas.distributed` prints the table of research/reports/distributed-search.md.
 """
 
 from __future__ import annotations

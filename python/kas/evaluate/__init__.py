@@ -19,13 +19,11 @@ from ._task import Classification, Task
 from ._task_data import TaskData
 from ._trainer import Trainer, main_space, read_operator, summarize
 from ._training import Recipe, Training, TrainingFailure, initialize
-from .protocol import Protocol
 
 __all__ = [
     "Classification",
     "Data",
     "DigitsNetwork",
-    "Protocol",
     "Recipe",
     "Request",
     "Task",

@@ -22,7 +22,7 @@ class Halving:
     best of them (at least one) goes on; None in `rungs` is the whole recipe.
 
     A few epochs on the real task rank operators well on different tasks, as no score at initialization does
-    (docs/reports/proxies.md): hence the default, 1-3-6-all with a third kept.
+    (research/reports/proxies.md): hence the default, 1-3-6-all with a third kept.
     `Halving.off()` trains all to the end.
     """
 

@@ -144,7 +144,7 @@ class Program:
                 decay = f"kas.weight_decay = {recipe.weight_decay:e} : f64"
                 module = Module(re.sub(r'(kas\.name = "[^"]*")', rf"\1, {decay}", str(module)), "<network>")
             step = module.clone().run(f"kas-training-step{{{_options(recipe)}}}")
-            # Faster, and as accurate after a whole training (docs/reports/training.md).
+            # Faster, and as accurate after a whole training (research/reports/training.md).
             step.run("kas-attach-cpu-target,kas-winograd{threads=1}")
             self.step: Function = step.compile("train_step", threads=1)
             self.forward: Function = module.compile("forward", threads=1, prepare_weights=True)

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Proxies: what can be computed about an operator before, or instead of, training a network with it.
 
-None of the scores at initialization is a filter: in the measurements of docs/reports/proxies.md their rank correlation
-with the trained accuracy did not survive a change of the task. They are columns, and break ties.
+None of the scores at initialization is a filter: in the measurements of research/reports/proxies.md their rank
+correlation with the trained accuracy did not survive a change of the task. They are columns, and break ties.
 
 >>> proxies.static_features(operator, space.bindings, space.multiplicities)
 >>> proxies.initialization_scores(trainer, operator, seed=0)

@@ -30,7 +30,7 @@ class Card:
 
     name: str
     network: str
-    """Of `kas.evaluate.protocol.NETWORKS`."""
+    """Of `kas.zoo._backbones.NETWORKS`."""
     width: int
     """Channels of its first stage."""
     contender: str
@@ -49,7 +49,7 @@ class Card:
     parameters: int
     accuracy: Mapping[str, float]
     """Of this training, in percent: `validation`, `test`, `shifted` and `rotated` images. What a point of the
-    comparison reaches on average is on the page docs/reports/discovery.md."""
+    comparison reaches on average is on the page research/reports/discovery.md."""
     sha256: str
     """Of the file of weights."""
     licence: str = "Apache-2.0 WITH LLVM-exception"

@@ -11,8 +11,9 @@ from typing import Any
 from torch import nn
 
 from .._errors import need
-from ..evaluate.protocol import OPERATORS, Contender, make_network
 from ._cards import Card
+from ._contenders import Contender, make_network
+from ._layers import OPERATORS
 
 
 def _make_contender(name: str, settings: Mapping[str, Any]) -> Contender:

@@ -107,7 +107,7 @@ def GPUTransposeWeights : Pass<"kas-gpu-transpose-weights", "::mlir::ModuleOp"> 
     Where the weights of a convolution are in memory as PyTorch has them, the window
     is innermost: neighbouring steps are as far apart as a window is large, and each
     element is read for itself. On an H200 this took half of the time of 3x3
-    convolutions (docs/reports/gpu.md). A weight is copied where what kernels gain is
+    convolutions (research/reports/gpu.md). A weight is copied where what kernels gain is
     more than what a kernel takes: by the number of blocks that read it.
 
     Example: `test/Codegen/GPU/transpose-weights.mlir`.

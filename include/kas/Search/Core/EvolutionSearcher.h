@@ -32,7 +32,7 @@ public:
   struct Options : SpaceSearcher::Options {
     /// Members of the population, which the first candidates, drawn at random,
     /// fill. The paper takes 100, for 20 000 evaluations; less is better for
-    /// some hundreds (docs/reports/search-algorithms.md).
+    /// some hundreds (research/reports/search-algorithms.md).
     unsigned population = 30;
     /// Members that are compared for each child (the paper: 25 of 100).
     unsigned tournament = 12;

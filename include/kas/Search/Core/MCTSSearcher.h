@@ -39,7 +39,7 @@ namespace kas::search {
 ///
 /// Rewards are brought to [0, 1] by the least and the largest so far; failures
 /// count as the least. Constants without a source were chosen by experiment
-/// (docs/reports/search-algorithms.md).
+/// (research/reports/search-algorithms.md).
 class MCTSSearcher final : public SpaceSearcher {
 public:
   struct Options : SpaceSearcher::Options {

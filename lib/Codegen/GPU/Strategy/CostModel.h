@@ -27,7 +27,7 @@ int64_t getDirectThreads(GPUDeviceAttr device, int64_t tiles);
 /// Estimates cycles of a kernel: what all threads of a processor issue, or what
 /// one waits for where there are too few to hide it. Factors were fitted to the
 /// times of many schedules of 19 operators on an H200, and compared with those
-/// of 14 others (docs/reports/gpu.md).
+/// of 14 others (research/reports/gpu.md).
 class CostModel {
 public:
   CostModel(const Coordinates &coordinates, GPUDeviceAttr device)

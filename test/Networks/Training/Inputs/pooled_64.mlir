@@ -1,4 +1,4 @@
-// A residual network of width 32 for batches of 64 images 1x32x32 of ten classes, as torch-mlir writes it: 'pooled' of kas.evaluate.protocol.
+// A residual network of width 32 for batches of 64 images 1x32x32 of ten classes, as torch-mlir writes it: 'pooled' of kas_research.protocol.
 #map = affine_map<(d0) -> (d0)>
 #map1 = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
 #map2 = affine_map<(d0, d1, d2, d3) -> (d1, 0, 0)>
