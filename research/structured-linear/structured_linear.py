@@ -6,9 +6,9 @@
 
 usage: PYTHONPATH=build/python $(tools/python.sh) research/structured-linear/structured_linear.py COMMAND
 
-  list   writes the list to research/data: all operators of the space, with costs, predicted times (by kas-opt of the build
-         tree $KAS_BUILD, build by default, without a machine model), exponents, exact ranks at a small binding, and
-         the names of families
+  list   writes the list to research/data: all operators of the space, with costs, predicted times (by kas-opt of the
+         build tree $KAS_BUILD, build by default, without a machine model), exponents, exact ranks at a small binding,
+         and the names of families
   pages  writes the tables of the page and its picture from that file
   check  says whether the tables and the picture are those of the file
 """

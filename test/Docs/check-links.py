@@ -2,11 +2,11 @@
 
 usage: check-links.py ROOT
 
-Pages are ROOT/*.md and those in ROOT/docs and ROOT/research. A relative link must lead to a file in ROOT, its anchor to a heading of its
-page (with the anchors that GitHub and the site make); of others the form is checked. Paths docs/... in sources and
-texts must exist, and research/... likewise, and so must paths of sources in pages (`lib/...`, `kas/X/Y.h`; the begin of one will do). Each page
-of docs and research is once in the navigation of mkdocs.yml, and each report begins with a table of date, machine, command and raw
-data.
+Pages are ROOT/*.md and those in ROOT/docs and ROOT/research. A relative link must lead to a file in ROOT, its anchor
+to a heading of its page (with the anchors that GitHub and the site make); of others the form is checked. Paths
+docs/... in sources and texts must exist, and research/... likewise, and so must paths of sources in pages (`lib/...`,
+`kas/X/Y.h`; the begin of one will do). Each page of docs and research is once in the navigation of mkdocs.yml, and
+each report begins with a table of date, machine, command and raw data.
 """
 
 import collections
@@ -17,7 +17,9 @@ import urllib.parse
 
 MENTION = re.compile(r"\b(?:docs|research)/[\w./-]*\.(?:md|svg|jsonl\.xz|jsonl|csv|yaml|txt)\b")
 # Not of a build tree or of the system.
-SOURCE = re.compile(r"(?<![\w/.-])(?:(?:include|lib|test|tools|cmake|research)/|kas(?:-c|-rt)?/(?=[\w/]+\.h\b))[\w./-]*\w")
+SOURCE = re.compile(
+    r"(?<![\w/.-])(?:(?:include|lib|test|tools|cmake|research)/|kas(?:-c|-rt)?/(?=[\w/]+\.h\b))[\w./-]*\w"
+)
 SOURCES = ("cmake", "include", "lib", "python", "research", "test", "tools", ".ci")
 SUFFIXES = {".h", ".c", ".cpp", ".td", ".py", ".sh", ".cmake", ".txt", ".mlir", ".test", ".toml", ".yaml", ".in", ""}
 FACTS = ("date", "machine", "command", "raw data")

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where the site differs from the pages in the tree.
 
-The pages of research/ are in the site, too, in the folder of that name. The Markdown of MkDocs is not quite the one that
-the pages are written in (CommonMark with tables).
+The pages of research/ are in the site, too, in the folder of that name. The Markdown of MkDocs is not quite the one
+that the pages are written in (CommonMark with tables).
 """
 
 import pathlib

@@ -97,7 +97,7 @@ def test_import_is_light():
 def test_names():
     for name in bench1.__all__:
         getattr(bench1, name)
-    with pytest.raises(AttributeError, match=r"module 'kas\.bench1' has no attribute 'lod'"):
+    with pytest.raises(AttributeError, match=r"module 'kas_research\.bench1' has no attribute 'lod'"):
         _ = bench1.lod
 
 

@@ -50,7 +50,7 @@ needs_data = pytest.mark.skipif(
 def make(*names, **options):
     options.setdefault("widths", (16,))
     contenders = tuple(Contender(name) for name in dict.fromkeys(["dense", *names]))
-    return evaluate.Protocol(contenders, **options)
+    return protocol.Protocol(contenders, **options)
 
 
 def make_small(*names, **options):
@@ -399,7 +399,7 @@ def test_no_seed_is_for_choosing_and_reporting():
 
 def test_candidates_are_reported_once_they_are_chosen():
     candidate = Contender("mine", "text", is_candidate=True)
-    own = evaluate.Protocol((Contender("dense"), candidate), widths=(16, 32), choosing=(0,), reporting=(1, 2))
+    own = protocol.Protocol((Contender("dense"), candidate), widths=(16, 32), choosing=(0,), reporting=(1, 2))
     jobs = [(job.point.contender, job.point.width, job.seed, job.is_reported) for job in own.jobs()]
     assert jobs == [
         ("dense", 16, 1, True),
@@ -560,7 +560,7 @@ def write_store(path, own, means, conditions=((1, 1),)):
 def make_compared():
     candidate = Contender("found", "text", is_candidate=True)
     contenders = (Contender("dense"), Contender("pointwise"), candidate)
-    return evaluate.Protocol(contenders, widths=(16, 32), reporting=(11, 12, 13, 14))
+    return protocol.Protocol(contenders, widths=(16, 32), reporting=(11, 12, 13, 14))
 
 
 def test_the_tables_say_what_is_above(tmp_path):

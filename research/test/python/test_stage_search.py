@@ -18,9 +18,12 @@ pytest.importorskip("scipy")
 
 import numpy  # noqa: E402
 
-from kas import cli, evaluate, study  # noqa: E402
 from kas.evaluate._data_sets import FASHION_MNIST  # noqa: E402
-from kas_research import protocol  # noqa: E402
+from kas_research import (  # noqa: E402
+    cli,
+    protocol,
+    study,
+)
 from kas_research.protocol import Contender, StageSearch, Store, search_stages  # noqa: E402
 from kas_research.protocol._mixture import Mixture  # noqa: E402
 from kas_research.protocol._run import Team  # noqa: E402
@@ -35,12 +38,12 @@ ALL = numpy.array(list(itertools.product(range(2), range(5), range(5), range(5))
 
 def make(trainings=6, **options):
     """Of a few steps on real images."""
-    recipe = dataclasses.replace(evaluate.Protocol((Contender("dense"),)).recipe, epochs=1, batch_size=16)
+    recipe = dataclasses.replace(protocol.Protocol((Contender("dense"),)).recipe, epochs=1, batch_size=16)
     contenders = tuple(Contender(name) for name in ("dense", "depthwise-separable-relu"))
     pool = tuple(Contender(name) for name in POOL)
     options.setdefault("search", StageSearch(pool, trainings=trainings, finalists=3))
     data = {"train": 32, "validation": 32, "seed": 0, "augmentation": "none"}
-    return evaluate.Protocol(contenders, widths=(16, 32), reporting=(100,), recipe=recipe, data_options=data, **options)
+    return protocol.Protocol(contenders, widths=(16, 32), reporting=(100,), recipe=recipe, data_options=data, **options)
 
 
 def truth(rows, seed=0):

@@ -14,7 +14,8 @@ import sys
 import numpy
 import pytest
 
-from kas import _kas, study
+from kas import _kas
+from kas_research import study
 from kas_research.study import _run, _worker
 from kas_research.study._data import (
     compress_places,
