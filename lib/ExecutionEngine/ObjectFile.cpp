@@ -9,7 +9,11 @@
 #include "kas/ExecutionEngine/ObjectFile.h"
 #include "LLVMModule.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/AsmParser/Parser.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/Linker/Linker.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace kas;
@@ -27,6 +31,75 @@ static Error checkOperations(mlir::ModuleOp module) {
                                "-kas-cpu-pipeline makes them, got '" +
                                op.getName().getStringRef() + "'");
   return Error::success();
+}
+
+/// What LLVM calls to round to bf16 on processors of x86 without an instruction
+/// for it; few systems have it in their libraries. To nearest, ties to even. A
+/// f64 is rounded to a f32 whose last bit says that something was lost, so that
+/// it is not rounded twice.
+static constexpr llvm::StringLiteral roundingFunctions = R"(
+define weak_odr hidden bfloat @__truncsfbf2(float %x) nounwind {
+  %bits = bitcast float %x to i32
+  %none = fcmp uno float %x, %x
+  %quiet = or i32 %bits, 4194304
+  %high = lshr i32 %bits, 16
+  %odd = and i32 %high, 1
+  %half = add i32 %odd, 32767
+  %sum = add i32 %bits, %half
+  %chosen = select i1 %none, i32 %quiet, i32 %sum
+  %rounded = lshr i32 %chosen, 16
+  %short = trunc i32 %rounded to i16
+  %result = bitcast i16 %short to bfloat
+  ret bfloat %result
+}
+define weak_odr hidden bfloat @__truncdfbf2(double %x) nounwind {
+  %near = fptrunc double %x to float
+  %wide = fpext float %near to double
+  %bits = bitcast float %near to i32
+  %sizeWide = call double @llvm.fabs.f64(double %wide)
+  %size = call double @llvm.fabs.f64(double %x)
+  %above = fcmp ogt double %sizeWide, %size
+  %step = zext i1 %above to i32
+  %down = sub i32 %bits, %step
+  %lost = fcmp one double %wide, %x
+  %sticky = zext i1 %lost to i32
+  %odd = or i32 %down, %sticky
+  %single = bitcast i32 %odd to float
+  %result = call bfloat @__truncsfbf2(float %single)
+  ret bfloat %result
+}
+declare double @llvm.fabs.f64(double)
+)";
+
+static bool hasBFloat(const llvm::Module &module) {
+  auto isBFloat = [](const llvm::Type *type) {
+    return type->getScalarType()->isBFloatTy();
+  };
+  return llvm::any_of(module, [&](const llvm::Function &function) {
+    return llvm::any_of(llvm::instructions(function),
+                        [&](const llvm::Instruction &instruction) {
+                          return isBFloat(instruction.getType()) ||
+                                 llvm::any_of(instruction.operands(),
+                                              [&](const llvm::Use &use) {
+                                                return isBFloat(use->getType());
+                                              });
+                        });
+  });
+}
+
+/// Each object may have them; the linker keeps one.
+static void addRoundingFunctions(llvm::Module &module) {
+  if (!module.getTargetTriple().isX86() || !hasBFloat(module))
+    return;
+  llvm::SMDiagnostic error;
+  auto functions =
+      llvm::parseAssemblyString(roundingFunctions, error, module.getContext());
+  assert(functions && "the text above is valid");
+  functions->setDataLayout(module.getDataLayout());
+  functions->setTargetTriple(module.getTargetTriple());
+  bool failed = llvm::Linker::linkModules(module, std::move(functions));
+  assert(!failed && "no function of kas has these names");
+  (void)failed;
 }
 
 Expected<std::unique_ptr<llvm::MemoryBuffer>>
@@ -59,6 +132,7 @@ kas::execution::compileToObject(mlir::ModuleOp module, unsigned optLevel) {
     return createStringError("expected at least one public function that takes "
                              "pointers and returns nothing or a message, "
                              "got none");
+  addRoundingFunctions(**llvmModule);
   (*llvmModule)->setPICLevel(llvm::PICLevel::BigPIC);
   optimize(**llvmModule, **machine, optLevel);
   return generateCode(**llvmModule, **machine);

@@ -257,6 +257,7 @@ struct Bufferize : kas::codegen::impl::BufferizeBase<Bufferize> {
     module.walk(separateWeights);
     bufferization::OneShotBufferizationOptions options;
     options.bufferizeFunctionBoundaries = true;
+    options.allowReturnAllocsFromLoops = true;
     options.setFunctionBoundaryTypeConversion(
         bufferization::LayoutMapOption::IdentityLayoutMap);
     options.memCpyFn = createCopy;

@@ -173,6 +173,8 @@ LogicalResult LowerGather::matchAndRewrite(tensor::GatherOp op,
 
 /// Upstream's way from TOSA, without its validation, which is about devices.
 static void addTosa(OpPassManager &manager) {
+  // First: regions of TOSA's own are no place for others' terminators.
+  manager.addPass(createTosaToSCFPass());
   manager.addPass(tosa::createTosaOptionalDecompositionsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(tosa::createTosaInferShapesPass());
@@ -186,7 +188,28 @@ static void addTosa(OpPassManager &manager) {
   arith.includeApplyRescale = true;
   manager.addPass(createTosaToArithPass(arith));
   manager.addPass(createTosaToTensorPass());
-  manager.addPass(createTosaToSCFPass());
+  // Shapes that nothing uses any more.
+  manager.addPass(createCanonicalizerPass());
+}
+
+/// Upstream's lowering makes an invalid reshape of others.
+static LogicalResult checkTile(tosa::TileOp op) {
+  auto type = dyn_cast<RankedTensorType>(op.getType());
+  if (!type || type.getNumDynamicDims() <= 1)
+    return success();
+  return op.emitOpError("requires at most one dynamic dimension of its result "
+                        "to be lowered, got ")
+         << type;
+}
+
+/// What upstream does not convert is an error that says what it would.
+static LogicalResult explainTosa(Diagnostic &diagnostic) {
+  if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
+      StringRef(diagnostic.str())
+          .starts_with("failed to legalize operation 'tosa."))
+    diagnostic << "; static sizes, or dynamic ones of the batch alone, or the "
+                  "operations it stands for are lowered";
+  return failure();
 }
 
 static bool isOnTensors(Operation *op) {
@@ -209,9 +232,13 @@ struct Decompose : kas::codegen::impl::DecomposeBase<Decompose> {
                  isOnTensors(op) || (loops && isWithoutIterations(loops));
     });
     if (hasTosa) {
+      bool isFine = true;
+      function.walk(
+          [&](tosa::TileOp op) { isFine &= succeeded(checkTile(op)); });
+      ScopedDiagnosticHandler handler(&getContext(), explainTosa);
       OpPassManager tosa(func::FuncOp::getOperationName());
       addTosa(tosa);
-      if (failed(runPipeline(tosa, function)))
+      if (!isFine || failed(runPipeline(tosa, function)))
         return signalPassFailure();
     }
     if (!hasTosa && !hasMore)

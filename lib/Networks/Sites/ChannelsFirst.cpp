@@ -7,11 +7,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "ChannelsFirst.h"
+#include "Rewriting.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
+using namespace kas;
+using namespace kas::networks;
 
 using Order = SmallVector<int64_t>;
 
@@ -79,7 +83,7 @@ static Value reorderStart(OpBuilder &b, Value start, ArrayRef<int64_t> order) {
       ->getResult(0);
 }
 
-static void rewrite(linalg::LinalgOp op) {
+void ChannelsFirst::rewrite(linalg::LinalgOp op) {
   if (op->getNumResults() != 1 || op.getNumDpsInputs() != 2 ||
       !op.hasPureTensorSemantics() ||
       llvm::any_of(op->getOperandTypes(), [](Type type) {
@@ -108,22 +112,67 @@ static void rewrite(linalg::LinalgOp op) {
       op.getIteratorTypesArray());
   IRMapping mapping;
   op->getRegion(0).cloneInto(&generic.getRegion(), mapping);
+  op->removeDiscardableAttr("linalg.memoized_indexing_maps");
   generic->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   Value result = transpose(b, loc, generic.getResult(0),
                            invertPermutationVector(resultOrder));
   Value before = op.getDpsInputs()[0], beforeStart = op.getDpsInits()[0];
   op->getResult(0).replaceAllUsesWith(result);
-  op->erase();
+  convolutions.push_back({op, generic, result});
+  putAside(op);
   for (Value value : {before, beforeStart})
     if (Operation *made = value.getDefiningOp(); made && made->use_empty())
-      made->erase();
+      putAside(made);
 }
 
-void kas::networks::bringChannelsFirst(ModuleOp module) {
+void ChannelsFirst::putAside(Operation *op) {
+  aside[op] = SmallVector<Value>(op->getOperands());
+  op->remove();
+  for (OpOperand &operand : op->getOpOperands())
+    operand.drop();
+}
+
+/// With what it reads, as far as that was put aside.
+void ChannelsFirst::putBack(Operation *op, OpBuilder &builder) {
+  auto found = aside.find(op);
+  if (found == aside.end())
+    return;
+  SmallVector<Value> operands = std::move(found->second);
+  aside.erase(found);
+  for (auto [operand, value] : llvm::zip_equal(op->getOpOperands(), operands)) {
+    if (Operation *producer = value.getDefiningOp())
+      putBack(producer, builder);
+    operand.set(value);
+  }
+  builder.insert(op);
+}
+
+ChannelsFirst::ChannelsFirst(ModuleOp module) {
   SmallVector<linalg::LinalgOp> ops;
   module.walk([&](linalg::LinalgOp op) {
     if (op.getNumReductionLoops() > 0)
       ops.push_back(op);
   });
-  llvm::for_each(ops, rewrite);
+  for (linalg::LinalgOp op : ops)
+    rewrite(op);
+}
+
+ChannelsFirst::~ChannelsFirst() {
+  for (auto &[op, operands] : aside)
+    op->erase();
+}
+
+void ChannelsFirst::restore() {
+  for (Convolution &convolution : convolutions) {
+    if (convolution.after->hasAttr(KasDialect::siteAttrName))
+      continue;
+    OpBuilder builder(convolution.after);
+    putBack(convolution.before, builder);
+    Value result = convolution.before->getResult(0);
+    // What was put aside reads it, too.
+    for (auto &[op, operands] : aside)
+      llvm::replace(operands, convolution.result, result);
+    convolution.result.replaceAllUsesWith(result);
+    eraseWithDeadOperands(convolution.result.getDefiningOp());
+  }
 }

@@ -50,11 +50,12 @@ struct KasExtractPass
       return signalPassFailure();
     }
     options.coefficients = *binding;
-    bringChannelsFirst(getOperation());
+    ChannelsFirst channels(getOperation());
     if (kernel) {
       ExtractKernelResult result = extractKernel(getOperation(), options);
       numSites += result.numSites;
       numNearMisses += result.numNearMisses;
+      channels.restore();
       return;
     }
     FailureOr<ExtractResult> result = extractSpaces(getOperation(), options);
@@ -62,6 +63,7 @@ struct KasExtractPass
       return signalPassFailure();
     numSites += result->numSites;
     numNearMisses += result->numNearMisses;
+    channels.restore();
   }
 };
 

@@ -53,3 +53,52 @@ func.func @pointwise(%x: tensor<1x8x8x4xf32>, %w: tensor<1x1x4x4xf32>, %init: te
   %y = linalg.conv_2d_nhwc_hwcf ins(%x, %w : tensor<1x8x8x4xf32>, tensor<1x1x4x4xf32>) outs(%init : tensor<1x8x8x4xf32>) -> tensor<1x8x8x4xf32>
   return %y : tensor<1x8x8x4xf32>
 }
+
+// What is no layer, here convolutions of computed weights, stays as it was, though its neighbours are: the padding of @a
+// and of the second one is one.
+// CHECK-LABEL: func.func @mixed(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<1x8x8x3xf32>
+// CHECK:         linalg.transpose ins(%[[X]]
+// CHECK:         linalg.generic
+// CHECK-SAME:      kas.site = {{.*}}name = "a"
+// CHECK:         %[[A:.*]] = linalg.transpose
+// CHECK-NOT:     linalg.transpose
+// CHECK:         %[[P:.*]] = tensor.pad %[[X]]
+// CHECK-NOT:     linalg.transpose
+// CHECK:         %[[D:.*]] = linalg.conv_2d_nhwc_hwcf ins(%[[P]], {{.*}} outs(%[[A]]
+// CHECK-NOT:     linalg.transpose
+// CHECK:         %[[Q:.*]] = tensor.pad %[[A]]
+// CHECK-NOT:     linalg.transpose
+// CHECK:         %[[U:.*]] = linalg.conv_2d_nhwc_hwcf ins(%[[Q]],
+// CHECK:         linalg.transpose ins(%[[U]]
+// CHECK:         tensor.pad
+// CHECK:         kas.site = {{.*}}name = "c"
+// CHECK:         %[[C:.*]] = linalg.transpose
+// CHECK-NEXT:    return %[[C]], %[[D]]
+func.func @mixed(%x: tensor<1x8x8x3xf32> {kas.name = "x"},
+                 %a: tensor<3x3x3x16xf32> {kas.name = "a.weight"},
+                 %b: tensor<3x3x16x16xf32> {kas.name = "b.weight"},
+                 %c: tensor<3x3x16x16xf32> {kas.name = "c.weight"}) -> (tensor<1x8x8x16xf32>, tensor<1x8x8x16xf32>) {
+  %z = arith.constant 0.0 : f32
+  %p = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %z : f32
+  } : tensor<1x8x8x3xf32> to tensor<1x10x10x3xf32>
+  %e = tensor.empty() : tensor<1x8x8x16xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32>
+  %0 = linalg.conv_2d_nhwc_hwcf ins(%p, %a : tensor<1x10x10x3xf32>, tensor<3x3x3x16xf32>) outs(%f : tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32>
+  %t = math.exp %a : tensor<3x3x3x16xf32>
+  %1 = linalg.conv_2d_nhwc_hwcf ins(%p, %t : tensor<1x10x10x3xf32>, tensor<3x3x3x16xf32>) outs(%0 : tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32>
+  %q = tensor.pad %0 low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %z : f32
+  } : tensor<1x8x8x16xf32> to tensor<1x10x10x16xf32>
+  %s = math.exp %b : tensor<3x3x16x16xf32>
+  %2 = linalg.conv_2d_nhwc_hwcf ins(%q, %s : tensor<1x10x10x16xf32>, tensor<3x3x16x16xf32>) outs(%f : tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32>
+  %r = tensor.pad %2 low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %z : f32
+  } : tensor<1x8x8x16xf32> to tensor<1x10x10x16xf32>
+  %3 = linalg.conv_2d_nhwc_hwcf ins(%r, %c : tensor<1x10x10x16xf32>, tensor<3x3x16x16xf32>) outs(%f : tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32>
+  return %3, %1 : tensor<1x8x8x16xf32>, tensor<1x8x8x16xf32>
+}

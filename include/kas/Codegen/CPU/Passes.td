@@ -345,11 +345,13 @@ def SerializeLoops : Pass<"kas-serialize-loops", "::mlir::func::FuncOp"> {
 }
 
 def LowerScalars : Pass<"kas-lower-scalars", "::mlir::ModuleOp"> {
-  let summary = "Lower complex numbers and powers of integers";
+  let summary = "Lower complex numbers, and what else has no LLVM operation";
   let description = [{
     Runs upstream's `-convert-complex-to-standard`, `-convert-complex-to-llvm`
     and `-convert-math-to-funcs` where a module has complex numbers, `math.ipowi`
-    or `math.fpowi`, and leaves other modules as they are.
+    or `math.fpowi`. `math.isinf`, `math.isnormal` and `math.clampf` become
+    comparisons, and powers and `arith.addui_extended` of `index` those of `i64`.
+    Other modules are left as they are.
 
     Example: `test/Codegen/CPU/lower-scalars.mlir`.
   }];

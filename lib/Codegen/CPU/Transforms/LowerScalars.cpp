@@ -20,9 +20,11 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_LOWERSCALARS
@@ -31,16 +33,108 @@ namespace kas::codegen {
 
 using namespace mlir;
 
+//===----------------------------------------------------------------------===//
+// What upstream's conversions to LLVM do not take
+//===----------------------------------------------------------------------===//
+
+/// `value` in every element of `type`.
+static Value makeConstant(PatternRewriter &rewriter, Location loc, Type type,
+                          const APFloat &value) {
+  TypedAttr attribute = FloatAttr::get(getElementTypeOrSelf(type), value);
+  if (auto vector = dyn_cast<VectorType>(type))
+    attribute = DenseElementsAttr::get(vector, attribute);
+  return arith::ConstantOp::create(rewriter, loc, attribute);
+}
+
+static Value compareMagnitude(PatternRewriter &rewriter, Location loc, Value x,
+                              arith::CmpFPredicate predicate,
+                              const APFloat &bound) {
+  Value magnitude = math::AbsFOp::create(rewriter, loc, x);
+  return arith::CmpFOp::create(rewriter, loc, predicate, magnitude,
+                               makeConstant(rewriter, loc, x.getType(), bound));
+}
+
 namespace {
+
+struct LowerIsInf : OpRewritePattern<math::IsInfOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::IsInfOp op,
+                                PatternRewriter &rewriter) const override {
+    Value x = op.getOperand();
+    auto type = cast<FloatType>(getElementTypeOrSelf(x.getType()));
+    rewriter.replaceOp(
+        op,
+        compareMagnitude(rewriter, op.getLoc(), x, arith::CmpFPredicate::OEQ,
+                         APFloat::getInf(type.getFloatSemantics())));
+    return success();
+  }
+};
+
+struct LowerIsNormal : OpRewritePattern<math::IsNormalOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::IsNormalOp op,
+                                PatternRewriter &rewriter) const override {
+    Value x = op.getOperand();
+    auto type = cast<FloatType>(getElementTypeOrSelf(x.getType()));
+    const llvm::fltSemantics &semantics = type.getFloatSemantics();
+    Value isLarge =
+        compareMagnitude(rewriter, op.getLoc(), x, arith::CmpFPredicate::OGE,
+                         APFloat::getSmallestNormalized(semantics));
+    Value isFinite =
+        compareMagnitude(rewriter, op.getLoc(), x, arith::CmpFPredicate::OLT,
+                         APFloat::getInf(semantics));
+    rewriter.replaceOpWithNewOp<arith::AndIOp>(op, isLarge, isFinite);
+    return success();
+  }
+};
+
+/// Computes on integers of 64 bits what is on `index`.
+template <typename OpTy>
+struct LowerOnIndex : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    if (!op->getResult(0).getType().isIndex())
+      return failure();
+    Type wide = rewriter.getI64Type();
+    IRMapping mapping;
+    for (Value operand : op->getOperands())
+      mapping.map(operand, arith::IndexCastOp::create(rewriter, op.getLoc(),
+                                                      wide, operand)
+                               .getResult());
+    Operation *made = rewriter.clone(*op, mapping);
+    made->getResult(0).setType(wide);
+    rewriter.setInsertionPointAfter(made);
+    SmallVector<Value> results(made->getResults());
+    results[0] = arith::IndexCastOp::create(
+        rewriter, op.getLoc(), rewriter.getIndexType(), results[0]);
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+
 struct LowerScalars : kas::codegen::impl::LowerScalarsBase<LowerScalars> {
   void runOnOperation() override {
-    bool hasPowers = false, hasComplex = false;
+    RewritePatternSet patterns(&getContext());
+    patterns.add<LowerIsInf, LowerIsNormal, LowerOnIndex<math::IPowIOp>,
+                 LowerOnIndex<arith::AddUIExtendedOp>>(&getContext());
+    math::populateExpansionPatterns(patterns, {"clampf"});
+    FrozenRewritePatternSet frozen(std::move(patterns));
+    bool hasPowers = false, hasComplex = false, hasMore = false;
     getOperation().walk([&](Operation *op) {
+      hasMore |= isa<math::IsInfOp, math::IsNormalOp, math::IPowIOp,
+                     math::ClampFOp, arith::AddUIExtendedOp>(op);
       hasPowers |= isa<math::IPowIOp, math::FPowIOp>(op);
       hasComplex |= isa<complex::ComplexDialect>(op->getDialect());
     });
-    if (!hasPowers && !hasComplex)
+    if (!hasPowers && !hasComplex && !hasMore)
       return markAllAnalysesPreserved();
+    if (hasMore)
+      for (auto function : getOperation().getOps<func::FuncOp>())
+        walkAndApplyPatterns(function, frozen);
     OpPassManager manager(ModuleOp::getOperationName());
     if (hasComplex)
       manager.addNestedPass<func::FuncOp>(createConvertComplexToStandardPass());

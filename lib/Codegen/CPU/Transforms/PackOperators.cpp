@@ -339,7 +339,10 @@ void PackOperators::lowerSum(linalg::LinalgOp op, ArrayRef<bool> fromWeights) {
   Packing packing(op, options);
   FailureOr<Contraction> source =
       matchUnpadded(op, [&](Value tensor) { return packing.toBuffer(tensor); });
-  if (failed(source))
+  // There is nothing to sum, or nowhere to.
+  if (failed(source) || llvm::any_of(source->loops, [](const auto &loop) {
+        return loop.extent < 1;
+      }))
     return packing.undo();
   Value output = packing.makeOutput();
   FailureOr<StridedContraction> contraction = StridedContraction::get(
