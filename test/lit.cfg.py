@@ -80,6 +80,7 @@ plugin = os.path.join(config.kas_obj_root, "lib", "KasPlugin" + config.shlibext)
 # A stock tool that loads an instrumented module needs the sanitizer's run-time library first.
 mlir_plugin_opt = os.path.join(config.llvm_tools_dir, "mlir-opt")
 if config.sanitizers:
+    config.available_features.add("sanitizers")
     runtime = "tsan" if "thread" in config.sanitizers else "asan"
     library = "libclang_rt." + runtime + "-" + config.host_arch + ".so"
     library = subprocess.check_output([config.cxx, "-print-file-name=" + library], text=True).strip()
