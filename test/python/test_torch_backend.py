@@ -107,7 +107,7 @@ def test_views_of_nothing(shape):
     network = nn.Sequential(nn.Embedding(7, 3), nn.Linear(3, 5), nn.ReLU()).eval()
     compiled = compile_and_compare(network, torch.randint(0, 7, shape))
     (graph,) = kas.torch.explain()
-    assert "requires views of tensors with elements" in graph.reason
+    assert graph.reason is None
     compile_and_compare(network, torch.randint(0, 7, (3, 4)), compiled=compiled)
     assert kas.torch.explain()[-1].reason is None
 

@@ -10,9 +10,73 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
+
+namespace {
+/// A constant of the type of floats or of vectors of them.
+Value makeConstant(ImplicitLocOpBuilder &builder, Type type, double value) {
+  Attribute number = builder.getFloatAttr(getElementTypeOrSelf(type), value);
+  if (auto vector = dyn_cast<VectorType>(type))
+    number = DenseElementsAttr::get(vector, number);
+  return arith::ConstantOp::create(builder, type, cast<TypedAttr>(number));
+}
+
+Value compare(ImplicitLocOpBuilder &builder, Value value, Value other) {
+  return arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ, value,
+                               other);
+}
+
+/// Upstream's lowering to LLVM takes the logarithm of a sum that has lost what
+/// is small: the error of the sum is divided out.
+struct ExpandLog1p : OpRewritePattern<math::Log1pOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::Log1pOp op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value x = op.getOperand();
+    Value one = makeConstant(b, x.getType(), 1);
+    Value sum = arith::AddFOp::create(b, x, one);
+    Value logarithm = math::LogOp::create(b, sum);
+    Value kept = arith::SubFOp::create(b, sum, one);
+    Value scaled =
+        arith::MulFOp::create(b, x, arith::DivFOp::create(b, logarithm, kept));
+    // Nothing is kept of what is tiny; of infinity there is no quotient.
+    Value isExact = arith::OrIOp::create(b, compare(b, sum, one),
+                                         compare(b, sum, logarithm));
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isExact, x, scaled);
+    return success();
+  }
+};
+
+/// The same for the difference of an exponential and one.
+struct ExpandExpM1 : OpRewritePattern<math::ExpM1Op> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::ExpM1Op op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value x = op.getOperand();
+    Value one = makeConstant(b, x.getType(), 1);
+    Value minusOne = makeConstant(b, x.getType(), -1);
+    Value exponential = math::ExpOp::create(b, x);
+    Value difference = arith::SubFOp::create(b, exponential, one);
+    Value logarithm = math::LogOp::create(b, exponential);
+    Value scaled = arith::MulFOp::create(
+        b, difference, arith::DivFOp::create(b, x, logarithm));
+    // Far from zero, and where the logarithm is infinite, nothing is lost.
+    Value isFar = arith::OrIOp::create(b, compare(b, difference, minusOne),
+                                       compare(b, exponential, logarithm));
+    Value far = arith::SelectOp::create(b, isFar, difference, scaled);
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(
+        op, compare(b, exponential, one), x, far);
+    return success();
+  }
+};
+} // namespace
 
 LogicalResult kas::codegen::expandMath(Operation *root,
                                        const MathExpansions &expansions) {
@@ -26,5 +90,7 @@ LogicalResult kas::codegen::expandMath(Operation *root,
     math::populateExpansionPatterns(patterns, expansions.expanded);
   if (expansions.divisions)
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
+  if (expansions.differences)
+    patterns.add<ExpandLog1p, ExpandExpM1>(patterns.getContext());
   return applyPatternsGreedily(root, std::move(patterns));
 }

@@ -23,6 +23,8 @@ struct MathExpansions {
   llvm::ArrayRef<llvm::StringRef> expanded = {};
   /// Divisions of integers that round up or down.
   bool divisions = false;
+  /// `math.log1p` and `math.expm1`, exact near zero.
+  bool differences = false;
 };
 
 /// Rewrites all operations below `root`.

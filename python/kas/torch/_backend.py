@@ -17,6 +17,7 @@ from torch import fx, nn
 
 from .._errors import need
 from ._graph_batch import BATCHES, Batch, find_batch, get_batch_key, set_batch
+from ._graph_flops import count_flops, warn_of_fallback
 from ._graph_import import UnsupportedGraphError, trace
 from ._graph_norms import fold_batch_norms
 from ._graph_parts import replace_strided
@@ -46,6 +47,10 @@ class CompiledGraph(NamedTuple):
     """Where kas runs parts: each operation that PyTorch runs, such as `aten.embedding.default`, and why."""
     batches: tuple[int, ...] = ()
     """Where it is compiled for batches of any size: the sizes of the parts that these are computed in."""
+    flops: int = 0
+    """Of the whole graph, where they were counted."""
+    share: float = 1.0
+    """Of these, what kas computes."""
 
 
 _graphs: collections.deque[CompiledGraph] = collections.deque(maxlen=1000)
@@ -116,8 +121,19 @@ class _Graph:
         shapes = tuple(tuple(arguments[place].shape) for place in data)
         seconds = time.perf_counter() - start
         _graphs.append(
-            CompiledGraph(self.operations, shapes, seconds, compiled.reason, self.kind, compiled.parts, left)
+            CompiledGraph(
+                self.operations,
+                shapes,
+                seconds,
+                compiled.reason,
+                self.kind,
+                compiled.parts,
+                left,
+                flops=compiled.flops,
+                share=compiled.share,
+            )
         )
+        warn_of_fallback(compiled.flops, compiled.share, compiled.reason, compiled.left)
         if self.options.strict and (compiled.reason or left):
             reasons = [compiled.reason] if compiled.reason else [f"{name} {reason}" for name, reason in left]
             raise UnsupportedGraphError(f"strict=True requires a graph that kas compiles, got: {'; '.join(reasons)}")
@@ -150,7 +166,8 @@ class _Graph:
         options = self.options._replace(threads=threads)
         if folded := self._fold(places):
             with contextlib.suppress(UnsupportedGraphError):
-                return Compiled(compile_whole(trace(folded, arguments, False), static, options), 1, {})
+                whole = trace(folded, arguments, False)
+                return Compiled(compile_whole(whole, static, options), 1, {}, None, count_flops(whole), 1.0)
         try:
             traced = trace(self.graph, arguments, self.kind != "inference")
         except UnsupportedGraphError as error:

@@ -16,7 +16,9 @@ from typing import Any
 
 import torch
 
-from ._comparisons import get_comparison_table
+from ._comparisons import clamp, get_comparison_table
+from ._operations import get_operations_table
+from ._orders import get_orders_table
 from ._pooling import get_pooling_table
 
 aten = torch.ops.aten
@@ -133,6 +135,11 @@ def relu(x: torch.Tensor) -> torch.Tensor:
     return torch.where(x < 0, torch.zeros_like(x), x)
 
 
+def hardtanh(x: torch.Tensor, min_val: Any = -1, max_val: Any = 1) -> Any:
+    """`torch.nn.functional.hardtanh`, which leaves -0 as it is: its derivative is an operation of its own here."""
+    return clamp(x, min_val, max_val)
+
+
 def reciprocal(x: torch.Tensor) -> torch.Tensor:
     """`torch.reciprocal`, of which 1 / x is made; torch-mlir's asserts that nothing is zero."""
     x = x if x.dtype.is_floating_point else x.to(torch.get_default_dtype())
@@ -181,12 +188,16 @@ def get_inference_table() -> dict[Any, Callable[..., Any]]:
     # Importing it is what makes the operation known.
     from ._apply import _apply
 
+    table = get_table()
     return {
-        **get_table(),
+        **table,
         _apply._opoverload: apply_operator,
+        aten.hardtanh.default: hardtanh,
         aten.index.Tensor: index,
         aten.index_select.default: index_select,
         aten.reciprocal.default: reciprocal,
         aten.relu.default: relu,
         aten.view.default: view,
+        **get_operations_table(table),
+        **get_orders_table(),
     }

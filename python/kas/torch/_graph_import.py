@@ -18,6 +18,7 @@ from .._module import Module
 from ._comparisons import replace_comparisons
 from ._decompositions import get_inference_table
 from ._gradient_decompositions import get_training_table
+from ._graph_constants import fold_empty
 
 
 class UnsupportedGraphError(Exception):
@@ -52,6 +53,7 @@ def trace(graph: fx.GraphModule, arguments: Sequence[Any], with_gradients: bool)
     except Exception as error:
         # Whatever a graph has that cannot be traced, PyTorch can run it.
         raise UnsupportedGraphError(f"cannot be traced: {' '.join(str(error).split())}") from error
+    fold_empty(traced)
     return traced
 
 
@@ -90,15 +92,6 @@ def _as_list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, (tuple, list)) else [value]
 
 
-def _check_views(graph: fx.GraphModule) -> None:
-    """torch-mlir divides by the sizes of what is viewed, and ends the process."""
-    views = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default, torch.ops.aten.reshape.default)
-    for node in graph.graph.nodes:
-        value = node.meta.get("val")
-        if node.target in views and isinstance(value, torch.Tensor) and value.numel() == 0:
-            raise UnsupportedGraphError(f"requires views of tensors with elements, got {tuple(value.shape)}")
-
-
 def import_graph(graph: fx.GraphModule) -> Module:
     """The graph in linalg on tensors; UnsupportedGraphError where torch-mlir cannot express it."""
     from torch_mlir import fx as importer
@@ -106,7 +99,6 @@ def import_graph(graph: fx.GraphModule) -> Module:
     from torch_mlir.dialects import torch as dialect
     from torch_mlir.extras.fx_importer import FxImporter
 
-    _check_views(graph)
     replace_comparisons(graph)
     graph.recompile()
     context = ir.Context()

@@ -59,16 +59,21 @@ def check_random(graph: fx.GraphModule) -> None:
 
 
 def check_integers(graph: fx.GraphModule) -> None:
-    """UnsupportedGraphError where integers that enter the graph may have values for which compiled code is undefined.
+    """UnsupportedGraphError where integers that follow from arguments may have values that compiled code does not take.
 
     They are places outside of a tensor, and zeros that something is divided by. Embeddings and `gather` check theirs.
     """
     given: set[fx.Node] = set()
+    known: set[fx.Node] = set()
+    """What does not follow from arguments, such as the places of an interpolation."""
     for node in graph.graph.nodes:
         value = node.meta.get("val")
         is_integer = isinstance(value, torch.Tensor) and value.dtype in INTEGERS
         used = given.intersection(node.all_input_nodes)
-        if is_integer and (used or node.op == "placeholder"):
+        if node.op != "placeholder" and known.issuperset(node.all_input_nodes):
+            known.add(node)
+        # What floats are rounded to may be any integer, too.
+        if is_integer and node not in known:
             given.add(node)
         if node.op != "call_function" or not used:
             continue
@@ -82,7 +87,19 @@ def check_integers(graph: fx.GraphModule) -> None:
 _LEFT = {
     _aten._embedding_bag: "torch-mlir ignores the weights of samples",
     _aten._embedding_bag_forward_only: "torch-mlir ignores the weights of samples",
+    _aten.grid_sampler_2d: "requires interpolation between pixels",
     _aten.fmod: "torch-mlir rounds quotients",
+    **dict.fromkeys(
+        (
+            _aten.scatter,
+            _aten.scatter_add,
+            _aten.scatter_reduce,
+            _aten.index_reduce,
+            _aten.put,
+            _aten.repeat_interleave,
+        ),
+        "requires checks of integers that kas does not make",
+    ),
 }
 """Operations that torch-mlir lowers with another meaning, with the reason why they are left to PyTorch."""
 
@@ -108,8 +125,11 @@ def find_blocked(graph: fx.GraphModule) -> dict[fx.Node, str]:
             continue
         value = node.meta.get("val")
         reason = next(filter(None, (check_tensors(source.meta.get("val")) for source in (*sources, node))), None)
+        packet = getattr(node.target, "overloadpacket", None)
         if is_random(node):
             reason = f"requires a network without random numbers, got {node.target}"
+        elif packet in _LEFT:
+            reason = _LEFT[packet]
         elif not reason and not any(True for _ in get_tensors(value)):
             reason = f"requires a result that is a tensor, got {value!r}"
         if reason:

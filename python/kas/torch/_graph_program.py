@@ -16,6 +16,7 @@ from torch import fx, nn
 from .. import _cache
 from .._errors import Error
 from .._module import Module
+from ._graph_flops import count_flops
 from ._graph_import import UnsupportedGraphError, describe, import_graph
 from ._graph_parts import (
     INTEGERS,
@@ -43,7 +44,35 @@ class _Result(NamedTuple):
     argument: int | None
     """The argument that is passed on."""
     constant: Any
-    """What it is if it is no tensor."""
+    """What it is where it does not depend on the arguments."""
+
+    def choose(self, results: Sequence[torch.Tensor], arguments: Sequence[torch.Tensor]) -> Any:
+        """The output of a call."""
+        if self.result is not None:
+            return results[self.result]
+        if self.argument is not None:
+            return arguments[self.argument]
+        return self.constant.clone() if isinstance(self.constant, torch.Tensor) else self.constant
+
+
+def _read_outputs(graph: fx.GraphModule) -> tuple[bool, list[Any]]:
+    """Whether the graph has one output that is no tuple, and the outputs, with tensors for what is known."""
+    found = graph.graph.output_node().args[0]
+    values: Sequence[Any] = (found,) if isinstance(found, fx.Node) else found  # type: ignore[assignment]
+    return isinstance(found, fx.Node), [
+        getattr(graph, str(v.target)) if isinstance(v, fx.Node) and v.op == "get_attr" else v for v in values
+    ]
+
+
+def _find_results(values: Sequence[Any], arguments: list[fx.Node], computed: list[fx.Node]) -> list[_Result]:
+    return [
+        _Result(
+            computed.index(value) if isinstance(value, fx.Node) and value.op != "placeholder" else None,
+            arguments.index(value) if isinstance(value, fx.Node) and value.op == "placeholder" else None,
+            None if isinstance(value, fx.Node) else value,
+        )
+        for value in values
+    ]
 
 
 def _get_strides(result: torch.Tensor) -> tuple[int, ...] | None:
@@ -108,8 +137,7 @@ class _Function(nn.Module):
         self.options = options
         arguments = graph.graph.find_nodes(op="placeholder")
         output = graph.graph.output_node()
-        is_single = isinstance(output.args[0], fx.Node)
-        values: Sequence[Any] = (output.args[0],) if is_single else output.args[0]  # type: ignore[assignment]
+        is_single, values = _read_outputs(graph)
         computed = list(dict.fromkeys(v for v in values if isinstance(v, fx.Node) and v.op != "placeholder"))
         if not computed:
             raise UnsupportedGraphError("requires a result that is computed, got none")
@@ -117,14 +145,7 @@ class _Function(nn.Module):
             if reason := check_tensors(node.meta["val"], TYPES + INTEGERS):
                 raise UnsupportedGraphError(reason)
         self.is_single = is_single
-        self.outputs = [
-            _Result(
-                computed.index(value) if isinstance(value, fx.Node) and value.op != "placeholder" else None,
-                arguments.index(value) if isinstance(value, fx.Node) and value.op == "placeholder" else None,
-                None if isinstance(value, fx.Node) else value,
-            )
-            for value in values
-        ]
+        self.outputs = _find_results(values, arguments, computed)
         results = [node.meta["val"] for node in computed]
         shapes = [tuple(result.shape) for result in results]
         types = [result.dtype if result.dtype in INTEGERS else torch.float32 for result in results]
@@ -181,14 +202,19 @@ class _Function(nn.Module):
                 results[number] = torch.empty_strided(rows.shape, strides, dtype=rows.dtype).copy_(rows)
         for number in self.flags:
             results[number] = results[number].to(torch.bool)
-        values = [
-            results[output.result]
-            if output.result is not None
-            else arguments[output.argument]
-            if output.argument is not None
-            else output.constant
-            for output in self.outputs
-        ]
+        values = [output.choose(results, arguments) for output in self.outputs]
+        return values[0] if self.is_single else values
+
+
+class _Known(nn.Module):
+    """A graph whose results do not depend on the elements of its arguments, as there are none."""
+
+    def __init__(self, is_single: bool, outputs: Sequence[_Result]):
+        super().__init__()
+        self.is_single, self.outputs = is_single, outputs
+
+    def forward(self, *arguments: torch.Tensor) -> Any:
+        values = [output.choose((), arguments) for output in self.outputs]
         return values[0] if self.is_single else values
 
 
@@ -203,6 +229,10 @@ class Compiled(NamedTuple):
     """The operations that PyTorch runs between parts, such as `aten.i0.default`, with the reason."""
     reason: str | None = None
     """Why nothing was compiled."""
+    flops: int = 0
+    """Of the whole graph."""
+    share: float = 0.0
+    """Of these, what is compiled."""
 
 
 def _copy(graph: fx.GraphModule) -> fx.GraphModule:
@@ -215,7 +245,7 @@ class _Parts:
     """A graph between whose compiled parts PyTorch runs what is left."""
 
     def __init__(self, graph: fx.GraphModule, static: set[int], options: Options, reasons: Mapping[str, str]):
-        self.graph, self.options = _copy(graph), options
+        self.original, self.graph, self.options = graph, _copy(graph), options
         arguments = self.graph.graph.find_nodes(op="placeholder")
         weights = {arguments[place] for place in static}
         blocked = find_blocked(self.graph)
@@ -247,8 +277,11 @@ class _Parts:
         return functions, {}
 
     def compile(self, functions: Mapping[str, _Function]) -> Compiled:
-        parts = 0
+        parts, flops = 0, 0
+        total = count_flops(self.original)
         for name, function in functions.items():
+            part = self.graph.get_submodule(name)
+            assert isinstance(part, fx.GraphModule)
             try:
                 function.compile()
             except UnsupportedGraphError as error:
@@ -256,7 +289,9 @@ class _Parts:
             else:
                 self.graph.set_submodule(name, function)
                 parts += 1
-        return Compiled(self.graph if parts else None, parts, self.left)
+                flops += count_flops(part)
+        program = self.graph if parts else None
+        return Compiled(program, parts, self.left, None, total, flops / total if total else 1.0)
 
     def _leave(self, name: str, reason: str) -> None:
         self.failures.append(reason)
@@ -297,6 +332,11 @@ def compile_whole(
     `static` are the places of weights, `batched` of what has samples. UnsupportedGraphError where there is no program,
     and with `batched` also where it mixes samples.
     """
+    is_single, values = _read_outputs(graph)
+    if any(isinstance(v, torch.Tensor) for v in values) and not any(
+        isinstance(v, fx.Node) and v.op == "call_function" for v in values
+    ):
+        return _Known(is_single, _find_results(values, graph.graph.find_nodes(op="placeholder"), []))
     check_random(graph)
     check_integers(graph)
     check_meaning(graph)
@@ -312,7 +352,7 @@ def compile_graph(graph: fx.GraphModule, static: set[int], options: Options) -> 
     """
     reasons: dict[str, str] = {}
     try:
-        return Compiled(compile_whole(graph, static, options), 1, {})
+        return Compiled(compile_whole(graph, static, options), 1, {}, None, count_flops(graph), 1.0)
     except UnsupportedGraphError as error:
         whole = str(error)
         reasons.update(dict.fromkeys(error.operations, whole))
@@ -326,4 +366,4 @@ def compile_graph(graph: fx.GraphModule, static: set[int], options: Options) -> 
     if compiled.parts:
         return compiled
     # Of the parts, where there were some: why none of them is compiled.
-    return Compiled(None, 0, {}, "; ".join(dict.fromkeys([whole, *parts.failures])))
+    return Compiled(None, 0, {}, "; ".join(dict.fromkeys([whole, *parts.failures])), count_flops(graph))

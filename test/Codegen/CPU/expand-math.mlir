@@ -36,3 +36,22 @@ func.func @gelu(%x: vector<16xf32>) -> vector<16xf32> {
   %1 = math.erf %0 : vector<16xf32>
   return %1 : vector<16xf32>
 }
+
+// What is near zero is not lost, on all targets and types.
+// CHECK-LABEL: func.func @differences
+// CHECK-NOT:     math.log1p
+// CHECK-NOT:     math.expm1
+// CHECK:         %[[SUM:.*]] = arith.addf %{{.*}}, %{{.*}} : f32
+// CHECK:         %[[LOG:.*]] = math.log %[[SUM]] : f32
+// CHECK:         arith.divf %[[LOG]]
+// CHECK:         arith.select
+// CHECK:         return
+// PLAIN-LABEL: func.func @differences
+// PLAIN-NOT:     math.log1p
+// PLAIN-NOT:     math.expm1
+// PLAIN:         return
+func.func @differences(%x: f32, %y: vector<4xf64>) -> (f32, vector<4xf64>) {
+  %0 = math.log1p %x : f32
+  %1 = math.expm1 %y : vector<4xf64>
+  return %0, %1 : f32, vector<4xf64>
+}

@@ -186,7 +186,9 @@ def ExpandMath : Pass<"kas-expand-math", "::mlir::func::FuncOp"> {
     approximations by polynomials, exact to a few units in the last place, which
     LLVM vectorizes with the loop around them; a function of the C library is
     called for each element. What is below the least normal number may be
-    zero. They need fused multiply-adds: on a target without, nothing changes.
+    zero. They need fused multiply-adds: on a target without, they stay.
+    `math.log1p` and `math.expm1`, of which LLVM would lose what is near zero,
+    become logarithms and exponentials whose error is divided out.
 
     A pass on `func.func`, not on the interface of functions, so that
     `kas-opt` runs it on all functions of a module without a nested pipeline.

@@ -27,15 +27,16 @@ namespace {
 struct ExpandMath : kas::codegen::impl::ExpandMathBase<ExpandMath> {
   void runOnOperation() override {
     Operation *module = getOperation()->getParentOp();
-    // Else each of the multiply-adds would be a call.
-    if (!getContractionTarget(module, /*vectorBits=*/0).hasFMA)
-      return;
-    auto isApproximated = [](StringRef name) {
-      return name == math::ExpOp::getOperationName() ||
-             name == math::ErfOp::getOperationName() ||
-             name == math::TanhOp::getOperationName();
+    // Without them each of the multiply-adds would be a call.
+    bool hasFMA = getContractionTarget(module, /*vectorBits=*/0).hasFMA;
+    auto isApproximated = [=](StringRef name) {
+      return hasFMA && (name == math::ExpOp::getOperationName() ||
+                        name == math::ErfOp::getOperationName() ||
+                        name == math::TanhOp::getOperationName());
     };
-    if (failed(expandMath(getOperation(), {isApproximated})))
+    MathExpansions expansions{isApproximated};
+    expansions.differences = true;
+    if (failed(expandMath(getOperation(), expansions)))
       signalPassFailure();
   }
 };

@@ -1,0 +1,240 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operations that torch-mlir does not know, or only for tensors of some ranks, by those that it knows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+aten = torch.ops.aten
+
+
+def _copy(view: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """What makes a view, as a copy."""
+
+    def decompose(*arguments: Any, **options: Any) -> torch.Tensor:
+        return view(*arguments, **options).clone(memory_format=torch.contiguous_format)
+
+    return decompose
+
+
+def unbind_copy(x: torch.Tensor, dim: int = 0) -> list[torch.Tensor]:
+    """`torch.unbind_copy`."""
+    return [part.clone() for part in x.unbind(dim)]
+
+
+def diagonal_scatter(
+    data: torch.Tensor, source: torch.Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> torch.Tensor:
+    """`torch.diagonal_scatter`."""
+    moved = data.movedim((dim1, dim2), (-2, -1))
+    rows, columns = moved.shape[-2:]
+    is_diagonal = torch.arange(columns) - torch.arange(rows).unsqueeze(-1) == offset
+    # Each column of the diagonal has one row.
+    first = max(offset, 0)
+    spread = aten.constant_pad_nd(source, [first, columns - first - source.shape[-1]]).unsqueeze(-2)
+    return torch.where(is_diagonal, spread, moved).movedim((-2, -1), (dim1, dim2))
+
+
+def block_diag(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """`torch.block_diag`."""
+    dtype = tensors[0].dtype
+    for tensor in tensors:
+        dtype = torch.promote_types(dtype, tensor.dtype)
+    blocks = [tensor.to(dtype).reshape([1] * (2 - tensor.dim()) + list(tensor.shape)) for tensor in tensors]
+    width, column, rows = sum(block.shape[1] for block in blocks), 0, []
+    for block in blocks:
+        rows.append(aten.constant_pad_nd(block, [column, width - column - block.shape[1]]))
+        column += block.shape[1]
+    return torch.cat(rows)
+
+
+def addmv(x: torch.Tensor, matrix: torch.Tensor, vector: torch.Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """`torch.addmv`."""
+    if not matrix.dtype.is_floating_point:
+        return NotImplemented
+    product = (matrix @ vector.unsqueeze(-1)).squeeze(-1)
+    product = product if alpha == 1 else product * alpha
+    return (product if beta == 0 else x * beta + product).expand(product.shape).clone()
+
+
+def aminmax(x: torch.Tensor, *, dim: int | None = None, keepdim: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+    """`torch.aminmax`."""
+    dims = [] if dim is None or not x.dim() else [dim]
+    return aten.amin.default(x, dims, keepdim), aten.amax.default(x, dims, keepdim)
+
+
+def _find_extreme(reduce: Any) -> Callable[..., Any]:
+    """The first place of an extreme along a dimension, or of a NaN: torch-mlir's finds none of these."""
+
+    def decompose(x: torch.Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+        if dim is None:
+            found = decompose(x.reshape(-1), 0)
+            return found.reshape([1] * x.dim()) if keepdim else found
+        if not x.dtype.is_floating_point:
+            return NotImplemented
+        shape = [1] * x.dim()
+        shape[dim] = size = x.shape[dim]
+        places = torch.arange(size).view(shape)
+        is_found = (x == reduce(x, [dim], True)) | (x != x)
+        return torch.where(is_found, places, places.new_full((), size)).amin([dim], keepdim)
+
+    return decompose
+
+
+def _take_extreme(reduce: Any) -> Callable[..., Any]:
+    """`torch.max` and `torch.min` along a dimension."""
+    find = _find_extreme(reduce)
+
+    def decompose(x: torch.Tensor, dim: int, keepdim: bool = False) -> Any:
+        if not x.dtype.is_floating_point:
+            return NotImplemented
+        return reduce(x, [dim], keepdim), find(x, dim, keepdim)
+
+    return decompose
+
+
+def prod(x: torch.Tensor, dim: int, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Any:
+    """`torch.prod` along a dimension: halves are multiplied, until one element is left."""
+    if dtype is None:
+        dtype = x.dtype if x.dtype.is_floating_point else torch.int64
+    x = x.to(dtype)
+    if not x.dim():
+        return x.clone()
+    if not x.shape[dim]:
+        return torch.ones_like(x.sum(dim, keepdim))
+    while (size := x.shape[dim]) > 1:
+        half = size // 2
+        product = x.narrow(dim, 0, half) * x.narrow(dim, half, half)
+        x = torch.cat([product, x.narrow(dim, size - 1, 1)], dim) if size % 2 else product
+    return x.clone() if keepdim else x.squeeze(dim).clone()
+
+
+def prod_all(x: torch.Tensor, *, dtype: torch.dtype | None = None) -> Any:
+    """`torch.prod` of all elements."""
+    return prod(x.reshape(-1), 0, dtype=dtype)
+
+
+def dist(x: torch.Tensor, y: torch.Tensor, p: Any = 2) -> torch.Tensor:
+    """`torch.dist`."""
+    return torch.linalg.vector_norm(x - y, p)
+
+
+def hypot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """`torch.hypot`, without overflow of squares."""
+    x, y = x.abs(), y.abs()
+    largest, least = torch.maximum(x, y), torch.minimum(x, y)
+    ratio = torch.where((largest == 0) | (largest == math.inf), torch.zeros_like(x + y), least / largest)
+    found = largest * torch.sqrt(1 + ratio * ratio)
+    is_infinite = (x == math.inf) | (y == math.inf)
+    return torch.where(is_infinite, torch.full_like(found, math.inf), found)
+
+
+def angle(x: torch.Tensor) -> Any:
+    """`torch.angle` of real numbers."""
+    if x.dtype.is_complex:
+        return NotImplemented
+    x = x if x.dtype.is_floating_point else x.to(torch.get_default_dtype())
+    found = torch.where(x < 0, torch.full_like(x, math.pi), torch.zeros_like(x))
+    return torch.where(x != x, x, found)
+
+
+def remainder(x: Any, y: torch.Tensor) -> torch.Tensor:
+    """`torch.remainder` of a number."""
+    return torch.remainder(torch.full_like(y, x, dtype=torch.result_type(y, x)), y)
+
+
+def all_dims(x: torch.Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> torch.Tensor:
+    """`torch.all` along several dimensions."""
+    dims = range(x.dim()) if dim is None else [axis % x.dim() for axis in dim] if x.dim() else []
+    result = x != 0 if x.dtype != torch.bool else x.clone()
+    for axis in sorted(dims, reverse=True):
+        result = result.all(axis, keepdim)
+    return result
+
+
+def _add_dimension(operation: Any, rank: int, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """An operation on tensors of one dimension more than `rank`, for those that have as many."""
+
+    def decompose(data: torch.Tensor, *arguments: Any, **options: Any) -> Any:
+        if data.dim() != rank:
+            return otherwise(data, *arguments, **options)
+        found = operation(data.unsqueeze(0), *arguments, **options)
+        # Where that is the only dimension, it may have been reduced.
+        parts = [found] if isinstance(found, torch.Tensor) else found
+        parts = tuple(part.squeeze(0) if part.dim() > rank else part for part in parts)
+        return parts[0] if isinstance(found, torch.Tensor) else parts
+
+    return decompose
+
+
+def _keep(*_: Any, **__: Any) -> Any:
+    return NotImplemented
+
+
+_NUMBERS = (
+    aten._log_softmax.default,
+    aten._softmax.default,
+    aten.all.dim,
+    aten.any.dim,
+    aten.amax.default,
+    aten.amin.default,
+    aten.argmax.default,
+    aten.argmin.default,
+    aten.logsumexp.default,
+    aten.max.dim,
+    aten.min.dim,
+)
+"""With a dimension that a single number does not have; some of these torch-mlir tries to lower without an end."""
+_IMAGES = {
+    aten.adaptive_max_pool2d.default: 3,
+    aten.adaptive_max_pool3d.default: 4,
+    aten.avg_pool3d.default: 4,
+    aten.max_pool2d.default: 3,
+    aten.max_pool2d_with_indices.default: 3,
+    aten.max_pool3d.default: 4,
+    aten.max_pool3d_with_indices.default: 4,
+}
+"""That torch-mlir knows of batches of images alone, with the rank of an image."""
+
+
+def _sample_grid(otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    def decompose(data: torch.Tensor, grid: torch.Tensor, mode: int, padding: int, align_corners: bool) -> Any:
+        """`torch.nn.functional.grid_sample`: the nearest pixel is another one where anything is rounded otherwise."""
+        return NotImplemented if mode == 1 else otherwise(data, grid, mode, padding, align_corners)
+
+    return decompose
+
+
+def get_operations_table(others: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
+    """The decompositions of this file; of batches of images those of `others`."""
+    table = {
+        aten.addmv.default: addmv,
+        aten.all.dims: all_dims,
+        aten.aminmax.default: aminmax,
+        aten.angle.default: angle,
+        aten.argmax.default: _find_extreme(aten.amax),
+        aten.argmin.default: _find_extreme(aten.amin),
+        aten.block_diag.default: block_diag,
+        aten.diagonal_scatter.default: diagonal_scatter,
+        aten.dist.default: dist,
+        aten.grid_sampler_2d.default: _sample_grid(others[aten.grid_sampler_2d.default]),
+        aten.hypot.default: hypot,
+        aten.max.dim: _take_extreme(aten.amax),
+        aten.min.dim: _take_extreme(aten.amin),
+        aten.narrow_copy.default: _copy(torch.narrow),
+        aten.permute_copy.default: _copy(torch.permute),
+        aten.prod.default: prod_all,
+        aten.prod.dim_int: prod,
+        aten.remainder.Scalar_Tensor: remainder,
+        aten.unbind_copy.int: unbind_copy,
+        aten.view_copy.default: _copy(torch.reshape),
+    }
+    for operation, rank in [*((operation, 0) for operation in _NUMBERS), *_IMAGES.items()]:
+        table[operation] = _add_dimension(operation, rank, table.get(operation) or others.get(operation, _keep))
+    return table

@@ -1,0 +1,175 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What operations mean at the edges, through torch.compile: numbers near zero, no numbers, no elements, one element."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torch_mlir")
+
+import torch_suite  # noqa: E402
+from torch.nn import functional  # noqa: E402
+
+import kas.torch  # noqa: E402
+
+
+def compile_and_compare(call, *inputs, is_compiled=True, exact_zeros=True):
+    """The same as PyTorch: types, shapes, NaN, infinities, signs of zeros."""
+    torch._dynamo.reset()
+    kas.torch.explain()
+    arguments = [[x.clone() for x in inputs] for _ in range(2)]
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = torch.compile(call, backend=kas.torch.backend)(*arguments[0])
+        expected = call(*arguments[1])
+    assert torch_suite.differ([expected, arguments[1]], [found, arguments[0]], exact_zeros) == ""
+    graphs = kas.torch.explain()
+    if is_compiled:
+        assert [(graph.reason, graph.left) for graph in graphs] == [(None, ())]
+    return graphs
+
+
+EDGES = torch.tensor([math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3e4, -3e4, 1e-7, -1e-7, 3e-12])
+OTHER = torch.stack([EDGES.roll(shift) for shift in range(5)])
+
+
+def test_numbers_near_zero():
+    def call(x):
+        return x.log1p(), x.expm1(), x.tanh(), functional.softplus(x * 30), functional.softplus(x, 3, 0.2)
+
+    compile_and_compare(call, torch.cat([EDGES, torch.tensor([1e-20, -1e-12, 1e-4, -26.5, -80.0, 88.0])]))
+
+
+def test_no_numbers():
+    def compare(x, y):
+        return x == x, x != x, x == y, x < y, x >= y, torch.maximum(x, y), torch.minimum(x, y), torch.fmax(x, y)
+
+    def bound(x):
+        return x.clamp(-1, 2), x.clamp_min(0), x.relu(), functional.relu6(x), functional.hardswish(x), x.sign(), -x
+
+    def reduce(x):
+        return x.amax(1), x.amin(0), x.max(), x.max(1), x.min(0), x.argmax(), x.argmin(1, keepdim=True), x.sum(1)
+
+    def pool(x):
+        x = x.view(1, 5, 2, 7)
+        return functional.max_pool2d(x, 2), functional.max_pool2d(x[0], 2), functional.avg_pool2d(x, 2)
+
+    # The maximum of zeros of both signs is any of them.
+    compile_and_compare(compare, EDGES, OTHER, exact_zeros=False)
+    for call in (bound, reduce, pool):
+        compile_and_compare(call, OTHER)
+
+
+def test_orders():
+    numbers = torch.cat([OTHER, OTHER.flip(1)], 1)
+
+    def order(x):
+        # Else PyTorch has what is the same in any order.
+        ascending, descending = x.sort(stable=True, dim=1), x.sort(stable=True, dim=0, descending=True)
+        return ascending, descending, x.argsort(stable=True), x.kthvalue(3, 1).values
+
+    def accumulate(x):
+        return x.cumsum(1), x.cumprod(0), x.cummax(1), x.cummin(0), x.logcumsumexp(1), x.to(torch.int64).cumsum(1)
+
+    # Zeros of both signs are the same.
+    compile_and_compare(order, numbers, exact_zeros=False)
+    # Infinities of both signs have no sum.
+    compile_and_compare(accumulate, torch.randn(5, 19))
+    compile_and_compare(lambda x: (x.topk(3, 1), x.topk(4, 0, largest=False)), torch.randperm(55).float().view(5, 11))
+    # Longer rows are left to PyTorch.
+    (graph,) = compile_and_compare(lambda x: x.sort()[0], torch.randn(3, 100), is_compiled=False)
+    assert "sort" in graph.reason
+
+
+EMPTY = {
+    "elementwise": lambda x, y: (x * 2 + 1).exp() / x,
+    "sum": lambda x, y: (x.sum(0), x.sum(1), x.sum() + 1, x.prod(0)),
+    "mean": lambda x, y: (x.mean(0), x.mean(), torch.var_mean(x, 0), x.std()),
+    "product": lambda x, y: (x.t() @ x, x @ y.t(), functional.linear(x, y)),
+    "sum of products": lambda x, y: torch.addmm(torch.ones(5, 5), x.t(), x),
+    "views": lambda x, y: (x.view(5, 0), x.reshape(0, 5, 1), x.repeat(3, 2), x.flatten(), x.expand(2, 0, 5)),
+    "concatenation": lambda x, y: torch.cat([x, y * 2, x]),
+    "softmax": lambda x, y: (x.softmax(0), x.softmax(1), functional.layer_norm(x, (5,))),
+    "beside others": lambda x, y: (x + 1, y.exp() + x.sum(0)),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_no_elements(name):
+    compile_and_compare(EMPTY[name], torch.randn(0, 5), torch.randn(3, 5))
+
+
+def test_single_numbers_have_no_dimension():
+    def call(x):
+        reductions = x.amax(0), x.amin(-1), x.max(0), x.min(0), x.argmax(0), x.argmin(), x.sum(0), x.logsumexp(0)
+        return x.softmax(0), x.log_softmax(-1), reductions, x.sort(0), x.cumsum(0), x.cummax(0), x.prod(0), x.all(0)
+
+    compile_and_compare(call, torch.tensor(1.5))
+
+
+def test_places_to_write_to_are_checked():
+    x, places = torch.randn(4, 5), torch.tensor([[0, 2, 1, 3, 0]])
+
+    def call(x, places):
+        source = x[:1] * 2
+        sums = x.scatter_add(0, places, source), x.scatter_reduce(0, places, source, "prod")
+        return sums, x.scatter(0, places, source), x.index_add(1, places[0], x), x.index_copy(0, places[0, 1:2], x[:1])
+
+    compile_and_compare(call, x, places, is_compiled=False)
+    with torch.no_grad(), pytest.raises((IndexError, RuntimeError)):
+        torch.compile(call, backend=kas.torch.backend)(x, places + 7)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_integers(dtype):
+    least = torch.iinfo(dtype).min
+    x = torch.tensor([7, -7, 5, -5, least, 0, 3], dtype=dtype)
+    y = torch.tensor([2, 2, -3, -3, 3, 4, 7], dtype=dtype)
+
+    def divide(x, y):
+        return x // y, x % y, x / y, torch.div(x, y, rounding_mode="trunc"), torch.fmod(x, y)
+
+    def shift(x, y):
+        return x << 3, x >> 2, x & y, x | y, x ^ y, ~x, -x, x.abs(), x * y, x // 3, x % -3, torch.fmod(x, 3)
+
+    for call in (divide, shift):
+        compile_and_compare(call, x, y, is_compiled=False)
+    with torch.no_grad(), pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        torch.compile(lambda x, y: x // y, backend=kas.torch.backend)(x, y * 0)
+    # Rounded numbers may be zero as well.
+    with torch.no_grad(), pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        torch.compile(lambda x: 7 // x.to(torch.int64), backend=kas.torch.backend)(torch.zeros(3) + 0.5)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_have_weights(mode):
+    weight, places = torch.randn(9, 4), torch.tensor([1, 2, 4, 5, 4, 3, 2, 8])
+    scales = torch.randn(8) if mode == "sum" else None
+
+    def call(weight, places):
+        offsets = torch.tensor([0, 3, 3])
+        return functional.embedding_bag(places, weight, offsets, mode=mode, per_sample_weights=scales) * 2
+
+    compile_and_compare(call, weight, places, is_compiled=False)
+
+
+def test_much_that_is_left_to_pytorch_is_a_warning():
+    x = torch.randn(700, 700)
+    call = torch.compile(lambda x: torch.special.i0(torch.special.i0(x)) @ x.round(decimals=1), backend=kas.torch.backend)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        call(x)
+    (graph,) = kas.torch.explain()
+    assert graph.flops > 2 * 700**3 and 0.9 < graph.share < 1
+
+    def left(x):
+        return torch.special.i0(x * 2) + torch.special.i0(x).sort()[0]
+
+    with torch.no_grad(), pytest.warns(RuntimeWarning, match=r"kas leaves 100 % of \d MFLOP .* to PyTorch: .*aten\.i0"):
+        torch.compile(left, backend=kas.torch.backend)(x)
