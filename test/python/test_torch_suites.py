@@ -21,5 +21,5 @@ def test_a_worker_that_is_lost_is_a_failure(monkeypatch, tmp_path):
     )
     monkeypatch.setattr(torch_suite, "__file__", str(worker))
     tasks = [torch_suite.Task("op_db", name, "float32", "forward", 1) for name in ("abort", "good", "hang", "good")]
-    outcomes = [outcome.status for _, outcome in torch_suite.Workers(1, 3).run(tasks)]
+    outcomes = [outcome.status for _, outcome in torch_suite.Workers(1, 10).run(tasks)]
     assert outcomes == ["crash", "compiled", "time-out", "compiled"]

@@ -47,7 +47,7 @@ class _Folder:
         value, schema = node.meta.get("val"), getattr(node.target, "_schema", None)
         if schema is not None and schema.is_mutable:
             return
-        if _is_empty(value):
+        if isinstance(value, torch.Tensor) and _is_empty(value):
             self.known[node] = _make_empty(value)
         elif node.target is aten.cat.default:
             self._leave_out_empty(node)

@@ -122,7 +122,8 @@ def prod_all(x: torch.Tensor, *, dtype: torch.dtype | None = None) -> Any:
 
 def dist(x: torch.Tensor, y: torch.Tensor, p: Any = 2) -> torch.Tensor:
     """`torch.dist`."""
-    return torch.linalg.vector_norm(x - y, p)
+    norm: torch.Tensor = torch.linalg.vector_norm(x - y, p)
+    return norm
 
 
 def hypot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -213,7 +214,7 @@ def _sample_grid(otherwise: Callable[..., Any]) -> Callable[..., Any]:
 
 def get_operations_table(others: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
     """The decompositions of this file; of batches of images those of `others`."""
-    table = {
+    table: dict[Any, Any] = {
         aten.addmv.default: addmv,
         aten.all.dims: all_dims,
         aten.aminmax.default: aminmax,
