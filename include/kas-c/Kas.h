@@ -327,8 +327,8 @@ typedef enum KasPrecision { KasPrecisionF32, KasPrecisionBF16 } KasPrecision;
 
 /// How a function is to be called, and how exact it is.
 typedef struct KasCallOptions {
-  /// All arguments but the first are weights, which kasFunctionPrepare packs
-  /// before the first call.
+  /// All arguments but the first and those with the attribute `kas.data` are
+  /// weights, which kasFunctionPrepare packs before the first call.
   bool prepareWeights;
   /// Batches may have any size, for kasFunctionCallBatch: the data and the
   /// results have samples first, which are computed one by one from the data

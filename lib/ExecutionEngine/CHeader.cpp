@@ -119,9 +119,12 @@ static Expected<int64_t> getNumPrepared(const FunctionSignature &signature,
   if (Error error =
           checkLowered(lowered, signature.name, numBuffers + 1, anyBatch))
     return error;
-  // The packed buffer takes the place of the data, which is not prepared.
+  size_t numWeights =
+      llvm::count_if(signature.arguments, [](const TensorSignature &argument) {
+        return !argument.isData;
+      });
   if (Error error =
-          checkLowered(lowered, signature.name + "_prepare", numArguments))
+          checkLowered(lowered, signature.name + "_prepare", numWeights + 1))
     return error;
   llvm::APInt count;
   if (function.isExternal() ||
@@ -180,7 +183,10 @@ static void writeDeclaration(const Declaration &declaration,
   for (auto [index, argument] : llvm::enumerate(signature.arguments))
     add(argument, "const float *", /*hasSamples=*/index == 0);
   if (numPrepared)
-    weights.append(parameters.begin() + 1, parameters.end());
+    for (auto [argument, parameter] :
+         llvm::zip_equal(signature.arguments, parameters))
+      if (!argument.isData)
+        weights.push_back(parameter);
   for (const TensorSignature &result : signature.results)
     add(result, "float *", /*hasSamples=*/true);
   const std::string &name = signature.name;

@@ -35,8 +35,11 @@ const char *CompiledFunction::prepare(llvm::ArrayRef<float *> arguments) {
     return nullptr;
   if (packed.getNumElements() != numPrepared)
     packed = Tensor({numPrepared});
-  ArrayRef<float *> weights = arguments.drop_front();
-  SmallVector<void *> pointers(weights.begin(), weights.end());
+  SmallVector<void *> pointers;
+  for (auto [argument, pointer] :
+       llvm::zip_equal(signature.arguments, arguments))
+    if (!argument.isData)
+      pointers.push_back(pointer);
   pointers.push_back(packed.data());
   return prepareFunction(pointers.data());
 }

@@ -8,6 +8,7 @@
 
 #include "kas/ExecutionEngine/Signature.h"
 #include "PositiveArguments.h"
+#include "kas/Dialect/Kas/IR/DataAttribute.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/IR/UnsignedAttribute.h"
 #include "llvm/ADT/StringSet.h"
@@ -86,6 +87,7 @@ Expected<FunctionSignature> FunctionSignature::get(mlir::ModuleOp module,
       return argument.takeError();
     if (function.getArgAttr(index, unsignedAttrName))
       argument->type.insert(0, "u");
+    argument->isData = isData(function.getArgument(index));
     // The data has no fan-in; a unit deviation is what networks are made for.
     if (index == 0 && !argument->shape.empty())
       argument->initializer = {Initializer::Kind::Normal, 1};

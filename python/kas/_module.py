@@ -215,8 +215,9 @@ class Module:
     ) -> Function:
         """Compiles a `func.func` on f32 tensors of static shape for the CPU.
 
-        With `prepare_weights` all arguments but the first are weights, which `Function.bind(...).prepare()` packs
-        before the first call, with all that depends on them alone; calls are faster then.
+        With `prepare_weights` all arguments but the first and those with the attribute `kas.data` are weights, which
+        `Function.bind(...).prepare()` packs before the first call, with all that depends on them alone; calls are
+        faster then.
         With `any_batch` the first dimension of the first argument and of all results may have any size; that of the
         module, 2 to 4 096, is the largest that the function is fast for. Raises `kas.Error` where samples are not
         computed one by one, from the first argument and weights. Without `prepare_weights` parts of a batch pack the

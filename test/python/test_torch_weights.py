@@ -19,6 +19,7 @@ from torch import nn  # noqa: E402
 from torch.nn.utils import parametrizations, parametrize  # noqa: E402
 
 import kas.torch  # noqa: E402
+from kas.torch import _packed_weights  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -347,3 +348,30 @@ def test_several_threads_call_while_weights_change():
         for thread in threads:
             thread.join()
     assert len(errors) == 12 and max(errors) < 1e-4
+
+
+class TwoInputs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(64, 64), nn.Linear(64, 64)])
+
+    def forward(self, data, mask):
+        return self.layers[1](torch.relu(self.layers[0](data)) * mask)
+
+
+def test_weights_are_packed_beside_several_inputs(monkeypatch):
+    """Data that is not the first argument is no weight: it is as it is in each call."""
+    packed = []
+    pack = _packed_weights.PackedWeights._pack
+    monkeypatch.setattr(
+        _packed_weights.PackedWeights, "_pack", lambda self, *rest: packed.append(self) or pack(self, *rest)
+    )
+    network = TwoInputs().eval()
+    compiled = torch.compile(network, backend=kas.torch.backend)
+    for change in (False, False, True):
+        if change:
+            network.layers[1].weight.data.mul_(3)
+        data, mask = torch.randn(2, 64), torch.randn(2, 64)
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(data, mask), network(data, mask), rtol=1e-4, atol=1e-4)
+    assert len(packed) == 2

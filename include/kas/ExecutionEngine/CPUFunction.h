@@ -36,7 +36,7 @@ public:
   /// Whether it was compiled with `anyBatch` of the pipeline, so that the first
   /// dimension of the data and of the results may have any size.
   bool hasAnyBatch() const { return anyBatch; }
-  /// Packs the weights, that is all arguments but the first, for the calls that
+  /// Packs the weights, that is all arguments but the data, for the calls that
   /// follow; these do not look at them again where that is all that they are
   /// needed for. Must run before the first call, and again when a weight has
   /// changed. Does nothing without `prepareWeights` of the pipeline. Error: the

@@ -30,6 +30,9 @@ struct TensorSignature {
   /// the function takes the square root of it or asserts that it is positive
   /// (variances), else normal(1) for the first argument, else by the shape.
   Initializer initializer;
+  /// Whether it is data and no weight: the first argument, and those that say
+  /// `kas.data`.
+  bool isData = false;
 
   /// Of an element in memory; those of i1 have a byte each.
   unsigned getElementBytes() const;

@@ -9,6 +9,7 @@
 #include "QuantizedArithmetic.h"
 #include "RepeatElementwise.h"
 #include "kas/Codegen/Common/Passes.h"
+#include "kas/Dialect/Kas/IR/DataAttribute.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -44,16 +45,15 @@ bool isCopy(linalg::GenericOp op) {
   return isa<BlockArgument>(op.getBody()->getTerminator()->getOperand(0));
 }
 
-/// Whether `value` does not depend on the first argument of its function:
-/// weights, and what is made of them, once ahead of all calls where they are
-/// prepared. Asked anew each time: rewriting makes and erases values.
+/// Whether `value` does not depend on data of its function: weights, and what
+/// is made of them, once ahead of all calls where they are prepared. Asked anew
+/// each time: rewriting makes and erases values.
 bool isOfWeights(Value value) {
   SetVector<Value> seen;
   seen.insert(value);
   for (size_t i = 0; i < seen.size(); ++i) {
     if (auto argument = dyn_cast<BlockArgument>(seen[i])) {
-      if (!isa<func::FuncOp>(argument.getOwner()->getParentOp()) ||
-          argument.getArgNumber() == 0)
+      if (kas::isData(argument))
         return false;
       continue;
     }

@@ -9,6 +9,7 @@
 #include "kas/Networks/Quantization/Quantize.h"
 #include "LayerQuantizer.h"
 #include "kas/Dialect/Kas/Analysis/Contraction.h"
+#include "kas/Dialect/Kas/IR/DataAttribute.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include <cmath>
 
@@ -79,8 +80,11 @@ kas::networks::findQuantizableLayers(func::FuncOp function) {
   SmallVector<QuantizableLayer> layers;
   if (function.getNumArguments() == 0)
     return layers;
-  // What depends on the first argument.
-  DenseSet<Value> data{function.getArgument(0)};
+  // What depends on data.
+  DenseSet<Value> data;
+  for (BlockArgument argument : function.getArguments())
+    if (isData(argument))
+      data.insert(argument);
   for (Operation &inner : function.getBody().front()) {
     if (llvm::any_of(inner.getOperands(),
                      [&](Value operand) { return data.contains(operand); }))

@@ -93,6 +93,8 @@ def lower(
     tensors = _take_weights(graph, len(names), weights)
     text = _import(graph)
     arguments: list[dict[str, Any]] = [{"kas.name": name, **_mark(kind)} for name, kind in zip(names, kinds)]
+    for argument in arguments[1:]:
+        argument["kas.data"] = None
     for name, array in tensors.items():
         arguments.append({"kas.name": name, **({"kas.unsigned": None} if array.dtype == numpy.uint8 else {})})
     return text, tensors, arguments, [_mark(kind) for kind in result_kinds]

@@ -35,8 +35,8 @@ class _Program:
 
     def __init__(self, model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]], session: InferenceSession):
         loaded = load(model, shapes, session.constants, folder=session.folder)
-        # Weights are packed ahead where all but the first argument are weights.
-        is_packed = len(shapes) == 1
+        # A function without data has nothing but weights, which would be packed in each call.
+        is_packed = bool(shapes and loaded.tensors)
         function = loaded.module.compile(
             "forward", threads=session.threads, precision=session.precision, prepare_weights=is_packed
         )
@@ -68,7 +68,7 @@ class InferenceSession:
     ```
 
     Sizes that the model leaves open are those of the arrays: for each set of shapes a program is compiled when it is
-    first met, and the last 32 are kept. A model with one input packs its weights ahead.
+    first met, and the last 32 are kept. Weights are packed once for each.
 
     `constants`: values of inputs that are settings (shapes, axes), as in `kas.onnx.load`; these are no inputs of `run`.
     `threads`: 0 for as many as there are processors. `precision` as in `kas.Module.compile`. Safe to use by several

@@ -14,6 +14,7 @@ import torch
 from torch import fx, nn
 
 from .. import _cache
+from .._arguments import set_attributes
 from .._errors import Error
 from .._module import Module
 from ._graph_flops import count_flops
@@ -114,6 +115,14 @@ def _load_module(key: str) -> Module | None:
         return None
 
 
+def _mark_data(module: Module, num_data: int, num_arguments: int) -> Module:
+    """The module, of whose arguments so many are no weights."""
+    if num_data < 2:
+        return module
+    marks: list[dict[str, Any]] = [{"kas.data": None} if 0 < place < num_data else {} for place in range(num_arguments)]
+    return Module(set_attributes(str(module), marks), "<network>")
+
+
 def _reorder(graph: fx.GraphModule, arguments: Sequence[fx.Node], order: Sequence[int]) -> None:
     """Puts the arguments of the graph in this order."""
     first = next(iter(graph.graph.nodes))
@@ -160,14 +169,17 @@ class _Function(nn.Module):
         output.args = (tuple(computed),)
         _reorder(graph, arguments, self.order)
         graph.recompile()
-        # Weights are packed ahead where all but the first argument are weights.
-        self.is_packed = num_data == 1
+        # The pipeline takes the first argument for data.
+        self.is_packed = 0 < num_data < len(arguments)
+        self.num_data = num_data
         text = describe(graph)
         self.pipelines = list_pipelines(options, self.is_packed, len(batched))
-        self.key = text and _cache.make_key(torch.__version__, version("torch-mlir"), *self.pipelines, text)
+        self.key = text and _cache.make_key(
+            torch.__version__, version("torch-mlir"), str(num_data), *self.pipelines, text
+        )
         cached = _load_module(self.key) if self.key else None
         self.is_cached = cached is not None
-        self.module = cached or import_graph(graph)
+        self.module = cached or _mark_data(import_graph(graph), num_data, len(arguments))
         values = [arguments[place].meta["val"] for place in self.order]
         self.tensors = [(tuple(value.shape), value.dtype) for value in (*values, *results)]
         """Shapes and types of what enters and leaves, as functions take it."""
@@ -175,7 +187,9 @@ class _Function(nn.Module):
     def compile(self) -> None:
         try:
             if not self.is_cached:
-                self.module = choose_pipeline(self.module, self.pipelines, self.tensors, self.options.tuning_seconds)
+                self.module = choose_pipeline(
+                    self.module, self.pipelines, self.tensors, self.num_data, self.options.tuning_seconds
+                )
             folder = _cache.get_folder(self.key) if self.key else None
             self.program: Any = self.module._handle.load(2, str(folder) if folder else None)
         except (Error, ValueError) as error:
@@ -189,11 +203,11 @@ class _Function(nn.Module):
     def forward(self, *arguments: torch.Tensor) -> Any:
         originals = [arguments[place] for place in self.order]
         results = self.results.make()
-        tensors = [enter(original) for original in (originals[:1] if self.weights else originals)]
+        tensors = [enter(original) for original in (originals[: self.num_data] if self.weights else originals)]
         addresses = [tensor.data_ptr() for tensor in (*tensors, *results)]
         if self.weights:
-            *weights, packed = self.weights.get_addresses(originals[1:])
-            addresses[1:1] = weights
+            *weights, packed = self.weights.get_addresses(originals[self.num_data :])
+            addresses[self.num_data : self.num_data] = weights
             addresses.append(packed)
         self.program.call_at("forward", addresses)
         for number, strides in enumerate(self.strides):

@@ -49,12 +49,16 @@ def list_pipelines(options: Options, is_packed: bool, batched: int) -> list[str]
 
 
 def choose_pipeline(
-    module: Module, pipelines: Sequence[str], tensors: Sequence[tuple[tuple[int, ...], torch.dtype]], seconds: float
+    module: Module,
+    pipelines: Sequence[str],
+    tensors: Sequence[tuple[tuple[int, ...], torch.dtype]],
+    num_data: int,
+    seconds: float,
 ) -> Module:
     """The module, lowered by the first pipeline, or by the one of the fastest code.
 
-    `tensors`: shapes and types of what `@forward` takes and gives; `seconds` is how long may be measured, compilation
-    included.
+    `tensors`: shapes and types of what `@forward` takes, of which the first `num_data` are no weights, and gives;
+    `seconds` is how long may be measured, compilation included.
     """
     if len(pipelines) == 1:
         return module.run(pipelines[0], verify_each=False)
@@ -64,7 +68,7 @@ def choose_pipeline(
             break
         try:
             candidate = module.clone().run(pipeline, verify_each=False)
-            milliseconds = _measure(candidate, tensors)
+            milliseconds = _measure(candidate, tensors, num_data)
         except (Error, ValueError):
             if best is None and pipeline == pipelines[-1]:
                 raise
@@ -76,7 +80,7 @@ def choose_pipeline(
     return best
 
 
-def _measure(module: Module, tensors: Sequence[tuple[tuple[int, ...], torch.dtype]]) -> float:
+def _measure(module: Module, tensors: Sequence[tuple[tuple[int, ...], torch.dtype]], num_data: int) -> float:
     """Milliseconds of a call, on numbers that are as good as any."""
     program: Any = module._handle.load(2, None)
     generator = torch.Generator().manual_seed(0)
@@ -90,7 +94,7 @@ def _measure(module: Module, tensors: Sequence[tuple[tuple[int, ...], torch.dtyp
         whole = torch.zeros(count + 16)
         start = -(whole.data_ptr() // 4) % 16
         packed = whole[start : start + count]
-        weights = memory[1 : program.get_num_tensors("forward_prepare")]
+        weights = memory[num_data:][: program.get_num_tensors("forward_prepare") - 1]
         program.call("forward_prepare", [*weights, packed], 1, False)
         memory.append(packed)
     program.call("forward", memory, 1, True)

@@ -57,3 +57,25 @@ func.func @prefetched(%x: memref<8xf32>, %a: memref<8x8xf32>, %y: memref<8xf32>)
   memref.dealloc %t : memref<8x8xf32>
   return
 }
+
+// Data that is not the first argument is no weight.
+//
+// CHECK-LABEL: func.func @two_inputs_prepare(
+// CHECK-SAME:    %[[B:.*]]: memref<8x8xf32>, %{{.*}}: memref<256xi8>)
+// CHECK:         linalg.transpose ins(%[[B]] :
+// CHECK-NOT:     linalg.transpose
+// CHECK:       func.func @two_inputs(
+// CHECK-SAME:    %{{.*}}: memref<8x8xf32>, %[[A:.*]]: memref<8x8xf32> {kas.data}
+// CHECK:         linalg.transpose ins(%[[A]] :
+// CHECK-NOT:     linalg.transpose
+func.func @two_inputs(%x: memref<8x8xf32>, %a: memref<8x8xf32> {kas.data}, %b: memref<8x8xf32>, %y: memref<8x8xf32>) {
+  %t = memref.alloc() : memref<8x8xf32>
+  linalg.transpose ins(%a : memref<8x8xf32>) outs(%t : memref<8x8xf32>) permutation = [1, 0]
+  %u = memref.alloc() : memref<8x8xf32>
+  linalg.transpose ins(%b : memref<8x8xf32>) outs(%u : memref<8x8xf32>) permutation = [1, 0]
+  linalg.add ins(%x, %t : memref<8x8xf32>, memref<8x8xf32>) outs(%y : memref<8x8xf32>)
+  linalg.mul ins(%y, %u : memref<8x8xf32>, memref<8x8xf32>) outs(%y : memref<8x8xf32>)
+  memref.dealloc %t : memref<8x8xf32>
+  memref.dealloc %u : memref<8x8xf32>
+  return
+}

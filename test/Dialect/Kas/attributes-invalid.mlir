@@ -25,7 +25,7 @@ func.func @f() attributes {kas.init = "zeros"} {
 // -----
 
 // A1: an operation's, on an argument
-// expected-error@below {{expected no attribute of dialect kas but kas.name, kas.init, kas.weight_decay, kas.constant, kas.dropout, kas.unsigned and kas.momentum on argument 1, got kas.origin}}
+// expected-error@below {{expected no attribute of dialect kas but kas.name, kas.init, kas.weight_decay, kas.constant, kas.dropout, kas.unsigned, kas.momentum and kas.data on argument 1, got kas.origin}}
 func.func @f(%x: f32, %y: f32 {kas.origin = "x"}) {
   return
 }
@@ -447,5 +447,13 @@ func.func @f(%x: f32 {kas.momentum = "x"}) {
 // A20: too large
 // expected-error@below {{expected a number from 0 to 1 as kas.momentum of argument 0, got 1.500000e+00 : f64}}
 func.func @f(%x: f32 {kas.momentum = 1.5}) {
+  return
+}
+
+// -----
+
+// A21: a value
+// expected-error@below {{expected no value as kas.data of argument 1, got true}}
+func.func @f(%x: f32, %y: f32 {kas.data = true}) {
   return
 }

@@ -13,6 +13,7 @@
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Codegen/CPU/Profile.h"
 #include "kas/Codegen/Common/OperationCost.h"
+#include "kas/Dialect/Kas/IR/DataAttribute.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -97,7 +98,7 @@ static std::string getLayer(Operation *op, func::FuncOp function) {
   for (Value operand : op->getOperands()) {
     BlockArgument argument = getArgument(operand);
     if (!argument || argument.getOwner() != &function.front() ||
-        argument.getArgNumber() == 0)
+        isData(argument))
       continue;
     if (auto name = function.getArgAttrOfType<StringAttr>(
             argument.getArgNumber(), KasDialect::argumentNameAttrName))

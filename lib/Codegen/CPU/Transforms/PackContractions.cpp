@@ -10,6 +10,7 @@
 #include "../Strategy/StridedContraction.h"
 #include "PackOperations.h"
 #include "kas/Codegen/CPU/Passes.h"
+#include "kas/Dialect/Kas/IR/DataAttribute.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "kas/Dialect/KasCPU/IR/ModuleTarget.h"
@@ -79,16 +80,15 @@ static Value getViewed(Value buffer) {
   return buffer;
 }
 
-/// Whether what is in a buffer may be made of weights alone, the arguments of
-/// the function but the first: linalg operations that read no others write it.
+/// Whether what is in a buffer may be made of weights alone: linalg operations
+/// that read nothing else write it.
 static bool isFromWeights(Value buffer) {
   SetVector<Value> sources;
   sources.insert(getViewed(buffer));
   for (size_t i = 0; i < sources.size(); ++i) {
     Value source = sources[i];
     if (auto argument = dyn_cast<BlockArgument>(source)) {
-      if (!isa<FunctionOpInterface>(argument.getOwner()->getParentOp()) ||
-          argument.getArgNumber() == 0)
+      if (isData(argument))
         return false;
       continue;
     }

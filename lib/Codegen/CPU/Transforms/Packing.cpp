@@ -8,6 +8,7 @@
 
 #include "Packing.h"
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
+#include "kas/Dialect/Kas/IR/DataAttribute.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -193,8 +194,7 @@ bool kas::codegen::isFromWeights(Value tensor) {
   sources.insert(tensor);
   for (size_t i = 0; i < sources.size(); ++i) {
     if (auto argument = dyn_cast<BlockArgument>(sources[i])) {
-      if (!isa<func::FuncOp>(argument.getOwner()->getParentOp()) ||
-          argument.getArgNumber() == 0)
+      if (isData(argument))
         return false;
       continue;
     }

@@ -80,8 +80,8 @@ private:
   size_t numBefore;
 };
 
-/// Whether a tensor is an argument of the function but the first, or made of
-/// such alone: what is computed of it can be prepared.
+/// Whether a tensor is a weight of the function, or made of such alone: what is
+/// computed of it can be prepared.
 bool isFromWeights(mlir::Value tensor);
 
 /// The rearrangement in which `source` takes the least time; nothing where that

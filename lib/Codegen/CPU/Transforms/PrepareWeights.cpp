@@ -12,6 +12,7 @@
 
 #include "../Strategy/StridedContraction.h"
 #include "kas/Codegen/CPU/Passes.h"
+#include "kas/Dialect/Kas/IR/DataAttribute.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -50,9 +51,9 @@ bool isWritten(Value buffer) {
   });
 }
 
-/// The data comes first; results are written.
+/// Results are written.
 bool isWeight(BlockArgument argument) {
-  return argument.getArgNumber() != 0 && !isWritten(argument);
+  return !isData(argument) && !isWritten(argument);
 }
 
 /// The buffer that a view is of.

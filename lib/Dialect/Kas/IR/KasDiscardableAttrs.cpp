@@ -12,6 +12,7 @@
 
 #include "KasSyntax.h"
 #include "kas/Dialect/Kas/IR/AttributeErrors.h"
+#include "kas/Dialect/Kas/IR/DataAttribute.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/IR/SearchAttributes.h"
 #include "kas/Dialect/Kas/IR/TrainingAttributes.h"
@@ -169,9 +170,9 @@ LogicalResult KasDialect::verifyOperationAttribute(Operation *op,
   return error << ", got " << attribute.getName().getValue();
 }
 
-/// Those of arguments that say how a network is trained.
-static LogicalResult verifyTrainingAttribute(Operation *op, unsigned argument,
-                                             NamedAttribute attribute) {
+/// Those of arguments that say what they are for, or how they are trained.
+static LogicalResult verifyArgumentUse(Operation *op, unsigned argument,
+                                       NamedAttribute attribute) {
   StringRef name = attribute.getName();
   auto number = dyn_cast<FloatAttr>(attribute.getValue());
   bool isNumber =
@@ -179,7 +180,8 @@ static LogicalResult verifyTrainingAttribute(Operation *op, unsigned argument,
   StringRef expected;
   if (name == weightDecayAttrName && !isNumber) // A16
     expected = "a number of at least 0";
-  if (name == constantAttrName && !isa<UnitAttr>(attribute.getValue())) // A17
+  if (llvm::is_contained({constantAttrName, dataAttrName}, name) &&
+      !isa<UnitAttr>(attribute.getValue())) // A17, A21
     expected = "no value";
   if (name == dropoutAttrName &&
       (!isNumber || number.getValueAsDouble() >= 1)) // A18
@@ -219,17 +221,18 @@ LogicalResult KasDialect::verifyRegionArgAttribute(Operation *op, unsigned,
     return verifyUnsigned(op, "argument", argument,
                           function.getArgumentTypes()[argument], attribute);
   if (llvm::is_contained({weightDecayAttrName, constantAttrName,
-                          dropoutAttrName, momentumAttrName},
+                          dropoutAttrName, momentumAttrName, dataAttrName},
                          name))
-    return verifyTrainingAttribute(op, argument, attribute);
+    return verifyArgumentUse(op, argument, attribute);
   if (name != argumentNameAttrName && name != initializerAttrName) // A1
     return op->emitError() << "expected no attribute of dialect kas but "
                            << argumentNameAttrName << ", "
                            << initializerAttrName << ", " << weightDecayAttrName
                            << ", " << constantAttrName << ", "
                            << dropoutAttrName << ", " << unsignedAttrName
-                           << " and " << momentumAttrName << " on argument "
-                           << argument << ", got " << name;
+                           << ", " << momentumAttrName << " and "
+                           << dataAttrName << " on argument " << argument
+                           << ", got " << name;
   auto text = dyn_cast<StringAttr>(attribute.getValue());
   if (!text) // A13, A14
     return op->emitError() << "expected a string as " << name << " of argument "

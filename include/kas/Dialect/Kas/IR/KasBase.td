@@ -56,11 +56,13 @@ def Kas_Dialect : Dialect {
     `-kas-mark-dropout` it has `kas.dropout`, a probability. Results of functions have `kas.name`, too.
     `kas.unsigned` on an argument or a result says that its integers, which have no sign in MLIR, are unsigned
     ones: those who call the function take and give elements of `uint8`, `uint16`, `uint32` or `uint64`.
+    `kas.data` says that an argument which is not the first is data, too, and no weight: nothing is packed from it ahead
+    of the calls.
 
     Constraints:
     - A1: an operation has no attribute of this dialect but those of the table, a function's argument none but
-      `kas.name`, `kas.init`, `kas.weight_decay`, `kas.constant`, `kas.dropout`, `kas.unsigned` and
-      `kas.momentum`, a function's result none but `kas.name` and `kas.unsigned`.
+      `kas.name`, `kas.init`, `kas.weight_decay`, `kas.constant`, `kas.dropout`, `kas.unsigned`,
+      `kas.momentum` and `kas.data`, a function's result none but `kas.name` and `kas.unsigned`.
     - A2: `kas.site` is a dictionary of one symbol, `space` or `kernel`, a `binding` of type `i64`, and optionally
       a string `name` and a unit `attention`, on a linalg operation.
     - A3: `kas.layer` is a string, on a linalg operation.
@@ -81,6 +83,7 @@ def Kas_Dialect : Dialect {
     - A18: `kas.dropout` is a floating-point number of at least 0 and less than 1.
     - A19: `kas.unsigned` is a unit attribute, on a tensor of integers without a sign, of 8 bits at least.
     - A20: `kas.momentum` is a floating-point number from 0 to 1.
+    - A21: `kas.data` is a unit attribute.
 
     Bytecode has the version of the dialect, which is 1.0; what was written before there was a version is read,
     and what a newer major version wrote is refused.
