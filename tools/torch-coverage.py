@@ -7,7 +7,7 @@ usage: tools/torch-coverage.py run FILE [--suite=op_db,module_db] [--match=REGEX
 
 `run` appends what becomes of each entry to FILE in JSON, one per line, and goes on where FILE has some already;
 --samples is the most of one entry (6; 0: all), --failures runs those of FILE that failed once more. `page` prints the
-page. Needs the environment of tools/python.sh with the package expecttest, and the Python package in build/python.
+page. Needs the environment of tools/python.sh, and the Python package in build/python.
 """
 
 from __future__ import annotations

@@ -161,7 +161,9 @@ def test_bags_have_weights(mode):
 
 def test_much_that_is_left_to_pytorch_is_a_warning():
     x = torch.randn(700, 700)
-    call = torch.compile(lambda x: torch.special.i0(torch.special.i0(x)) @ x.round(decimals=1), backend=kas.torch.backend)
+    call = torch.compile(
+        lambda x: torch.special.i0(torch.special.i0(x)) @ x.round(decimals=1), backend=kas.torch.backend
+    )
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("error")
         call(x)

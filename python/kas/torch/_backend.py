@@ -222,8 +222,8 @@ def backend(
     threads, those that infer (`torch.no_grad()`) with weights that are packed once, and again when they have changed;
     those that train with their gradients. With a second batch size, a network that infers is compiled for all, where it
     computes samples one by one. Operations that torch-mlir does not know, on other types, or with random
-    numbers are run by PyTorch between parts that are compiled: `kas.torch.explain()` says which, and why. Needs
-    torch-mlir.
+    numbers are run by PyTorch between parts that are compiled: `kas.torch.explain()` says which, and why, and so does a
+    `RuntimeWarning` where these are more than a tenth of the FLOPs of a graph that has a million. Needs torch-mlir.
 
     `torch.compile(..., mode=...)`: `reduce-overhead` writes results to the memory of earlier ones that nothing refers
     to any more; `max-autotune` measures variants of each function, too, and keeps the fastest.

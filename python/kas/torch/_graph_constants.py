@@ -51,9 +51,8 @@ class _Folder:
             self.known[node] = _make_empty(value)
         elif node.target is aten.cat.default:
             self._leave_out_empty(node)
-        elif node.all_input_nodes and all(self._is_known(source) for source in node.all_input_nodes):
-            if schema is not None or node.target is operator.getitem:
-                self._evaluate(node)
+        elif schema is not None or node.target is operator.getitem:
+            self._evaluate(node)
 
     def _is_known(self, node: fx.Node) -> bool:
         return node in self.known or _is_empty(node.meta.get("val"))
@@ -62,11 +61,15 @@ class _Folder:
         return self.known[node] if node in self.known else _make_empty(node.meta["val"])
 
     def _evaluate(self, node: fx.Node) -> None:
-        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+        sources = node.all_input_nodes
+        is_random = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+        if is_random or not sources or not all(self._is_known(source) for source in sources):
             return
         arguments, options = fx.node.map_arg((node.args, node.kwargs), self._get)
         result = node.target(*arguments, **options)  # type: ignore[operator]
-        if all(isinstance(entry, torch.Tensor) for entry in (result if isinstance(result, (tuple, list)) else [result])):
+        if all(
+            isinstance(entry, torch.Tensor) for entry in (result if isinstance(result, (tuple, list)) else [result])
+        ):
             self.known[node] = result
 
     def _leave_out_empty(self, node: fx.Node) -> None:

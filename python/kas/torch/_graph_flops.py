@@ -41,8 +41,6 @@ def warn_of_fallback(total: int, share: float, reason: str | None, left: Mapping
     if total < SMALLEST or share >= 0.9:
         return
     reasons = [reason] if reason else [f"{name}: {why}" for name, why in left.items()]
-    warnings.warn(
-        f"kas leaves {100 * (1 - share):.0f} % of {total / 1e6:.0f} MFLOP of a graph to PyTorch: {'; '.join(reasons[:3])}",
-        RuntimeWarning,
-        stacklevel=2,
-    )
+    amount = f"{100 * (1 - share):.0f} % of {total / 1e6:.0f} MFLOP"
+    text = f"kas leaves {amount} of a graph to PyTorch: {'; '.join(reasons[:3])}"
+    warnings.warn(text, RuntimeWarning, stacklevel=2)

@@ -151,9 +151,7 @@ def isin(elements: torch.Tensor, others: torch.Tensor, *, assume_unique: bool = 
     return ~found if invert else found
 
 
-def cdist(
-    x: torch.Tensor, y: torch.Tensor, p: float, compute_mode: int | None = None
-) -> Any:
+def cdist(x: torch.Tensor, y: torch.Tensor, p: float, compute_mode: int | None = None) -> Any:
     """`torch.cdist`."""
     difference = (x.unsqueeze(-2) - y.unsqueeze(-3)).abs()
     if p == 0:
