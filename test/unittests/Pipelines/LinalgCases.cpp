@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Operations of linalg. Structured ones are made from their definitions: the
-// indexing maps say of which rank operands are and of which size, the verifier
-// which types they take. Those whose maps are attributes, and those that are no
+// indexing maps give the ranks and sizes of operands, the verifier gives the
+// types. Those whose maps are attributes, and those that are no
 // loops, are written out.
 //
 //===----------------------------------------------------------------------===//
@@ -38,7 +38,7 @@ static std::string joinText(ArrayRef<std::string> parts) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What an operation's definition says of its loops.
+/// The loops of an operation by its definition.
 struct Definition {
   /// One for each operand, the result last; empty: elementwise on any rank.
   SmallVector<AffineMap> maps;

@@ -25,7 +25,7 @@ namespace {
 struct Limits {
   /// Cases of one check.
   size_t numCases;
-  /// Operations that are refused, and those that stand in other operations.
+  /// Operations that are refused, and those inside of other operations.
   std::set<std::string> refused, parts;
 };
 
