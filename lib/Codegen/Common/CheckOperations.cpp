@@ -129,9 +129,11 @@ static bool isUnused(Operation *op) {
 namespace {
 struct CheckOperations
     : kas::codegen::impl::CheckOperationsBase<CheckOperations> {
+  using CheckOperationsBase::CheckOperationsBase;
+
   void runOnOperation() override {
     getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
-      if (isDeclaration(op) || (!isLowered(op) && isUnused(op)))
+      if (isDeclaration(op) || (!onlyRanks && !isLowered(op) && isUnused(op)))
         return WalkResult::skip();
       if (succeeded(check(op)))
         return WalkResult::advance();
@@ -142,7 +144,7 @@ struct CheckOperations
   }
 
   LogicalResult check(Operation *op) {
-    if (!isLowered(op))
+    if (!onlyRanks && !isLowered(op))
       return emitError(op->getLoc())
              << "the pipeline for CPUs requires "
              << (op->isRegistered() ? "an operation that it lowers, got '"
@@ -151,10 +153,13 @@ struct CheckOperations
     auto checkType = [&](Type type, Location loc) -> LogicalResult {
       if (!seen.insert(type).second)
         return success();
-      if (StringRef fault = findFault(type); !fault.empty())
+      bool isChecked =
+          !onlyRanks || isa<UnrankedTensorType, UnrankedMemRefType>(type);
+      if (StringRef fault = isChecked ? findFault(type) : ""; !fault.empty())
         return emitError(loc)
-               << "the pipeline for CPUs requires " << fault << ", got " << type
-               << " in '" << op->getName() << "'";
+               << "the pipeline for " << (onlyRanks ? "GPUs" : "CPUs")
+               << " requires " << fault << ", got " << type << " in '"
+               << op->getName() << "'";
       return success();
     };
     for (Type type : op->getResultTypes())

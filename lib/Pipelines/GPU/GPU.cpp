@@ -40,6 +40,9 @@ static void addKernelCleanup(OpPassManager &manager) {
 
 void kas::buildGPUKernelFormation(OpPassManager &manager,
                                   const GPUFrontOptions &options) {
+  CheckOperationsOptions check;
+  check.onlyRanks = true;
+  manager.addPass(createCheckOperations(check));
   manager.addPass(createKasSpecializePass());
   KasRFactorPassOptions stages;
   stages.traffic = solver::usualTraffic;

@@ -14,6 +14,7 @@
 
 #include "OperationCase.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
 #include "gtest/gtest.h"
 #include <algorithm>
 #include <cstdlib>

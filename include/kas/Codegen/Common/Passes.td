@@ -106,6 +106,11 @@ def CheckOperations : Pass<"kas-check-operations", "::mlir::ModuleOp"> {
 
     Example: `test/Codegen/Common/check-operations.mlir`.
   }];
+  let options = [
+    Option<"onlyRanks", "only-ranks", "bool", /*default=*/"false",
+           "Refuse tensors and buffers without a rank alone, as the pipelines "
+           "for GPUs do">
+  ];
 }
 
 def CheckLowered : Pass<"kas-check-lowered", "::mlir::ModuleOp"> {

@@ -9,6 +9,7 @@
 #include "StridedContraction.h"
 #include "../Transforms/PackOperations.h"
 #include "DotProducts.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace kas;
 using namespace kas::codegen;
@@ -230,6 +231,13 @@ static FailureOr<StridedContraction> begin(const Contraction &source,
     emitReason("a loop has no iteration");
     return failure();
   }
+  // Costs count products.
+  int64_t points = 16;
+  for (const Contraction::Loop &loop : source.loops)
+    if (llvm::MulOverflow(points, loop.extent, points)) {
+      emitReason("expected less than 2^59 products");
+      return failure();
+    }
   StridedContraction contraction;
   contraction.loops = source.loops;
   contraction.guards = source.guards;

@@ -20,6 +20,7 @@
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -86,7 +87,32 @@ struct GPUPrepareNVVM : kas::codegen::impl::GPUPrepareNVVMBase<GPUPrepareNVVM> {
     });
   }
 
+  /// LLVM has no conversions between floats and wider integers for NVPTX.
+  LogicalResult checkConversions() {
+    auto isWide = [](Type type) {
+      return getElementTypeOrSelf(type).isInteger() &&
+             getElementTypeOrSelf(type).getIntOrFloatBitWidth() > 64;
+    };
+    return success(!getOperation()
+                        ->walk([&](Operation *op) {
+                          if (!isa<arith::SIToFPOp, arith::UIToFPOp,
+                                   arith::FPToSIOp, arith::FPToUIOp>(op) ||
+                              (!isWide(op->getOperand(0).getType()) &&
+                               !isWide(op->getResult(0).getType())))
+                            return WalkResult::advance();
+                          op->emitOpError(
+                              "requires integers of at most 64 bits in code "
+                              "for GPUs, got ")
+                              << op->getOperand(0).getType() << " to "
+                              << op->getResult(0).getType();
+                          return WalkResult::interrupt();
+                        })
+                        .wasInterrupted());
+  }
+
   void runOnOperation() override {
+    if (failed(checkConversions()))
+      return signalPassFailure();
     keepLoopsWithBarriers();
     Builder builder(&getContext());
     IntegerAttr align = builder.getI64IntegerAttr(alignment);
