@@ -6,13 +6,26 @@
 import itertools
 import math
 import random
+import time
+import types
 
 import pytest
 import torch
 from torch import nn
 
 import kas
-from kas._accelerate import _alternatives, _contest, _imitation, _knapsack, _narrow, _statistics, _units
+from kas._accelerate import (
+    _alternatives,
+    _contest,
+    _distill,
+    _imitation,
+    _knapsack,
+    _narrow,
+    _precision,
+    _statistics,
+    _times,
+    _units,
+)
 from kas._accelerate._problem import Options
 from kas._accelerate._store import Store
 from kas.zoo._backbones import NETWORKS
@@ -294,6 +307,71 @@ def test_the_fastest_that_may_still_come_to_the_limit_is_first():
     assert [one.name for one in _contest.rank(contenders, 0.5, 0.5, 0.5)] == ["b", "c", "a", "d"]
     assert [one.name for one in _contest.rank(contenders, 0.5, 0.5, 1.0)] == ["c", "b", "a", "d"]
     assert [one.name for one in _contest.rank_for_time(contenders, 2.0)] == ["b", "a", "d", "c"]
+
+
+def test_a_confidence_leaves_room_for_the_error_of_the_examples():
+    contenders = [make_contender(*one) for one in (("a", 1, 0.45), ("b", 2, 0.3), ("c", 3, 0.1))]
+    assert [one.name for one in _contest.rank(contenders, 0.5, 0.5, 1.0)] == ["a", "b", "c"]
+    assert [one.name for one in _contest.rank(contenders, 0.5, 0.9, 1.0)] == ["b", "c", "a"]
+
+
+def measure_model(ms, drop):
+    return _precision.ModelInPrecision(None, ms, _statistics.Drop(drop, 0.01))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "chosen"),
+    [
+        ("auto", {"bf16": (0.9, 0.0), "int8": (0.5, 0.1)}, "int8"),
+        ("auto", {"bf16": (0.9, 0.0), "int8": (0.5, 0.4)}, "bf16"),
+        ("auto", {"bf16": (0.99, 0.0), "int8": (1.5, 0.0)}, "f32"),
+        ("auto", {}, "f32"),
+        ("f32", {}, "f32"),
+        ("int8", {"int8": (1.5, 0.0)}, "int8"),
+    ],
+)
+def test_networks_are_chosen_in_the_precision_that_pays(wanted, found, chosen):
+    said = []
+    problem = types.SimpleNamespace(
+        options=Options(precision=wanted), reporter=types.SimpleNamespace(message=said.append)
+    )
+    models = {"f32": measure_model(1.0, 0.0), **{name: measure_model(*one) for name, one in found.items()}}
+    assert _precision.choose_precision(problem, models) == chosen
+    assert [text.split(":")[0] for text in said] == (["int8 is not faster here"] if wanted == "int8" else [])
+
+
+def test_the_time_of_a_layer_that_does_not_multiply_bytes_is_that_of_f32():
+    times = _times.LayerTimes(1, 1, "int8")
+    for layer in (nn.Conv2d(4, 4, 3, padding=1, groups=4), nn.Conv2d(8, 8, 1)):
+        assert times.measure(layer, (layer.in_channels, 8, 8)) > 0, times.failures
+
+
+class SlowSteps(_distill.Steps):
+    """Steps of two milliseconds that keep their rates."""
+
+    def __init__(self, size, rates):
+        super().__init__(nn.Identity(), size, None)
+        self.rates = rates
+
+    def start(self, network):
+        return types.SimpleNamespace(step=self.step, finish=lambda: None)
+
+    def step(self, inputs, targets, outputs, rate):
+        time.sleep(2e-3)
+        self.rates.append(rate)
+        return 0.0
+
+
+def test_trainings_end_in_time_with_a_small_rate(monkeypatch):
+    data, rates = kas.evaluate.digits(), []
+    monkeypatch.setattr(_distill, "recalibrate", lambda *arguments: None)
+    teacher = _distill.Teacher(nn.Flatten(), data)
+    schedule = _distill.Schedule(100, batch_size=50)
+    start = time.monotonic()
+    found = _distill.train(nn.Identity(), teacher, None, schedule, 0, SlowSteps(50, rates), seconds=0.3)
+    assert time.monotonic() - start < 0.6
+    assert found.steps == len(rates) < schedule.epochs * data.num_batches(50)
+    assert rates[-1] < 0.01 * max(rates)
 
 
 def test_a_store_goes_on_and_refuses_another_run(tmp_path):

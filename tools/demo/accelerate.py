@@ -6,6 +6,7 @@ usage: accelerate.py train DIRECTORY SEED whole|short
 """
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -14,12 +15,14 @@ import torch
 
 import kas
 from kas.evaluate import Recipe, fashion_mnist
-from kas.evaluate._native import NativeTraining
+from kas.evaluate._native import NativeTraining, Program
 from kas.zoo._contenders import Contender, make_network
 
 WIDTH = 48
-SIZES = {"whole": (12000, 5000, 6), "short": (640, 1000, 1)}
+SIZES = {"whole": (20000, 10000, 6), "short": (640, 1000, 1)}
 """Images for training and validation, and epochs."""
+MAX_DROP, CONFIDENCE = 0.5, 0.9
+"""Points of accuracy on validation data, and how sure it is to be that they are not exceeded."""
 
 
 def load(size):
@@ -35,7 +38,8 @@ def train(directory, seed, size):
     network, data, recipe = load(size)
     torch.manual_seed(int(seed))
     network = make_network("pooled", WIDTH, Contender("dense"))
-    training = NativeTraining(network, data, recipe, int(seed), network, [])
+    program = Program(network, data, recipe, [], threads=len(os.sched_getaffinity(0)))
+    training = NativeTraining(network, data, recipe, int(seed), network, [], program)
     for epoch in range(1, recipe.epochs + 1):
         start = time.monotonic()
         training.advance(epoch)
@@ -52,7 +56,8 @@ def accelerate(directory, seed, size, seconds):
     outcome = kas.accelerate(
         network,
         data,
-        max_drop=0.5,
+        max_drop=MAX_DROP,
+        confidence=CONFIDENCE,
         minutes=float(seconds) / 60,
         seed=int(seed),
         out=directory,

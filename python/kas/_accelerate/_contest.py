@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import copy
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import nn
 
@@ -17,11 +18,8 @@ from .._errors import Error
 from ..evaluate._training import TrainingFailure
 from ._distill import Schedule, Steps, Teacher, compile_steps, train
 from ._problem import Problem
-from ._statistics import Drop, Outputs, compare, measure, predict
-from ._times import Program, UntraceableError, compile_network, time_calls
-
-KEEP = 0.5
-"""The share of the contenders that a rung keeps."""
+from ._statistics import Drop, Outputs, compare, measure, predict, summarize
+from ._times import Program, UntraceableError, time_calls
 
 
 @dataclass
@@ -51,20 +49,30 @@ class Contender:
 
 
 def measure_times(problem: Problem, contenders: Sequence[Contender]) -> None:
-    """Compiles all networks that are not, and times them in turn, beside the model."""
-    for number, one in enumerate(contenders):
-        problem.reporter.show("compiling networks", number, len(contenders))
+    """Compiles all networks that are not, in the precision of the run, and times them in turn, beside the model."""
+
+    def work(one: Contender) -> None:
         try:
             if one.program is None:
-                one.program = compile_network(one.network, problem.batch, problem.options.threads)
+                one.program = problem.compile(one.network, problem.precision)
         except (Error, UntraceableError) as error:
             one.failure = f"cannot be compiled: {' '.join(str(error).split())}"
+
+    problem.map(work, list(contenders), "compiling networks")
     there = [one for one in contenders if one.program is not None]
     calls = [one.program.run for one in there if one.program is not None]
     step = f"times of {', '.join(f'{one.name} {one.layers}' for one in there)}"
     times = problem.store.remember(step, lambda: time_calls([problem.program.run, *calls])[1:])
     for one, ms in zip(there, times):
         one.ms = ms
+
+
+class Job(NamedTuple):
+    """A training that goes on from the weights that a contender has."""
+
+    one: Contender
+    seed: int
+    epochs: float
 
 
 class Trainings:
@@ -77,6 +85,8 @@ class Trainings:
         data = problem.data
         size = min(self.schedule.batch_size, data.count(data.train))
         self.steps_of_epoch = data.num_batches(size)
+        self.pace = 1.0
+        """How long trainings took, over what single steps say: several at once, and what else there is to do."""
 
     def prepare(self, contenders: Sequence[Contender]) -> None:
         """Compiles the steps of each, and measures how long one takes."""
@@ -89,45 +99,72 @@ class Trainings:
 
         self.problem.map(work, list(contenders), "compiling trainings")
 
-    def predict_seconds(self, contenders: Sequence[Contender], epochs: float) -> float:
-        """Of trainings of all of them, on all workers."""
-        work = [one.step_seconds * self.steps_of_epoch * epochs for one in contenders if one.failure is None]
-        return max(sum(work) / self.problem.options.workers, max(work, default=0.0))
+    def predict_seconds(self, jobs: Sequence[Job]) -> float:
+        """Of trainings on all workers."""
+        work = [self._get_work(job) for job in jobs]
+        return self.pace * max(sum(work) / self.problem.options.workers, max(work, default=0.0))
 
-    def run(
-        self, jobs: Sequence[tuple[Contender, int]], epochs: float, phase: str
-    ) -> list[tuple[nn.Module, Drop] | None]:
-        """A training of so many epochs for each contender and seed: networks, and their drops on validation data."""
-        problem = self.problem
-        schedule = Schedule(epochs)
+    def _get_work(self, job: Job) -> float:
+        return 0.0 if job.one.failure else job.one.step_seconds * self.steps_of_epoch * job.epochs
 
-        def work(job: tuple[Contender, int]) -> tuple[nn.Module, Drop] | None:
-            one, seed = job
+    def run(self, jobs: Sequence[Job], phase: str, seconds: float) -> list[tuple[nn.Module, Drop] | None]:
+        """Networks that were trained, and their drops on validation data in the precision of the run.
+
+        In all it takes `seconds` at most: where trainings are slower than expected, each ends a little earlier.
+        """
+        problem, start = self.problem, time.monotonic()
+        expected = self.predict_seconds(jobs)
+        slack = seconds / expected * self.pace if expected > 0 else math.inf
+        trained: list[float] = []
+
+        def work(job: Job) -> tuple[nn.Module, Drop] | None:
+            one = job.one
             if one.failure is not None:
                 return None
-            step = f"training {one.name}, {epochs:g} epochs from {one.epochs:g}, seed {seed}"
+            step = f"training {one.name}, {job.epochs:.4g} epochs from {one.epochs:.4g}, seed {job.seed}"
             network = copy.deepcopy(one.network)
             if step in problem.store and problem.store.get_state(step, network):
                 return network.eval(), Drop(*problem.store[step])
+            schedule, allowed = Schedule(job.epochs), max(1.0, slack * self._get_work(job))
             try:
-                network = train(one.network, self.teacher, problem.task, schedule, seed, one.steps).network
+                found = train(network, self.teacher, problem.task, schedule, job.seed, one.steps, allowed)
             except TrainingFailure as failure:
                 one.failure = str(failure)
                 return None
-            drop = compare(problem.task, problem.validation, predict(network, problem.data, problem.data.validation))
-            problem.store.put_state(step, network)
+            trained.append(self._get_work(job))
+            drop = self._get_drop(found.network)
+            problem.store.put_state(step, found.network)
             problem.store.put(step, list(drop))
-            return network, drop
+            return found.network, drop
 
-        return problem.map(work, list(jobs), phase)
+        results = problem.map(work, list(jobs), phase)
+        if len(trained) == len(jobs) and sum(trained) > 0:
+            self.pace *= (time.monotonic() - start) / max(self.predict_seconds(jobs), 1e-9)
+        return results
 
-    def advance(self, contenders: Sequence[Contender], epochs: float, phase: str) -> None:
+    def _get_drop(self, network: nn.Module) -> Drop:
+        problem = self.problem
+        run: Any = network
+        if problem.precision != "f32":
+            run = problem.compile(network, problem.precision).predict
+        return compare(problem.task, problem.validation, predict(run, problem.data, problem.data.validation))
+
+    def advance(self, contenders: Sequence[Contender], epochs: float, phase: str, seconds: float) -> None:
         """Trains each contender further, with the seed of the choice."""
-        results = self.run([(one, self.problem.options.seed) for one in contenders], epochs, phase)
-        for one, result in zip(contenders, results):
+        jobs = [Job(one, self.problem.options.seed, epochs) for one in contenders]
+        self.take(jobs, self.run(jobs, phase, seconds))
+
+    def take(self, jobs: Sequence[Job], results: Sequence[tuple[nn.Module, Drop] | None]) -> None:
+        """Gives contenders what came out of trainings, one for each."""
+        for job, result in zip(jobs, results):
             if result is not None:
-                one.network, one.drop = result
-                one.epochs += epochs
+                job.one.network, job.one.drop = result
+                job.one.epochs += job.epochs
+
+
+def foresee(drop: Drop, confidence: float, patience: float) -> float:
+    """The bound of a drop that shrinks to `patience` of it."""
+    return patience * max(drop.value, 0.0) + drop.get_bound(confidence) - drop.value
 
 
 def rank(contenders: Sequence[Contender], limit: float, confidence: float, patience: float) -> list[Contender]:
@@ -139,7 +176,7 @@ def rank(contenders: Sequence[Contender], limit: float, confidence: float, patie
     def get_key(one: Contender) -> tuple[float, float]:
         if one.failure is not None or one.drop is None:
             return math.inf, math.inf
-        reached = max(one.drop.value, 0.0) * patience
+        reached = foresee(one.drop, confidence, patience)
         return (0.0, one.ms) if reached <= limit else (reached, one.ms)
 
     return sorted((one for one in contenders if one.failure is None), key=get_key)
@@ -200,24 +237,68 @@ def count_parameters(network: nn.Module) -> int:
     return sum(parameter.numel() for parameter in network.parameters())
 
 
-def report(
-    problem: Problem, name: str, kind: str, network: nn.Module, layers: dict[str, str], precision: str, program: Program
-) -> Result:
-    """A program of a network on validation and test data; its time is measured later."""
+@dataclass
+class Row:
+    """A network in one precision that is to be reported; of several ones, which differ in their seeds, the mean."""
+
+    name: str
+    kind: str
+    networks: Sequence[nn.Module]
+    layers: dict[str, str] = field(default_factory=dict)
+    precision: str = "f32"
+    program: Program | None = None
+    """Where there is one already."""
+
+
+def report(problem: Problem, rows: Sequence[Row]) -> list[Result]:
+    """Rows on validation and test data; one that cannot be compiled is left out. Times are measured later."""
+    jobs = [(row, network) for row in rows for network in row.networks]
+
+    def work(job: tuple[Row, nn.Module]) -> Result | None:
+        row, network = job
+        try:
+            program = row.program or problem.compile(network, row.precision)
+        except (Error, UntraceableError, ValueError) as error:
+            problem.reporter.message(f"{row.name} has no {row.precision}: {' '.join(str(error).split())[:200]}")
+            return None
+        return _report(problem, row, network, program)
+
+    found = list(zip(jobs, problem.map(work, jobs, "measuring what is reported")))
+    results = []
+    for row in rows:
+        own = [result for (one, _), result in found if one is row and result is not None]
+        if own:
+            results.append(_join(own))
+    return results
+
+
+def _report(problem: Problem, row: Row, network: nn.Module, program: Program) -> Result:
     data, task = problem.data, problem.task
-    outputs: list[Outputs] = [predict(program.predict, data, part) for part in (data.validation, data.test)]
+    outputs: tuple[Outputs, Outputs] = problem.validation, problem.test
+    if program is not problem.program:
+        outputs = predict(program.predict, data, data.validation), predict(program.predict, data, data.test)
     parameters = count_parameters(network)
     return Result(
-        name,
-        kind,
-        precision,
+        row.name if row.precision == "f32" else f"{row.name}, {row.precision}",
+        row.kind,
+        row.precision,
         network,
         measure(task, outputs[1])[task.metric],
         compare(task, problem.test, outputs[1]),
         compare(task, problem.validation, outputs[0]),
         math.inf,
         parameters,
-        parameters * {"f32": 4, "bf16": 2, "int8": 1}[precision] / 1e6,
-        layers,
+        parameters * {"f32": 4, "bf16": 2, "int8": 1}[row.precision] / 1e6,
+        row.layers,
         program=program,
     )
+
+
+def _join(results: Sequence[Result]) -> Result:
+    """The mean of seeds; the network is the one that is best on validation data."""
+    best = min(results, key=lambda one: one.validation.value)
+    if len(results) > 1:
+        drop, validation = (summarize([getattr(one, name) for one in results]) for name in ("drop", "validation"))
+        best.metric = math.fsum(one.metric for one in results) / len(results)
+        best.drop, best.validation, best.note = drop, validation, f"mean of {len(results)} seeds"
+    return best

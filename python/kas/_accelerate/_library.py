@@ -68,7 +68,7 @@ class Library:
                 + "".join(f"\n  {name}: {reason}" for name, reason in self.units.misses.items())
             )
         options = problem.options
-        self.times = LayerTimes(options.batch, options.threads)
+        self.times = LayerTimes(options.batch, options.threads, problem.precision)
         self.times.known.update(problem.store.values.get("layer times", {}))
         self.own_ms: dict[str, float] = {}
         """Of the layers themselves."""
@@ -224,7 +224,7 @@ class Library:
         """The time of the network: the model's, less what the choice saves in layers."""
         names = {unit.name for unit in self.units.layers}
         total = sum(ms for name, ms in self.own_ms.items() if name in names)
-        return self.problem.dense_ms + choice.ms - total
+        return self.problem.base_ms + choice.ms - total
 
 
 def _count(shape: Sequence[int]) -> int:

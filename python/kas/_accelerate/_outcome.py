@@ -14,11 +14,9 @@ from typing import Any
 from torch import nn
 
 from ._contest import Result
+from ._precision import GAIN
 from ._problem import Problem
 from ._statistics import get_unit
-
-GAIN = 1.03
-"""How many times as fast as f32 another precision has to be."""
 
 
 @dataclass
@@ -119,14 +117,14 @@ class Accelerated:
     def table(self) -> str:
         """All networks as a table of text."""
         unit, metric = get_unit(self._problem.task), self._problem.task.metric
-        heads = f"{'':34}{metric:>10}{'drop ' + unit:>12}{'95 % interval':>18}{'ms':>10}{'times':>7}"
+        heads = f"{'':42}{metric:>10}{'drop ' + unit:>12}{'95 % interval':>18}{'ms':>10}{'times':>7}"
         lines = [f"{heads}{'MB':>8}{'parameters':>12}"]
         dense = self.dense
         for one in self.results:
             interval = "" if one is dense else f"{one.drop.low:+.2f} to {one.drop.high:+.2f}"
             times = dense.ms / one.ms if dense is not None else 1.0
             lines.append(
-                f"{one.name + ('  <- best' if one is self.best else ''):34}{one.metric:10.4f}{one.drop.value:+12.2f}"
+                f"{one.name + ('  <- best' if one is self.best else ''):42}{one.metric:10.4f}{one.drop.value:+12.2f}"
                 f"{interval:>18}{one.ms:10.4g}{times:7.2f}{one.megabytes:8.2f}{one.parameters:12,}"
             )
         return "\n".join(lines)

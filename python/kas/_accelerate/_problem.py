@@ -103,8 +103,25 @@ class Problem:
         self.test = predict(self.program.predict, data, data.test)
         self.dense_ms = 0.0
         """The milliseconds of a call of the model, when it has been timed."""
+        self.precision, self.base_ms = "f32", 0.0
+        """What networks are chosen in, and the milliseconds of the model in it."""
         self.metrics = check_metrics(task, self.validation), check_metrics(task, self.test)
         """Of the model on validation and test data."""
+
+    def get_calibration(self, examples: int = 64) -> list[Any]:
+        """Batches of training data, which ranges of bytes are measured on."""
+        found: list[Any] = []
+        size = self.options.batch
+        for inputs, _ in self.data.in_order(self.data.train, size):
+            found.append(repeat_to(inputs, size))
+            if len(found) * size >= examples:
+                break
+        return found
+
+    def compile(self, network: nn.Module, precision: str) -> Program:
+        """A network as the program that is timed."""
+        calibration = self.get_calibration() if precision == "int8" else ()
+        return compile_network(network, self.batch, self.options.threads, precision, calibration)
 
     def map(self, function: Callable[[T], Any], items: Sequence[T], phase: str) -> list[Any]:
         """The function of each item, by threads; kernels of PyTorch and kas run without Python's lock."""

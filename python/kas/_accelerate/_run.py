@@ -6,39 +6,41 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from torch import nn
 
-from .._errors import Error
 from ..evaluate import Data, Task, TaskData
 from ..evaluate._data_sets import load_any_data
 from ..evaluate._training import CLASSIFICATION
 from ._baselines import make_baselines
-from ._contest import Contender, Result, Trainings, measure_times, rank, rank_for_time, report
+from ._contest import Contender, Job, Result, Row, Trainings, foresee, measure_times, rank, rank_for_time, report
 from ._knapsack import Choice, find_front, thin_out
 from ._library import KEEP, Library
 from ._outcome import Accelerated, FrontPoint
-from ._problem import Options, Problem, check_inputs, repeat_to
+from ._precision import ModelInPrecision, choose_precision, list_precisions, measure_precisions
+from ._problem import Options, Problem, check_inputs
 from ._progress import Clock, Reporter
-from ._statistics import Drop, is_share, summarize
+from ._statistics import Drop, get_unit, is_share, summarize
 from ._store import Store, digest_model
-from ._times import UntraceableError, compile_network, time_calls
+from ._times import time_calls
 
-FIRST, SECOND, KEPT = 4, 4, 3
-"""How many choices of the front training begins with, how many are added, and how many are trained further."""
-MOST_LOSS = {"classes": 2.0, "others": 1.0}
+FIRST, SECOND, KEPT = 4, 3, 2
+"""How many choices of the front training begins with, how many are added, and how many are trained to the end."""
+MOST_LOSS = {"classes": 0.5, "others": 1.0}
 """The largest predicted loss that training can make good: nats, or the square of errors over the variance."""
 SEEDS = 2
-"""Fresh seeds for the network that is taken."""
-SHORT, LONG = 0.25, 0.5
-"""The shares of the epochs of a whole training that the two rungs have."""
-MOST_EPOCHS = 24
-PATIENCE = 0.5, 0.8
-"""What drops are taken to shrink to after each rung."""
-RESERVE = 0.12
-"""The share of the time for what comes after trainings: precisions, times and files."""
+"""Fresh seeds for the networks that are trained to the end."""
+SHORT = 0.2
+"""The share of a whole training that a network has before it is chosen."""
+LEAST_STEPS, MOST_EPOCHS = 8, 24.0
+"""Of a training: the steps that the shortest has, and the epochs of the longest."""
+PATIENCE, CAUTION = 0.8, 1.3
+"""What the drop after a short training is taken to shrink to; what it may grow to of a choice that is to hold."""
+FILES, RESERVE = 6.0, 0.03
+"""What is left for files, seconds, and against what is not foreseen, a share of the time."""
 
 
 def accelerate(
@@ -105,8 +107,12 @@ def accelerate(
 class _Run:
     def __init__(self, problem: Problem, command: str | None):
         self.problem, self.options, self.command = problem, problem.options, command
-        problem.dense_ms = self._time_dense()
-        self.target_ms = self.options.get_target(problem.dense_ms)
+        self.model_in: dict[str, ModelInPrecision] = {}
+        self.target_ms: float | None = None
+        self.report_seconds = 0.0
+        """What it takes to compile and to measure a network in one precision."""
+        self.add_seconds = 0.0
+        """What it takes to compile the first networks, and their trainings."""
         self.contenders: list[Contender] = []
         self.baselines: list[Contender] = []
         self.front: list[FrontPoint] = []
@@ -116,19 +122,29 @@ class _Run:
         self.library: Library | None = None
         self.useful: list[Choice] = []
 
-    def _time_dense(self) -> float:
-        ms: float = self.problem.store.remember("dense ms", lambda: time_calls([self.problem.program.run], 10)[0])
-        metric = self.problem.task.metric
-        self.problem.reporter.message(
-            f"the model: {metric} {self.problem.metrics[0][metric]:.4f} on validation, {ms:.4g} ms for "
+    def _measure_model(self) -> None:
+        """The model in all precisions, and which of them networks are chosen in."""
+        problem, start = self.problem, time.monotonic()
+        self.model_in = found = measure_precisions(problem)
+        self.report_seconds = (time.monotonic() - start) / max(1, len(found) - 1)
+        problem.dense_ms = found["f32"].ms
+        self.target_ms = self.options.get_target(problem.dense_ms)
+        problem.precision = problem.store.remember("precision", lambda: choose_precision(problem, found))
+        problem.base_ms = found[problem.precision].ms
+        metric, unit = problem.task.metric, get_unit(problem.task)
+        problem.reporter.message(
+            f"the model: {metric} {problem.metrics[0][metric]:.4f} on validation, {problem.dense_ms:.4g} ms for "
             f"{self.options.batch} example{'s' * (self.options.batch > 1)} on {self.options.threads} "
             f"thread{'s' * (self.options.threads > 1)}"
         )
-        return ms
+        for name, one in list(found.items())[1:]:
+            problem.reporter.message(f"  with {name}: {one.ms:.4g} ms, drop {one.drop.value:+.2f} {unit}")
+        problem.reporter.message(f"networks are chosen by their times in {problem.precision}")
 
     def execute(self, out: Any) -> Accelerated:
         complete = False
         try:
+            self._measure_model()
             self._search()
             complete = True
         except KeyboardInterrupt:
@@ -157,13 +173,15 @@ class _Run:
         front = find_front(self.library.get_place())
         limit = MOST_LOSS["classes" if is_share(problem.task) else "others"]
         self.useful = [
-            one for one in front if one.loss <= limit and self.library.predict_ms(one) <= 0.8 * problem.dense_ms
+            one for one in front if one.loss <= limit and self.library.predict_ms(one) <= 0.9 * problem.base_ms
         ]
         problem.reporter.message(f"the front has {len(front)} networks, {len(self.useful)} of use")
         self.baselines = make_baselines(problem, self.library)
         measure_times(problem, self.baselines)
         trainings = Trainings(problem)
+        start = time.monotonic()
         self._add(trainings, thin_out(self.useful, FIRST))
+        self.add_seconds = time.monotonic() - start
         trainings.prepare(self.baselines)
         self._train(trainings)
 
@@ -187,7 +205,7 @@ class _Run:
         self.contenders += added
         return added
 
-    def _choose_next(self, patience: float) -> list[Choice]:
+    def _choose_next(self) -> list[Choice]:
         """Choices between the fastest network that may come to the limit and the slowest faster one that does not."""
         assert self.library is not None
         known = {(one.predicted_ms, one.predicted_loss) for one in self.contenders}
@@ -196,35 +214,55 @@ class _Run:
         if self.target_ms is not None:
             low, high = 0.7 * self.target_ms, 1.1 * self.target_ms
         else:
-            good = [one for one in self.contenders if self._may_come(one, patience)]
+            good = [one for one in self.contenders if self._may_come(one, PATIENCE)]
             high = min((one.predicted_ms or 0.0 for one in good), default=high)
-            bad = [one for one in self.contenders if not self._may_come(one, patience)]
+            bad = [one for one in self.contenders if not self._may_come(one, PATIENCE)]
             low = max((one.predicted_ms or 0.0 for one in bad if (one.predicted_ms or 0.0) < high), default=low)
         between = [one for one, ms in zip(self.useful, times) if low <= ms <= high and (ms, one.loss) not in known]
         return thin_out(between, SECOND)
 
     def _may_come(self, one: Contender, patience: float) -> bool:
-        return one.drop is not None and one.failure is None and patience * one.drop.value <= self.options.max_drop
+        if one.drop is None or one.failure is not None:
+            return False
+        return foresee(one.drop, self.options.confidence, patience) <= self.options.max_drop
 
     # Trainings
 
     def _train(self, trainings: Trainings) -> None:
-        problem = self.problem
-        epochs: int = problem.store.remember("epochs", lambda: self._plan(trainings))
-        problem.reporter.message(f"whole trainings have {epochs:g} epochs")
-        short, long = (max(1, round(share * epochs)) for share in (SHORT, LONG))
-        trainings.advance(self.contenders, short, "training the first networks")
-        self._say(self.contenders)
-        added = self._add(trainings, self._choose_next(PATIENCE[0]))
-        trainings.advance(added, short, "training networks near the limit")
-        self._say(added)
-        alive = self._rank(self.contenders, PATIENCE[0])[:KEPT]
-        trainings.advance(alive, long, "training the best further")
-        self._say(alive)
-        order = self._rank(alive, PATIENCE[1]) or alive
-        self._train_final(trainings, order, epochs)
-        trainings.advance(self.baselines, epochs, "training the baselines")
+        store = self.problem.store
+        whole = store.remember("epochs", lambda: self._plan(trainings))
+        short = SHORT * whole
+        self.problem.reporter.message(f"whole trainings have some {whole:.2g} epochs, the first ones {short:.2g}")
+        self._advance(trainings, self.contenders, short, "training the first networks")
+        added = self._add(trainings, self._choose_next())
+        self._advance(trainings, added, short, "training networks near the limit")
+        finalists = self._choose_finalists()
+        jobs = [
+            Job(one, 1000 + self.options.seed * SEEDS + number, 1.0) for one in finalists for number in range(SEEDS)
+        ]
+        # Baselines learn as long as what is taken has learnt in all.
+        others = [Job(one, self.options.seed, 1.0) for one in self.baselines if one.failure is None]
+        rest = store.remember("more epochs", lambda: self._plan_rest(trainings, [*jobs, *others], short))
+        jobs = [job._replace(epochs=rest) for job in jobs]
+        others = [job._replace(epochs=short + rest) for job in others]
+        names = " and ".join(one.name for one in finalists)
+        phase = f"training {names} with {SEEDS} seeds each, and the baselines"
+        results = trainings.run([*jobs, *others], phase, max(self._left, trainings.predict_seconds([*jobs, *others])))
+        trainings.take(others, results[len(jobs) :])
+        self._take_final(jobs, results[: len(jobs)])
         self._say(self.baselines)
+
+    def _advance(self, trainings: Trainings, contenders: list[Contender], epochs: float, phase: str) -> None:
+        expected = trainings.predict_seconds([Job(one, 0, epochs) for one in contenders])
+        trainings.advance(contenders, epochs, phase, 1.3 * expected)
+        self._say(contenders)
+
+    def _choose_finalists(self) -> list[Contender]:
+        """The fastest that may come to the limit, then the fastest whose drop may grow."""
+        order = self._rank(self.contenders, PATIENCE)
+        finalists = order[:1]
+        safe = [one for one in self._rank(self.contenders, CAUTION) if self._may_come(one, CAUTION)]
+        return [*finalists, *(one for one in [*safe, *order] if one not in finalists)][:KEPT]
 
     def _rank(self, contenders: Sequence[Contender], patience: float) -> list[Contender]:
         if self.target_ms is not None:
@@ -236,51 +274,57 @@ class _Run:
             if one.drop is not None and one.failure is None:
                 self.problem.reporter.message(
                     f"  {one.name}: {self.problem.dense_ms / one.ms:.2f} times as fast, drop {one.drop.value:+.2f} on "
-                    f"validation after {one.epochs:g} epochs"
+                    f"validation after {one.epochs:.2g} epochs"
                 )
 
-    def _plan(self, trainings: Trainings) -> int:
-        """The epochs of a whole training for which all trainings fit into the time that is left."""
-        usable = self.problem.clock.left - RESERVE * self.problem.clock.total
-        seconds = 0.0
-        for epochs in range(MOST_EPOCHS, 0, -1):
-            slowest = sorted(self.contenders, key=lambda one: one.step_seconds, reverse=True)
-            short, long = (max(1, round(share * epochs)) for share in (SHORT, LONG))
-            seconds = trainings.predict_seconds([*slowest, *slowest[:SECOND]], short)
-            seconds += trainings.predict_seconds(slowest[:KEPT], long)
-            seconds += trainings.predict_seconds(slowest[:1] * SEEDS, epochs)
-            seconds += trainings.predict_seconds(self.baselines, epochs)
-            if seconds <= usable:
-                return epochs
-        self.problem.reporter.message(
-            f"the time is short: trainings of one epoch take some {seconds:.0f} s, and {max(usable, 0):.0f} s are left"
-        )
-        return 1
+    @property
+    def _left(self) -> float:
+        """The seconds for trainings."""
+        return max(0.0, self.problem.clock.left - RESERVE * self.problem.clock.total - FILES - self._predict_report())
 
-    def _train_final(self, trainings: Trainings, order: Sequence[Contender], epochs: float) -> None:
-        """The first in the order whose drop holds with fresh seeds; else the one that comes nearest."""
-        tried: list[tuple[Contender, list[tuple[nn.Module, Drop]]]] = []
-        for one in order[:2]:
-            jobs = [(one, 1000 + self.options.seed * SEEDS + number) for number in range(SEEDS)]
-            found = [each for each in trainings.run(jobs, epochs, f"training {one.name} with fresh seeds") if each]
-            if not found:
-                continue
-            tried.append((one, found))
-            drop = summarize([each[1] for each in found])
-            one.drop = drop
-            self._say([one])
-            if self.target_ms is not None or drop.get_bound(self.options.confidence) <= self.options.max_drop:
-                break
-            if self.problem.clock.left < RESERVE * self.problem.clock.total:
-                break
-        if not tried:
+    def _predict_report(self) -> float:
+        """The seconds for what is reported."""
+        count = SEEDS * len(self.model_in) + 2 * len(self.baselines)
+        return count * self.report_seconds / max(1, min(self.options.workers, len(self.model_in) - 1))
+
+    def _plan(self, trainings: Trainings) -> float:
+        """The epochs of a whole training for which all trainings fit into the time that is left."""
+        slowest = sorted(self.contenders, key=lambda one: one.step_seconds, reverse=True)
+        first = [Job(one, 0, SHORT) for one in slowest]
+        last = [Job(one, 0, 1 - SHORT) for one in slowest[:KEPT] for _ in range(SEEDS)]
+        last += [Job(one, 0, 1.0) for one in self.baselines]
+        each = sum(map(trainings.predict_seconds, (first, first[:SECOND], last)))
+        # What is added is compiled, too.
+        usable = self._left - self.add_seconds
+        epochs = min(MOST_EPOCHS, usable / each if each > 0 else MOST_EPOCHS)
+        if epochs < 0.5:
+            self.problem.reporter.message(
+                f"the time is short: {each:.0f} s would do for trainings of one epoch, and {max(usable, 0):.0f} s are "
+                "left (minutes=)"
+            )
+        return max(epochs, LEAST_STEPS / trainings.steps_of_epoch / SHORT)
+
+    def _plan_rest(self, trainings: Trainings, jobs: Sequence[Job], short: float) -> float:
+        """How many epochs more there is the time for."""
+        each = trainings.predict_seconds(jobs)
+        before = trainings.predict_seconds([job._replace(epochs=short) for job in jobs if job.one.kind != "ours"])
+        epochs = min((1 - SHORT) * MOST_EPOCHS, (self._left - before) / each if each > 0 else MOST_EPOCHS)
+        return max(epochs, LEAST_STEPS / trainings.steps_of_epoch)
+
+    def _take_final(self, jobs: Sequence[Job], results: Sequence[tuple[nn.Module, Drop] | None]) -> None:
+        """The first finalist whose drop holds with fresh seeds; else the one that comes nearest."""
+        found: dict[str, tuple[Contender, list[tuple[nn.Module, Drop]]]] = {}
+        for job, result in zip(jobs, results):
+            if result is not None:
+                found.setdefault(job.one.name, (job.one, []))[1].append(result)
+        for one, networks in found.values():
+            one.drop = summarize([drop for _, drop in networks])
+            one.epochs += jobs[0].epochs
+        self._say([one for one, _ in found.values()])
+        if not found:
             return
-        within = [pair for pair in tried if summarize([each[1] for each in pair[1]]).value <= self.options.max_drop]
-        self.winner, self.final = (
-            (within or tried)[0]
-            if self.target_ms is not None or within
-            else min(tried, key=lambda pair: summarize([each[1] for each in pair[1]]).value)
-        )
+        order = self._rank([one for one, _ in found.values()], 1.0)
+        self.winner, self.final = found[order[0].name]
 
     def _get_reached(self) -> bool:
         ours = [one for one in self.results if one.kind == "ours"]
@@ -292,63 +336,22 @@ class _Run:
     # What is reported
 
     def _finish(self) -> None:
+        """All networks on validation and test data: the model and ours in all precisions, others in f32 and ours."""
         problem = self.problem
-        dense = report(problem, "the model", "dense", problem.model, {}, "f32", problem.program)
-        results = [dense]
+        rows = [Row("the model", "dense", [problem.model], program=problem.program)]
         for one in self.baselines:
             if one.failure is None and one.drop is not None:
-                results.append(self._report(one, one.network, "f32"))
+                for precision in dict.fromkeys(("f32", problem.precision)):
+                    rows.append(Row(one.name, one.kind, [one.network], one.layers, precision))
+        for name, model in self.model_in.items():
+            if name != "f32":
+                rows.append(Row("the model", "dense", [problem.model], {}, name, model.program))
         if self.winner is not None:
-            results += self._report_winner()
-        results += self._report_precisions(dense)
-        times = time_calls([one.program.run for one in results if one.program is not None], 8)
-        for result, ms in zip(results, times):
+            networks = [network for network, _ in self.final]
+            for precision in list_precisions(self.options.precision):
+                rows.append(Row("ours", "ours", networks, self.winner.layers, precision))
+        self.results = report(problem, rows)
+        times = time_calls([one.program.run for one in self.results if one.program is not None], 8)
+        for result, ms in zip(self.results, times):
             result.ms = ms
-        problem.dense_ms = dense.ms
-        self.results = results
-
-    def _report(self, one: Contender, network: nn.Module, precision: str) -> Result:
-        program = compile_network(network, self.problem.batch, self.options.threads)
-        return report(self.problem, one.name, one.kind, network, one.layers, precision, program)
-
-    def _report_winner(self) -> list[Result]:
-        """The network of the fresh seed that is best on validation data; its metric is the mean of the seeds."""
-        assert self.winner is not None
-        results = [self._report(self.winner, network, "f32") for network, _ in self.final]
-        best = max(results, key=lambda one: -one.validation.value)
-        best.drop = summarize([one.drop for one in results])
-        best.metric = sum(one.metric for one in results) / len(results)
-        best.name = "ours"
-        best.note = f"mean of {len(results)} fresh seeds" if len(results) > 1 else ""
-        return [best]
-
-    def _report_precisions(self, dense: Result) -> list[Result]:
-        """The model and the network that was taken in int8 and bf16, as far as requested."""
-        problem, results = self.problem, []
-        wanted = {"auto": ("bf16", "int8")}.get(self.options.precision, (self.options.precision,))
-        sources: list[tuple[str, str, nn.Module, dict[str, str]]] = [("the model", "dense", problem.model, {})]
-        if self.winner is not None and self.final:
-            best = min(self.final, key=lambda pair: pair[1].value)[0]
-            sources.append(("ours", "ours", best, self.winner.layers))
-        for name, kind, network, layers in sources:
-            for precision in wanted:
-                if precision == "f32":
-                    continue
-                try:
-                    program = compile_network(
-                        network, problem.batch, self.options.threads, precision, self._get_calibration()
-                    )
-                except (Error, UntraceableError, ValueError) as error:
-                    problem.reporter.message(f"{name} has no {precision}: {' '.join(str(error).split())[:200]}")
-                    continue
-                results.append(report(problem, f"{name}, {precision}", kind, network, layers, precision, program))
-        return results
-
-    def _get_calibration(self, examples: int = 64) -> list[Any]:
-        found: list[Any] = []
-        size = self.options.batch
-        for inputs, _ in self.problem.data.in_order(self.problem.data.validation, size):
-            found.append(repeat_to(inputs, size))
-            if len(found) * size >= examples:
-                break
-        return found
+        problem.dense_ms = self.results[0].ms

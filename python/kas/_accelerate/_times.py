@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import threading
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -31,6 +32,10 @@ ROUNDS, CALLS_MS = 5, 4.0
 
 TRACING = threading.RLock()
 """PyTorch's tracers change how modules are called, in all threads: what traces, or calls modules meanwhile, has it."""
+
+
+# What PyTorch says when it copies its own graphs.
+warnings.filterwarnings("ignore", r".*isinstance\(treespec, LeafSpec\)", FutureWarning)
 
 
 class UntraceableError(ValueError):
@@ -194,7 +199,16 @@ class LayerTimes:
 
     def get_key(self, module: nn.Module, data_shape: Sequence[int]) -> str:
         """The same for modules that are computed alike."""
-        return f"{tuple(data_shape)} {module!r}"
+        return f"{self.precision} {tuple(data_shape)} {module!r}"
+
+    def _compile(self, module: nn.Module, example: torch.Tensor) -> Program:
+        if self.precision == "int8":
+            try:
+                return compile_network(module, example, self.threads, "int8", [example])
+            except Error:
+                # A layer that does not multiply bytes, such as a depthwise one, stays as it is in networks, too.
+                return compile_network(module, example, self.threads)
+        return compile_network(module, example, self.threads, self.precision)
 
     def measure(self, module: nn.Module, data_shape: Sequence[int]) -> float | None:
         """Milliseconds of a module on a batch; None where it cannot be compiled (`failures`)."""
@@ -207,9 +221,7 @@ class LayerTimes:
                 if not any(True for _ in module.parameters()) and isinstance(module, nn.Identity):
                     self.known[key] = 0.0
                 else:
-                    calibration = [example] if self.precision == "int8" else []
-                    program = compile_network(module, example, self.threads, self.precision, calibration)
-                    self.known[key] = time_calls([program.run])[0]
+                    self.known[key] = time_calls([self._compile(module, example).run])[0]
             except (Error, UntraceableError) as error:
                 self.failures[key] = " ".join(str(error).split())
                 return None

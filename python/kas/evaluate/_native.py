@@ -129,6 +129,7 @@ class Program:
         data: Data,
         recipe: Recipe,
         replacements: Sequence[Replacement],
+        threads: int = 1,
     ):
         _check(model, data, recipe)
         self.evaluator: BoundCall | None = None
@@ -145,9 +146,9 @@ class Program:
                 module = Module(re.sub(r'(kas\.name = "[^"]*")', rf"\1, {decay}", str(module)), "<network>")
             step = module.clone().run(f"kas-training-step{{{_options(recipe)}}}")
             # Faster, and as accurate after a whole training (research/reports/training.md).
-            step.run("kas-attach-cpu-target,kas-winograd{threads=1}")
-            self.step: Function = step.compile("train_step", threads=1)
-            self.forward: Function = module.compile("forward", threads=1, prepare_weights=True)
+            step.run(f"kas-attach-cpu-target,kas-winograd{{threads={threads}}}")
+            self.step: Function = step.compile("train_step", threads=threads)
+            self.forward: Function = module.compile("forward", threads=threads, prepare_weights=True)
         except (Error, ValueError) as error:
             raise UnsupportedNetworkError(str(error)) from error
 
