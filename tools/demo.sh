@@ -9,7 +9,7 @@ usage: tools/demo.sh [options]
 
 Sets everything up, builds, trains a small residual network on Fashion-MNIST, and makes it faster: 'kas accelerate' with
 at most half a point of accuracy to lose. Results are left in build/demo/: a page (report.html), the network for PyTorch,
-ONNX and C (model.pt2, model.onnx, model.o and model.h with weights.npz), and the numbers (results.json). It needs
+ONNX and C (model.pt2, model.onnx, the folder c), and the numbers (results.json). It needs
 packages of PyPI; with KAS_PYTHON=skip the demo is --search.
 
   --seconds=S      seconds to accelerate, or to search (default 210; with --search 110, with --latency-only 60)

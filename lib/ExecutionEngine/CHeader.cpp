@@ -79,6 +79,8 @@ struct Declaration {
   /// How many floats `NAME_prepare` fills; 0 where there is none.
   int64_t numPrepared = 0;
   bool anyBatch = false;
+  /// How many bytes the workspace has, where the function takes one.
+  std::optional<int64_t> workspace;
 };
 } // namespace
 
@@ -103,10 +105,23 @@ static Error checkLowered(mlir::ModuleOp lowered, const Twine &name,
   return Error::success();
 }
 
+/// What the function of this name returns, which takes nothing.
+static Expected<int64_t> getConstant(mlir::LLVM::LLVMFuncOp function) {
+  llvm::APInt count;
+  if (function.isExternal() ||
+      function.getBody().front().getTerminator()->getNumOperands() != 1 ||
+      !matchPattern(function.getBody().front().getTerminator()->getOperand(0),
+                    mlir::m_ConstantInt(&count)))
+    return createStringError("expected a function '" + function.getName() +
+                             "' that returns a constant");
+  return count.getSExtValue();
+}
+
 /// Compares the lowered function and what prepares its weights.
 static Expected<int64_t> getNumPrepared(const FunctionSignature &signature,
-                                        mlir::ModuleOp lowered, bool anyBatch) {
-  size_t numArguments = signature.arguments.size();
+                                        mlir::ModuleOp lowered, bool anyBatch,
+                                        bool hasWorkspace) {
+  size_t numArguments = signature.arguments.size() + (hasWorkspace ? 1 : 0);
   size_t numBuffers = numArguments + signature.results.size();
   std::string counts = signature.name + "_prepared_elements";
   auto function = lowered.lookupSymbol<mlir::LLVM::LLVMFuncOp>(counts);
@@ -126,14 +141,7 @@ static Expected<int64_t> getNumPrepared(const FunctionSignature &signature,
   if (Error error =
           checkLowered(lowered, signature.name + "_prepare", numWeights + 1))
     return error;
-  llvm::APInt count;
-  if (function.isExternal() ||
-      function.getBody().front().getTerminator()->getNumOperands() != 1 ||
-      !matchPattern(function.getBody().front().getTerminator()->getOperand(0),
-                    mlir::m_ConstantInt(&count)))
-    return createStringError("expected a function '" + counts +
-                             "' that returns a constant");
-  return count.getSExtValue();
+  return getConstant(function);
 }
 
 /// `lowered` may be null.
@@ -143,12 +151,21 @@ static Expected<Declaration> getDeclaration(FunctionSignature signature,
     return createStringError("expected functions with names that C allows, "
                              "got '" +
                              signature.name + "'");
-  Declaration declaration{std::move(signature)};
+  Declaration declaration;
+  declaration.signature = std::move(signature);
   if (!lowered)
     return declaration;
   declaration.anyBatch = takesNumSamples(lowered, declaration.signature.name);
+  if (auto function = lowered.lookupSymbol<mlir::LLVM::LLVMFuncOp>(
+          declaration.signature.name + "_workspace_bytes")) {
+    Expected<int64_t> bytes = getConstant(function);
+    if (!bytes)
+      return bytes.takeError();
+    declaration.workspace = *bytes;
+  }
   Expected<int64_t> numPrepared =
-      getNumPrepared(declaration.signature, lowered, declaration.anyBatch);
+      getNumPrepared(declaration.signature, lowered, declaration.anyBatch,
+                     declaration.workspace.has_value());
   if (!numPrepared)
     return numPrepared.takeError();
   declaration.numPrepared = *numPrepared;
@@ -199,12 +216,27 @@ static void writeDeclaration(const Declaration &declaration,
     parameters.push_back("const void *" + packed);
     weights.push_back("void *" + packed);
   }
+  if (declaration.workspace) {
+    std::string workspace = makeIdentifier("workspace", taken);
+    stream << " * " << workspace << ": char[" << *declaration.workspace
+           << "], from a multiple of 64 bytes on, one for each call at a "
+              "time\n";
+    parameters.push_back("void *" + workspace);
+    weights.push_back("void *" + workspace);
+  }
   if (!samples.empty()) {
     stream << " * " << samples << ": how many, 0 or more; up to "
            << signature.arguments.front().shape.front() << " it was made for\n";
     parameters.push_back("int64_t " + samples);
   }
   stream << " */\n";
+  if (declaration.workspace)
+    stream << "#define " << StringRef(name).upper() << "_WORKSPACE_BYTES "
+           << *declaration.workspace << "\nint64_t " << name
+           << "_workspace_bytes(void);\n";
+  if (numPrepared && declaration.workspace)
+    stream << "#define " << StringRef(name).upper() << "_PREPARED_ELEMENTS "
+           << numPrepared << "\n";
   if (numPrepared)
     stream << "int64_t " << name << "_prepared_elements(void);\nconst char *"
            << name << "_prepare(" << llvm::join(weights, ", ") << ");\n";
@@ -227,7 +259,8 @@ Error kas::execution::writeCHeader(mlir::ModuleOp module,
     auto declaration = getDeclaration(std::move(*signature), lowered);
     if (!declaration)
       return declaration.takeError();
-    hasNumbers |= declaration->numPrepared != 0 || declaration->anyBatch;
+    hasNumbers |= declaration->numPrepared != 0 || declaration->anyBatch ||
+                  declaration->workspace.has_value();
     functions.push_back(std::move(*declaration));
   }
   if (functions.empty())

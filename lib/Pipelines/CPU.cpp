@@ -202,6 +202,8 @@ static void addLoops(OpPassManager &manager,
 
 /// Loops to the LLVM dialect, functions on plain pointers.
 static void addLLVM(OpPassManager &manager, const CPUPipelineOptions &options) {
+  if (options.workspace)
+    manager.addPass(createUseWorkspace());
   manager.addPass(createLowerScalars());
   manager.addNestedPass<func::FuncOp>(createSCFToControlFlowPass());
   manager.addPass(createPassSizes());
@@ -282,7 +284,9 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                      "or host; by default that of the module, or host")};
   Option<std::string> triple{
       *this, "triple",
-      llvm::cl::desc("The target's triple; by default Linux on the CPU")};
+      llvm::cl::desc(
+          "The target's triple; by default Linux on the CPU. Without "
+          "cpu= it is for any CPU of the architecture")};
   Option<std::string> features{
       *this, "features",
       llvm::cl::desc("Changes to what the CPU has, such as +avx512f,-fma")};
@@ -341,6 +345,11 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
       llvm::cl::desc("Let functions take batches of any size, with the number "
                      "of samples as their last argument"),
       llvm::cl::init(CPUPipelineOptions().anyBatch)};
+  Option<bool> workspace{
+      *this, "workspace",
+      llvm::cl::desc("Let functions take memory for their buffers as their "
+                     "last argument, instead of malloc; for one thread"),
+      llvm::cl::init(CPUPipelineOptions().workspace)};
   Option<unsigned> minKernels{
       *this, "min-kernels",
       llvm::cl::desc(
@@ -376,6 +385,7 @@ void kas::registerCPUPipeline() {
         options.roundAll = text.roundAll;
         options.splitBatch = text.splitBatch;
         options.anyBatch = text.anyBatch;
+        options.workspace = text.workspace;
         options.minKernels = text.minKernels;
         options.verifyLowering = text.verifyLowering;
         buildCPUPipeline(manager, options);

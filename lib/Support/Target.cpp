@@ -333,6 +333,8 @@ kas::createTargetMachine(const Target &target, unsigned optLevel, bool jit) {
   if (!llvmTarget)
     return createStringError(message);
   llvm::TargetOptions options;
+  // Objects say what their functions take of the stack.
+  options.EmitStackSizeSection = !jit;
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   std::optional<llvm::Reloc::Model> relocation;
   if (!jit)

@@ -128,3 +128,18 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", action="store_true", help="print what the page says as JSON, too; with --live its address"
     )
+
+
+def add_c_options(parser: argparse.ArgumentParser) -> None:
+    """The options of `--format=c`."""
+    group = parser.add_argument_group("--format=c, of a network (FILE.py:NAME or FILE.onnx)")
+    group.add_argument("--weights", help="for FILE.py:NAME: a state dictionary (.pt) or .safetensors")
+    group.add_argument("--shape", action="append", help="for FILE.py:NAME: the shape of an input, such as 1x3x32x32")
+    group.add_argument("--name", default="model", help="what functions and files are called (default: model)")
+    group.add_argument("--precision", choices=("f32", "bf16", "int8"), default="f32", help="(default: f32)")
+    group.add_argument(
+        "--calibration", metavar="FILE.npy", help="with int8: examples [count, ...], which ranges are measured on"
+    )
+    group.add_argument("--triple", default="", help="the target; without --cpu for any CPU of it")
+    group.add_argument("--cpu", default="", help="a CPU that LLVM knows, such as neoverse-n1")
+    group.add_argument("--features", default="", help="changes to what the CPU has, such as +avx512f,-fma")

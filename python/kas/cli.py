@@ -24,6 +24,7 @@ from ._module import Binding, Module, Operator
 from ._module import operator as named_operator
 from ._options import (
     add_accelerate_options,
+    add_c_options,
     add_report_options,
     add_search_options,
     add_training_options,
@@ -280,6 +281,16 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
+    if arguments.format == "c":
+        from ._export_c import export_c
+
+        files = export_c(arguments)
+        if arguments.json:
+            _print_json({"format": "c", "output": arguments.output, "files": files})
+        else:
+            with open(os.path.join(arguments.output, "memory.txt"), encoding="utf-8") as file:
+                print(file.read(), end="")
+        return 0
     operator, space, _ = _find_operator(arguments.source, arguments.candidate)
     binding: Any = arguments.bind
     if arguments.format in ("pytorch", "loops", "onnx") and binding is None:
@@ -376,7 +387,7 @@ _GROUPS = {
         "show": "the best of a search, or one operator",
     },
     "use operators": {
-        "export": "write an operator as a file",
+        "export": "write an operator as a file, or a network as a folder for C",
         "bench": "compile an operator for this CPU and time it",
     },
     "this machine": {
@@ -444,8 +455,9 @@ def make_parser() -> argparse.ArgumentParser:
     show.add_argument("--top", type=int, default=20, help="how many candidates (default 20)")
     show.set_defaults(run=_show)
     export = commands.add_parser("export", help=_HELP["export"])
-    export.add_argument("--format", choices=("mlir", "pytorch", "loops", "graph", "onnx"), default="mlir")
-    export.add_argument("-o", "--output", help="the file (default: the standard output)")
+    export.add_argument("--format", choices=("mlir", "pytorch", "loops", "graph", "onnx", "c"), default="mlir")
+    export.add_argument("-o", "--output", help="the file (default: the standard output); for c the folder")
+    add_c_options(export)
     export.set_defaults(run=_export)
     bench = commands.add_parser("bench", help=_HELP["bench"])
     bench.add_argument("--runs", type=int, default=21)
@@ -467,7 +479,9 @@ def make_parser() -> argparse.ArgumentParser:
     for command in (show, export, bench, doctor, cache):
         command.add_argument("--json", action="store_true", help="print JSON")
     for command in (show, export, bench):
-        command.add_argument("source", help="the database of a search, a file of MLIR, or the name of an operator")
+        what = "the database of a search, a file of MLIR, or the name of an operator"
+        what += "; for c a network: FILE.py:NAME or FILE.onnx" if command is export else ""
+        command.add_argument("source", help=what)
         command.add_argument("candidate", type=int, nargs="?", help="its number in the database or file")
         command.add_argument(
             "--bind", help="values for the symbols, e.g. N=1,Cin=64 (default: the bindings of the search)"

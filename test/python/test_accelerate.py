@@ -20,7 +20,7 @@ from torch import nn
 import kas
 from kas import cli
 from kas._accelerate import _baselines, _command, _contest, _distill, _run, _times
-from kas._accelerate._files import find_program
+from kas._c_folder import find_program
 from kas.evaluate import DigitsNetwork, Recipe, Task, TaskData, Training
 
 torch.set_num_threads(1)
@@ -78,51 +78,28 @@ def test_the_page_escapes_what_it_is_given(outcome):
     assert page.count('class="best"') == 1
 
 
-def test_the_files_run_without_kas(outcome):
+def test_the_files_run_without_kas(outcome, data):
     found, folder = outcome
-    best = found.best
-    example = numpy.load(folder / "example.npz")
+    image = data.test[0][:1]
     program = torch.export.load(folder / "model.pt2").module()
     with torch.no_grad():
-        expected = program(torch.from_numpy(example["input"])).numpy()
-    assert numpy.allclose(expected, example["output"], atol=1e-4)
+        expected = program(image)
+    assert torch.allclose(expected, found.model(image), atol=1e-4)
     session = onnxruntime.InferenceSession(folder / "model.onnx")
-    (output,) = session.run(None, {"data": example["input"]})
+    (output,) = session.run(None, {"data": image.numpy()})
     assert numpy.allclose(output, expected, atol=1e-4)
-    assert "const char *forward(" in (folder / "model.h").read_text()
-    assert (folder / "model.o").stat().st_size > 1000
-    weights = numpy.load(folder / "weights.npz")
-    assert len(weights.files) == len(best.program.weights)
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="requires a C compiler")
-def test_the_object_file_links_and_runs(outcome, tmp_path):
-    _, folder = outcome
-    header = (folder / "model.h").read_text()
-    example, weights = numpy.load(folder / "example.npz"), numpy.load(folder / "weights.npz")
-    arrays = [example["input"], *(weights[name] for name in weights.files)]
-    for number, array in enumerate(arrays):
-        array.astype(numpy.float32).tofile(tmp_path / f"{number}.bin")
-    count = example["output"].size
-    names = ", ".join(f"a[{number}]" for number in range(1, len(arrays)))
-    reads = "".join(f'a[{n}] = read("{tmp_path}/{n}.bin", {array.size});' for n, array in enumerate(arrays))
-    prepared = "forward_prepare" in header
-    prepare = (
-        f"void *p = aligned_alloc(64, (forward_prepared_elements() * 4 + 127) / 64 * 64); forward_prepare({names}, p);"
-    )
-    (tmp_path / "main.c").write_text(
-        '#include <stdio.h>\n#include <stdlib.h>\n#include "model.h"\n'
-        'static float *read(const char *name, long n) { float *x = malloc(4 * n + 4); FILE *f = fopen(name, "rb");'
-        " if (fread(x, 4, n, f) != (size_t)n) abort(); fclose(f); return x; }\n"
-        f"int main(void) {{ float *a[{len(arrays)}], y[{count}]; {reads} {prepare if prepared else ''}"
-        f"if (forward(a[0], {names}, y{', p' if prepared else ''})) return 1;"
-        f'for (int i = 0; i < {count}; ++i) printf("%.7g\\n", y[i]); return 0; }}\n'
-    )
+def test_the_folder_for_c_runs(outcome, tmp_path):
+    folder = outcome[1] / "c"
     binary = tmp_path / "main"
-    subprocess.run(["cc", "-I", folder, tmp_path / "main.c", folder / "model.o", "-lm", "-o", binary], check=True)
-    printed = subprocess.run([binary], check=True, capture_output=True, text=True).stdout.split()
-    largest = numpy.abs(example["output"]).max()
-    assert numpy.allclose(numpy.array(printed, dtype=float), example["output"].ravel(), atol=0.1 * largest)
+    sources = [folder / name for name in ("main.c", "example.S", "model_weights.S", "model.o")]
+    subprocess.run(["cc", "-Wall", "-Werror", f"-I{folder}", *sources, "-lm", "-o", binary], check=True)
+    printed = subprocess.run([binary], check=True, capture_output=True, text=True).stdout
+    assert "largest difference from the example: 0 of the largest value" in printed
+    symbols = subprocess.run(["nm", "-u", folder / "model.o"], check=True, capture_output=True, text=True).stdout
+    assert "malloc" not in symbols and "free" not in symbols
 
 
 def test_the_same_call_goes_on(outcome, network, data, monkeypatch):

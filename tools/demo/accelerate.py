@@ -86,7 +86,8 @@ def show(directory):
         "\nThe network that was taken runs in PyTorch without kas, on images of 1x1x32x32, normalized as for training:"
     )
     print(f"  torch.export.load('{directory}/model.pt2').module()(image)")
-    print(f"and in C: {directory}/model.h, model.o. The page is {directory}/report.html.\n")
+    print(f"and in C: {directory}/c has the object, its weights and a program (main.c, CMakeLists.txt).")
+    print(f"The page is {directory}/report.html.\n")
     print(results["verdict"])
 
 

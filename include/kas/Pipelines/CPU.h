@@ -43,6 +43,9 @@ struct CPUPipelineOptions {
   /// is fast for (`-kas-batch-versions`). An error for functions that do not
   /// compute samples one by one.
   bool anyBatch = false;
+  /// Let functions take memory for their buffers as their last argument
+  /// (`-kas-use-workspace`), instead of `malloc`. Only with one thread.
+  bool workspace = false;
   /// Compute a batch in parts, all layers of each before the next one, where
   /// that takes less time by the cost model (`-kas-split-batch`). Only with
   /// weights that are prepared.

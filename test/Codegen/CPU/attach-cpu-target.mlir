@@ -4,6 +4,10 @@
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=znver4 | FileCheck %s --check-prefix=ZEN
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=neoverse-n1 | FileCheck %s --check-prefix=NEON
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=generic triple=x86_64-linux-gnu" | FileCheck %s --check-prefix=GENERIC
+// A triple alone is for any CPU of the architecture.
+// RUN: kas-opt %s -kas-attach-cpu-target=triple=x86_64-linux-gnu | FileCheck %s --check-prefix=GENERIC
+// RUN: kas-opt %s -kas-attach-cpu-target=triple=aarch64-linux-gnu | FileCheck %s --check-prefix=GENERIC-ARM
+// RUN: kas-opt %s -kas-attach-cpu-target="triple=riscv64-linux-gnu features=+v" | FileCheck %s --check-prefix=GENERIC-RISCV
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=x86-64-v3 features=-fma,+avx512f" | FileCheck %s --check-prefix=FEATURES
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=x86-64-v4 features=+amx-tile" | FileCheck %s --check-prefix=SERVER
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=emeraldrapids features=-amx-tile" | FileCheck %s --check-prefix=SERVER
@@ -25,6 +29,8 @@
 // NEON-SAME: llvm.target = #llvm.target<triple = "aarch64-unknown-linux-gnu", chip = "neoverse-n1">}
 // GENERIC: "max_vector_op_width" = 128 : i64, "arithmetic_vector_width" = 256 : i64, "vector_registers" = 16 : i64, {{.*}}"fused_multiply_add" = false
 // GENERIC-SAME: chip = "generic"
+// GENERIC-ARM: triple = "aarch64-unknown-linux-gnu", chip = "generic"
+// GENERIC-RISCV: triple = "riscv64-unknown-linux-gnu", chip = "generic", features = <["+m", "+a", "+f", "+d", "+c", "+v"]>
 // FEATURES: "max_vector_op_width" = 512 : i64
 // FEATURES-SAME: features = <["-fma", "+avx512f"]>
 // With instructions for products of bytes, and of bf16.

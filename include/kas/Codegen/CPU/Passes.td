@@ -365,6 +365,43 @@ def LowerScalars : Pass<"kas-lower-scalars", "::mlir::ModuleOp"> {
   ];
 }
 
+def UseWorkspace : Pass<"kas-use-workspace", "::mlir::ModuleOp"> {
+  let summary = "Let callers give functions the memory for their buffers";
+  let description = [{
+    Input: functions on buffers with structured control flow, for one thread.
+    Each public function takes one more buffer, of bytes, at the end, and the
+    buffers that it made are places of that: those that are in use at the same
+    time do not overlap. Private functions that make buffers are passed a part.
+    For a public function `@f` there is `@f_workspace_bytes`, which returns how
+    many bytes `@f` and `@f_prepare` need. The workspace should begin at a
+    multiple of 64 bytes.
+
+    ```mlir
+    func.func @f(%x: memref<4xf32>) {
+      %a = memref.alloc() : memref<16xf32>
+      ...
+      memref.dealloc %a : memref<16xf32>
+      return
+    }
+    // becomes
+    func.func @f(%x: memref<4xf32>, %workspace: memref<64xi8>) {
+      %a = memref.view %workspace[%c0][] : memref<64xi8> to memref<16xf32>
+      ...
+      return
+    }
+    func.func @f_workspace_bytes() -> i64
+    ```
+
+    Buffers of dynamic shape, in parallel loops, and those that leave the block
+    that makes them are errors.
+
+    Example: `test/Codegen/CPU/use-workspace.mlir`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"
+  ];
+}
+
 def PassSizes : Pass<"kas-pass-sizes", "::mlir::ModuleOp"> {
   let summary = "Pass buffers of dynamic shape as pointers and sizes";
   let description = [{

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/DLTI/DLTI.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/TargetParser/Triple.h"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_ATTACHCPUTARGET
@@ -38,6 +39,13 @@ struct AttachCPUTarget
       names.cpu = cpu;
     names.triple = triple;
     names.features = features;
+    // What every CPU of an architecture has is another machine's safest guess.
+    if (cpu.empty() && !triple.empty()) {
+      names.cpu = "generic";
+      if (llvm::Triple(llvm::Triple::normalize(triple)).isRISCV64())
+        names.features =
+            "+m,+a,+f,+d,+c" + (features.empty() ? "" : "," + features);
+    }
     auto target = getTarget(names);
     if (target)
       return setModuleTarget(getOperation(), *target);

@@ -1,0 +1,320 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A network as a folder for C programs: object file, headers, weights, a program that runs it, a CMake file."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import struct
+import subprocess
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy
+
+from ._module import Module
+
+ALIGNMENT = 64
+
+
+class Memory(NamedTuple):
+    """What a network takes, in bytes."""
+
+    code: int
+    weights: int
+    prepared: int
+    workspace: int
+    stack: int
+    """Of all functions of the object together, which is at least what any call takes; the C library's come on top."""
+
+    def __str__(self) -> str:
+        return (
+            f"code and constants  {self.code:>12,} bytes\nweights             {self.weights:>12,} bytes (read only)\n"
+            f"prepared weights    {self.prepared:>12,} bytes (of the caller, filled once)\n"
+            f"workspace           {self.workspace:>12,} bytes (of the caller, for each call at a time)\n"
+            f"stack               {self.stack:>12,} bytes at most, and what memcpy and libm take\n"
+        )
+
+
+def find_program(name: str) -> str | None:
+    """A program of kas: on the path, beside the package, or in its build tree."""
+    package = os.path.dirname(os.path.abspath(__file__))
+    places = [os.path.join(package, "bin"), os.path.join(os.path.dirname(os.path.dirname(package)), "bin")]
+    return shutil.which(name) or shutil.which(name, path=os.pathsep.join(places))
+
+
+def write_c_folder(
+    module: Module,
+    weights: Sequence[Any],
+    folder: str | os.PathLike[str],
+    *,
+    name: str = "model",
+    function: str = "forward",
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    threads: int = 1,
+    precision: str = "f32",
+    cpu: str = "",
+    triple: str = "",
+    features: str = "",
+) -> list[str]:
+    """Writes `function` of a module, whose last arguments are `weights`, to a folder; the names of the files.
+
+    `name` is what all functions and files are called, so that several networks link into one program. `inputs` are an
+    example, of which `outputs` are the results. With one thread nothing calls `malloc`: callers give the workspace.
+    """
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+        raise ValueError(f"'name' must be a name of C, got '{name}'")
+    arrays = [_to_array(weight) for weight in weights]
+    translate = find_program("kas-translate")
+    if translate is None:
+        raise ValueError("requires the program kas-translate on the path, got none")
+    os.makedirs(folder, exist_ok=True)
+    renamed = Module(re.sub(rf"@{re.escape(function)}(?![\w$.])", f"@{name}", str(module)))
+    paths = {end: os.path.join(folder, name + end) for end in (".mlir", ".lowered.mlir", ".o", ".h")}
+    options = f"threads={threads} workspace={_format(threads == 1)} prepare-weights={_format(len(inputs) == 1)}"
+    for option, value in (("cpu", cpu), ("triple", triple), ("features", features)):
+        options += f" {option}={value}" if value else ""
+    options += " precision=bf16" if precision == "bf16" else ""
+    lowered = renamed.clone().run(f"kas-cpu-pipeline{{{options}}}")
+    try:
+        for end, text in ((".mlir", renamed), (".lowered.mlir", lowered)):
+            with open(paths[end], "w", encoding="utf-8") as file:
+                file.write(str(text))
+        header = ["-kas-to-c-header", paths[".mlir"], f"--kas-lowered={paths['.lowered.mlir']}", "-o", paths[".h"]]
+        for arguments in (["-kas-to-object", paths[".lowered.mlir"], "-o", paths[".o"]], header):
+            subprocess.run([translate, *arguments], check=True, capture_output=True, text=True)
+    except subprocess.CalledProcessError as error:
+        raise ValueError(f"the network cannot be compiled: {' '.join(str(error.stderr).split())[:500]}") from error
+    finally:
+        if os.path.exists(paths[".lowered.mlir"]):
+            os.remove(paths[".lowered.mlir"])
+    return _Writer(os.fspath(folder), name, paths, arrays, len(inputs)).write(inputs, outputs)
+
+
+def _format(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _to_array(tensor: Any) -> numpy.ndarray:
+    detached = tensor.detach().cpu() if hasattr(tensor, "detach") else tensor
+    array = numpy.ascontiguousarray(detached)
+    if array.dtype != numpy.float32:
+        raise ValueError(f"requires tensors of f32 for C, got {array.dtype}")
+    return array
+
+
+class _Writer:
+    """The files beside the object and its header."""
+
+    def __init__(self, folder: str, name: str, paths: dict[str, str], weights: list[numpy.ndarray], num_inputs: int):
+        self.folder, self.name, self.weights = folder, name, weights
+        with open(paths[".h"], encoding="utf-8") as file:
+            self.header = file.read()
+        found = re.search(rf"^const char \*{name}\((.*)\);$", self.header, re.MULTILINE)
+        assert found is not None, "the header declares the function"
+        self.parameters = found[1].split(", ")
+        self.inputs = self.parameters[:num_inputs]
+        self.results = [one for one in self.parameters[num_inputs + len(weights) :] if one.startswith("float *")]
+        self.prepared, self.workspace = self._find("PREPARED_ELEMENTS"), self._find("WORKSPACE_BYTES")
+        self.stack, self.code = _read_sizes(paths[".o"])
+
+    def _find(self, what: str) -> int:
+        found = re.search(rf"^#define {self.name.upper()}_{what} (\d+)$", self.header, re.MULTILINE)
+        return int(found[1]) if found else 0
+
+    def write(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[str]:
+        name = self.name
+        offsets = self._write_arrays(f"{name}.weights", self.weights)
+        example = [_to_array(one) for one in (*inputs, *outputs)]
+        starts = self._write_arrays("example.data", example)
+        ends = [start + array.size for start, array in zip(starts, example)]
+        memory = Memory(
+            self.code, sum(4 * one.size for one in self.weights), 4 * self.prepared, self.workspace, self.stack
+        )
+        texts = {
+            f"{name}_weights.S": _ASSEMBLY.format(symbol=f"{name}_weights", file=f"{name}.weights"),
+            "example.S": _ASSEMBLY.format(symbol=f"{name}_example", file="example.data"),
+            f"{name}_weights.h": self._write_helpers(offsets),
+            "main.c": self._write_program(starts, ends),
+            "CMakeLists.txt": _CMAKE.format(name=name),
+            "memory.txt": str(memory),
+        }
+        for file_name, text in texts.items():
+            with open(os.path.join(self.folder, file_name), "w", encoding="utf-8") as file:
+                file.write(text)
+        return [f"{name}.mlir", f"{name}.o", f"{name}.h", f"{name}.weights", "example.data", *texts]
+
+    def _write_arrays(self, file_name: str, arrays: Sequence[numpy.ndarray]) -> list[int]:
+        """One after the other, each from a multiple of 64 bytes on; where each starts, in floats."""
+        starts, place = [], 0
+        with open(os.path.join(self.folder, file_name), "wb") as file:
+            for array in arrays:
+                file.write(b"\0" * (-place % ALIGNMENT))
+                place += -place % ALIGNMENT
+                starts.append(place // 4)
+                file.write(array.tobytes())
+                place += array.nbytes
+            if place == 0:
+                file.write(b"\0" * 4)
+        return starts
+
+    def _write_helpers(self, offsets: Sequence[int]) -> str:
+        name = self.name
+        weights = [f"{name}_weights + {offset}" for offset in offsets]
+        buffers = ([f"const void *{name}_packed"] if self.prepared else []) + (
+            ["void *workspace"] if self._takes_workspace else []
+        )
+        names = [one.removeprefix("const ").removeprefix("void *").removeprefix("float *") for one in self.parameters]
+        count = len(self.inputs)
+        results = [one.removeprefix("float *") for one in self.results]
+        passed = [*names[:count], *weights, *results]
+        passed += [f"{name}_packed"] * bool(self.prepared) + ["workspace"] * self._takes_workspace
+        prepare = ""
+        if self.prepared:
+            arguments = [*weights, "packed"] + ["workspace"] * self._takes_workspace
+            parameters = ["void *packed"] + ["void *workspace"] * self._takes_workspace
+            prepare = (
+                "/* Fills the buffer of prepared weights, once. */\n"
+                f"static inline const char *{name}_setup({', '.join(parameters)}) {{\n"
+                f"  return {name}_prepare({', '.join(arguments)});\n}}\n\n"
+            )
+        parameters = [*self.inputs, *self.results, *buffers]
+        return (
+            f"/* The network with its weights, which {name}_weights.S has inside: they stay where they are loaded. */\n"
+            f"#ifndef {name.upper()}_WEIGHTS_H\n#define {name.upper()}_WEIGHTS_H\n\n"
+            f'#include "{name}.h"\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n'
+            f"extern const float {name}_weights[];\n\n{prepare}"
+            f"static inline const char *{name}_run({', '.join(parameters)}) {{\n"
+            f"  return {name}({', '.join(passed)});\n}}\n\n"
+            "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
+        )
+
+    @property
+    def _takes_workspace(self) -> bool:
+        return f"{self.name}_workspace_bytes" in self.header
+
+    def _write_program(self, starts: Sequence[int], ends: Sequence[int]) -> str:
+        name, count = self.name, len(self.inputs)
+        sizes = [end - start for start, end in zip(starts, ends)][count:]
+        buffers, arguments = "", [f"{name}_example + {start}" for start in starts[:count]]
+        setup, last = "", []
+        for number, size in enumerate(sizes):
+            buffers += f"static float result{number}[{size}];\n"
+            arguments.append(f"result{number}")
+        if self.prepared:
+            buffers += f"static _Alignas(64) float packed[{name.upper()}_PREPARED_ELEMENTS];\n"
+            last.append("packed")
+        if self._takes_workspace:
+            buffers += f"static _Alignas(64) char workspace[{name.upper()}_WORKSPACE_BYTES + 64];\n"
+            last.append("workspace")
+        if self.prepared:
+            setup = f"  message = {name}_setup({', '.join(last)});\n"
+        checks = "".join(
+            f"  largest = compare(result{number}, {name}_example + {start}, {size}, largest);\n"
+            for number, (start, size) in enumerate(zip(starts[count:], sizes))
+        )
+        return _PROGRAM.format(
+            name=name, buffers=buffers, setup=setup, arguments=", ".join([*arguments, *last]), checks=checks
+        )
+
+
+_ASSEMBLY = """/* The bytes of a file as a constant. */
+    .section .rodata
+    .globl {symbol}
+    .balign 64
+{symbol}:
+    .incbin "{file}"
+    .section .note.GNU-stack,"",%progbits
+"""
+
+_CMAKE = """cmake_minimum_required(VERSION 3.13)
+project({name} C ASM)
+
+# The network: link your program with it, and include {name}_weights.h.
+add_library({name} STATIC {name}_weights.S {name}.o)
+set_source_files_properties({name}.o PROPERTIES EXTERNAL_OBJECT TRUE)
+target_include_directories({name} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
+target_link_libraries({name} PUBLIC m)
+
+add_executable({name}_example main.c example.S)
+target_link_libraries({name}_example PRIVATE {name})
+"""
+
+_PROGRAM = """/* Runs the network on the example, and compares with what it gave where this was made. */
+#include "{name}_weights.h"
+
+#include <stdio.h>
+
+extern const float {name}_example[];
+
+{buffers}
+/* The largest difference over the largest value, so far in `error`; what is no number counts as wrong. */
+static float compare(const float *found, const float *expected, long count, float error) {{
+  float largest = 0, size;
+  for (long i = 0; i < count; ++i) {{
+    size = expected[i] < 0 ? -expected[i] : expected[i];
+    largest = size > largest ? size : largest;
+  }}
+  for (long i = 0; i < count; ++i) {{
+    size = found[i] > expected[i] ? found[i] - expected[i] : expected[i] - found[i];
+    if (!(size <= error * largest))
+      error = largest > 0 ? size / largest : size;
+  }}
+  return error;
+}}
+
+int main(void) {{
+  const char *message = 0;
+  float largest = 0;
+{setup}  if (!message)
+    message = {name}_run({arguments});
+  if (message) {{
+    printf("%s\\n", message);
+    return 1;
+  }}
+{checks}  for (unsigned i = 0; i < sizeof(result0) / sizeof(result0[0]) && i < 10; ++i)
+    printf("%g\\n", result0[i]);
+  printf("largest difference from the example: %g of the largest value\\n", largest);
+  return 0;
+}}
+"""
+
+
+def _read_sizes(path: str) -> tuple[int, int]:
+    """What the functions of an object of ELF take of the stack, all together, and its bytes of code and constants."""
+    with open(path, "rb") as file:
+        data = file.read()
+    start, size, count, names = (
+        *struct.unpack_from("<Q", data, 0x28),
+        *struct.unpack_from("<3H", data, 0x3A),
+    )
+    sections = [struct.unpack_from("<2I4Q2I2Q", data, start + number * size) for number in range(count)]
+    stack = code = 0
+    for name, kind, flags, _, offset, length, *_ in sections:
+        begin = sections[names][4] + name
+        text = data[begin : data.index(b"\0", begin)]
+        if flags & 2:  # Loaded into memory.
+            code += length
+        if text == b".stack_sizes" and kind == 1:
+            stack += _sum_stack_sizes(data[offset : offset + length])
+    return stack, code
+
+
+def _sum_stack_sizes(data: bytes) -> int:
+    """Entries of an address and a number in base 128."""
+    total, place = 0, 0
+    while place < len(data):
+        place += 8
+        shift = 0
+        while True:
+            byte = data[place]
+            place += 1
+            total += (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                break
+    return total

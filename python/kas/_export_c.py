@@ -1,0 +1,93 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`kas export --format=c`: a network of PyTorch or ONNX as a folder for C programs."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from typing import Any
+
+import numpy
+
+from ._c_folder import write_c_folder
+from ._module import Module
+from ._quantize import quantize
+
+
+def export_c(arguments: argparse.Namespace) -> list[str]:
+    """Writes the folder; the names of its files."""
+    if arguments.output is None:
+        raise ValueError("--format=c requires a folder: -o FOLDER")
+    if os.path.exists(arguments.output) and not os.path.isdir(arguments.output):
+        raise ValueError(f"-o requires a folder, got the file '{arguments.output}'")
+    module, weights, inputs = _load(arguments)
+    if arguments.precision == "int8":
+        module = quantize(module, _load_calibration(arguments.calibration, inputs), weights)
+    results = module.compile("forward", threads=1)(*inputs, *weights)
+    outputs = list(results) if isinstance(results, (tuple, list)) else [results]
+    return write_c_folder(
+        module,
+        weights,
+        arguments.output,
+        name=arguments.name,
+        inputs=inputs,
+        outputs=outputs,
+        precision=arguments.precision,
+        cpu=arguments.cpu,
+        triple=arguments.triple,
+        features=arguments.features,
+    )
+
+
+def _load(arguments: argparse.Namespace) -> tuple[Module, list[Any], list[numpy.ndarray]]:
+    """The module, its weights, and inputs, random where nobody gave some."""
+    source = arguments.source
+    generator = numpy.random.default_rng(0)
+    if source.endswith(".onnx"):
+        from .onnx import load
+
+        loaded = load(source)
+        weights = list(loaded.tensors.values())
+        every = loaded.module.compile("forward", threads=1).arguments
+        shapes = [shape for _, shape in every[: len(every) - len(weights)]]
+        return loaded.module, weights, [generator.standard_normal(shape, dtype=numpy.float32) for shape in shapes]
+    import torch
+
+    from ._accelerate._command import load_weights
+    from ._accelerate._times import export
+    from .evaluate.__main__ import load_network
+
+    network = load_network(source).eval()
+    if arguments.weights:
+        load_weights(network, arguments.weights)
+    if not arguments.shape:
+        raise ValueError("--format=c of FILE.py:NAME requires --shape, such as --shape=1x3x32x32, got none")
+    inputs = [generator.standard_normal(_read_shape(text), dtype=numpy.float32) for text in arguments.shape]
+    tensors = tuple(torch.from_numpy(one) for one in inputs)
+    exported = export(network, tensors if len(tensors) > 1 else tensors[0])
+    return exported.module, exported.weights, inputs
+
+
+def _read_shape(text: str) -> list[int]:
+    sizes = text.split("x")
+    if not all(size.isdigit() and int(size) > 0 for size in sizes) or math.prod(map(int, sizes)) > 1 << 28:
+        raise ValueError(f"a shape must be sizes such as 1x3x32x32, got '{text}'")
+    return [int(size) for size in sizes]
+
+
+def _load_calibration(path: str | None, inputs: list[numpy.ndarray]) -> list[numpy.ndarray]:
+    if len(inputs) != 1:
+        raise ValueError(f"int8 requires a network of one input, got {len(inputs)}")
+    if path is None:
+        raise ValueError("--precision=int8 requires --calibration=FILE.npy, got none")
+    shape = inputs[0].shape
+    examples = numpy.load(path, allow_pickle=False)
+    if examples.shape[1:] != shape[1:] or len(examples) < shape[0]:
+        raise ValueError(f"--calibration requires examples of shape {list(shape[1:])}, got {list(examples.shape)}")
+    inputs[0] = numpy.ascontiguousarray(examples[: shape[0]], dtype=numpy.float32)
+    whole = len(examples) // shape[0] * shape[0]
+    parts = examples[:whole].astype(numpy.float32).reshape(-1, *shape)
+    return [numpy.ascontiguousarray(part) for part in parts]

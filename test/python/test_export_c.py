@@ -1,0 +1,154 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""kas export --format=c: networks as folders that C programs are built from."""
+
+import shutil
+import subprocess
+
+import numpy
+import pytest
+import torch
+from torch import nn
+
+from kas import cli
+
+NETWORKS = """
+import torch
+from torch import nn
+
+
+def make(width=8):
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(1, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU(),
+        nn.Conv2d(width, 16, 3, stride=2, groups=2), nn.ReLU(), nn.Flatten(), nn.Linear(16 * 5 * 5, 10),
+    )
+
+
+def make_rectifier():
+    return nn.ReLU()
+"""
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="requires a C compiler")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("export")
+    (path / "net.py").write_text(NETWORKS)
+    examples = numpy.random.default_rng(1).standard_normal((8, 1, 12, 12), dtype=numpy.float32)
+    numpy.save(path / "examples.npy", examples)
+    return path
+
+
+def export(folder, name, *options):
+    source = f"{folder}/net.py:make"
+    assert (
+        cli.main(
+            ["export", source, "--shape=1x1x12x12", "--format=c", f"--name={name}", "-o", str(folder / name), *options]
+        )
+        == 0
+    )
+    return folder / name
+
+
+def build(made, name, binary):
+    sources = [made / one for one in ("main.c", "example.S", f"{name}_weights.S", f"{name}.o")]
+    subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", f"-I{made}", *sources, "-lm", "-o", binary], check=True)
+    return subprocess.run([binary], check=True, capture_output=True, text=True).stdout
+
+
+def get_difference(printed):
+    """Over the largest value."""
+    return float(printed.split("from the example: ")[1].split()[0])
+
+
+@pytest.mark.parametrize("options", [(), ("--precision=int8", "--calibration=examples.npy"), ("--precision=bf16",)])
+def test_the_folder_is_a_program(folder, tmp_path, options):
+    options = [one.replace("examples.npy", str(folder / "examples.npy")) for one in options]
+    made = export(folder, f"net{len(options)}", *options)
+    assert get_difference(build(made, made.name, tmp_path / "main")) <= (
+        0.05 if "--precision=bf16" in options else 1e-6
+    )
+    symbols = subprocess.run(["nm", made / f"{made.name}.o"], check=True, capture_output=True, text=True).stdout
+    assert "malloc" not in symbols and "free" not in symbols
+    public = [line.split()[2] for line in symbols.splitlines() if line.split()[-2] == "T"]
+    assert public and all(name.startswith(made.name) for name in public)
+    memory = (made / "memory.txt").read_text()
+    assert all(int(line.split(" bytes")[0].split()[-1].replace(",", "")) > 0 for line in memory.splitlines())
+
+
+def test_the_example_is_what_pytorch_computes(folder):
+    made = export(folder, "example")
+    data = numpy.fromfile(made / "example.data", numpy.float32)
+    scope = {}
+    exec(NETWORKS, scope)
+    with torch.no_grad():
+        expected = scope["make"]().eval()(torch.from_numpy(data[:144].reshape(1, 1, 12, 12)))
+    assert numpy.allclose(data[144:][-10:], expected.numpy().ravel(), atol=1e-5)
+
+
+def test_two_networks_link_into_one_program_that_cmake_builds(folder, tmp_path):
+    one, two = export(folder, "one"), export(folder, "two", "--precision=int8", f"--calibration={folder}/examples.npy")
+    (tmp_path / "main.c").write_text(
+        '#include "one_weights.h"\n#include "two_weights.h"\n#include <stdio.h>\n'
+        "static _Alignas(64) float packed1[ONE_PREPARED_ELEMENTS], packed2[TWO_PREPARED_ELEMENTS];\n"
+        "static _Alignas(64) char workspace1[ONE_WORKSPACE_BYTES + 1], workspace2[TWO_WORKSPACE_BYTES + 1];\n"
+        "int main(void) {\n  float x[144], y[10], z[10];\n"
+        "  for (int i = 0; i < 144; ++i)\n    x[i] = (i % 7 - 3) / 2.0f;\n"
+        "  if (one_setup(packed1, workspace1) || two_setup(packed2, workspace2)) return 1;\n"
+        "  if (one_run(x, y, packed1, workspace1) || two_run(x, z, packed2, workspace2)) return 1;\n"
+        '  for (int i = 0; i < 10; ++i)\n    printf("%g %g\\n", y[i], z[i]);\n  return 0;\n}\n'
+    )
+    (tmp_path / "CMakeLists.txt").write_text(
+        f"cmake_minimum_required(VERSION 3.13)\nproject(both C ASM)\nadd_subdirectory({one} one)\n"
+        f"add_subdirectory({two} two)\nadd_executable(both main.c)\ntarget_link_libraries(both one two)\n"
+    )
+    subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "build"], check=True, capture_output=True)
+    subprocess.run(["cmake", "--build", tmp_path / "build"], check=True, capture_output=True)
+    assert get_difference(subprocess.check_output([tmp_path / "build" / "one" / "one_example"], text=True)) <= 1e-6
+    printed = subprocess.check_output([tmp_path / "build" / "both"], text=True)
+    values = numpy.array([line.split() for line in printed.splitlines()], dtype=float)
+    assert values.shape == (10, 2) and numpy.abs(values[:, 0]).max() > 0
+    assert numpy.abs(values[:, 0] - values[:, 1]).max() <= 0.1 * numpy.abs(values[:, 0]).max()
+
+
+def test_a_triple_alone_is_a_target(folder):
+    made = export(folder, "arm", "--triple=aarch64-linux-gnu")
+    assert (made / "arm.o").read_bytes()[18] == 183  # EM_AARCH64
+    assert "workspace" in (made / "memory.txt").read_text()
+
+
+def test_a_network_of_onnx(folder, tmp_path):
+    path = tmp_path / "net.onnx"
+    network = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 36, 4)).eval()
+    from kas.onnx import export_network
+
+    export_network(network, torch.zeros(1, 3, 8, 8), str(path))
+    assert cli.main(["export", str(path), "--format=c", "-o", str(tmp_path / "net")]) == 0
+    assert get_difference(build(tmp_path / "net", "model", tmp_path / "main")) <= 1e-6
+
+
+def test_a_network_without_weights(folder, tmp_path):
+    arguments = [f"{folder}/net.py:make_rectifier", "--shape=1x4", "--format=c", "-o", str(tmp_path / "net")]
+    assert cli.main(["export", *arguments]) == 0
+    assert get_difference(build(tmp_path / "net", "model", tmp_path / "main")) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--shape=1x1x12x12"], "--format=c requires a folder: -o FOLDER"),
+        (["-o", "net"], "requires --shape, such as --shape=1x3x32x32, got none"),
+        (["-o", "net", "--shape=1xtwo"], "a shape must be sizes such as 1x3x32x32, got '1xtwo'"),
+        (["-o", "net", "--shape=1x1x12x12", "--name=2b"], "'name' must be a name of C, got '2b'"),
+        (["-o", "net", "--shape=1x1x12x12", "--precision=int8"], "requires --calibration=FILE.npy, got none"),
+        (["-o", "net", "--shape=1x1x12x12", "--triple=pdp11-bsd"], "expected the triple of an x86_64, aarch64 or"),
+        (["-o", "net.py", "--shape=1x1x12x12"], "-o requires a folder, got the file 'net.py'"),
+    ],
+)
+def test_what_cannot_be_is_said(folder, monkeypatch, capsys, options, message):
+    monkeypatch.chdir(folder)
+    assert cli.main(["export", "net.py:make", "--format=c", *options]) != 0
+    assert message in capsys.readouterr().err
