@@ -43,7 +43,7 @@ def test_commands(bash):
 
 def test_options(bash):
     assert bash("kas", "search", "--alg") == ["--algorithm"]
-    assert bash("kas", "export", "--f") == ["--format"]
+    assert bash("kas", "export", "--fo") == ["--format"]
     assert bash("kas", "show", "conv2d", "--s") == ["--sort"]
     assert bash("kas", "report", "a.db", "--") == ["--help", "--output", "--live", "--port", "--json"]
     # An option of another command is none of this.
@@ -51,7 +51,7 @@ def test_options(bash):
 
 
 def test_values(bash):
-    assert bash("kas", "export", "x.db", "--format", "") == ["mlir", "pytorch", "loops", "graph", "onnx"]
+    assert bash("kas", "export", "x.db", "--format", "") == ["mlir", "pytorch", "loops", "graph", "onnx", "c"]
     assert bash("kas", "search", "--algorithm", "e") == ["exhaustive", "evolution"]
     # Bash takes the sign for a word of its own.
     assert bash("kas", "search", "--algorithm", "=", "m") == ["mcts"]
