@@ -124,6 +124,8 @@ class SearchOutcome:
     baselines: dict[str, dict[str, float]] = field(default_factory=dict)
     """What else candidates were compared with, by name: the same means, `flops`, `params` and `flops_ratio`, and
     `latency_ms` where it was measured. Those that could not be trained are left out."""
+    _networks: dict[tuple[int, int], nn.Module] = field(default_factory=dict, repr=False)
+    """Trained networks by candidate and seed."""
 
     def __repr__(self) -> str:
         failed = sum(entry.failure is not None for entry in self.trained)
@@ -174,14 +176,26 @@ class SearchOutcome:
         return sorted((entries[index] for index in chosen), key=lambda entry: (entry.metrics["flops"], entry.id))
 
     def network(self, entry: Trained | None = None, *, backend: str = "compiled", seed: int = 0) -> nn.Module:
-        """The network with the operator of `entry` (the best) in its place as `kas.torch.KasModule`s, untrained."""
+        """The network with the operator of `entry` (the best) in its place as `kas.torch.KasModule`s, trained.
+
+        It is trained once more by the whole recipe, as in the search, with `seed` (the first of the final round): that
+        takes as long as a training did. A second call for the same gives a copy. `trainer.network` is the same
+        untrained. Raises `ValueError` where nothing was found, `kas.evaluate.TrainingFailure` as the search does.
+        """
         entry = entry or self.best
         if entry is None:
             raise ValueError("the search found no operator")
-        trainer = self.trainer
-        return kas.torch.substitute(
+        trainer, key = self.trainer, (entry.id, seed)
+        if key not in self._networks:
+            training = trainer.start(entry.operator, seed)
+            training.advance(trainer.recipe.epochs)
+            training.evaluate()
+            self._networks[key] = training.network.eval()
+        network = kas.torch.substitute(
             trainer.model, entry.operator, trainer.sites, space=trainer.space, binding=trainer.binding, backend=backend
         )
+        network.load_state_dict(self._networks[key].state_dict())
+        return network.eval()
 
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary per candidate."""

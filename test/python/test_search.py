@@ -96,6 +96,13 @@ def test_search_and_go_on(tmp_path):
     assert rest.dense == pytest.approx(whole.dense)
     again = kas.search(small(), data(), "4 candidates", database=database, **options)
     assert comparable(again) == comparable(whole)
+    # Trained as in the search, whatever backend it has.
+    images, classes = data().validation
+    for backend in ("pytorch", "compiled"):
+        network = rest.network(backend=backend)
+        with torch.no_grad():
+            accuracy = float((network(images).argmax(1) == classes).double().mean())
+        assert accuracy == pytest.approx(rest.best.metrics["accuracy"], abs=1e-6)
     frame = again.frame()
     assert list(frame.index) == list(range(4)) and "final_test_accuracy" in frame and frame.formula[0].startswith("Y[")
     network = again.network()

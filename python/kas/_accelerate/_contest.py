@@ -85,12 +85,11 @@ class Trainings:
         data = problem.data
         size = min(self.schedule.batch_size, data.count(data.train))
         self.steps_of_epoch = data.num_batches(size)
-        self.pace = 1.0
+        self.pace = 1.3
         """How long trainings took, over what single steps say: several at once, and what else there is to do."""
 
     def prepare(self, contenders: Sequence[Contender]) -> None:
         """Compiles the steps of each, and measures how long one takes."""
-        self.teacher.prepare()
 
         def work(one: Contender) -> None:
             if one.steps is None and one.failure is None:

@@ -60,26 +60,34 @@ class Teacher:
     def __init__(self, model: nn.Module, data: Any, run: Any = None):
         self.model, self.data = model.eval(), data
         self.run = run or (lambda inputs: call(self.model, inputs))
-        self._kept: dict[bool, torch.Tensor] = {}
+        self._outputs: torch.Tensor | None = None
+        """Of images as they are, then of flipped ones."""
+        self._known: torch.Tensor = torch.zeros(0, dtype=torch.bool)
         self._lock = threading.Lock()
 
     def predict(self, inputs: Any) -> Any:
         """The outputs for a batch, without gradients."""
-        with torch.no_grad(), self._lock:
+        with self._lock:
+            return self._run(inputs)
+
+    def _run(self, inputs: Any) -> Any:
+        with torch.no_grad():
             return map_tensors(torch.Tensor.detach, self.run(inputs))
 
-    def _get_all(self, flipped: bool) -> torch.Tensor:
-        if flipped not in self._kept:
-            inputs = self.data.train[0]
-            parts = [self.predict(part.flip(3) if flipped else part) for part in inputs.split(EVALUATION_BATCH)]
-            self._kept[flipped] = torch.cat([part.float() for part in parts])
-        return self._kept[flipped]
-
-    def prepare(self) -> None:
-        """Computes what is kept."""
-        if self._is_kept():
-            for flipped in (False, True) if self.data.augmentation == "flip" else (False,):
-                self._get_all(flipped)
+    def _recall(self, places: torch.Tensor, batch: torch.Tensor) -> torch.Tensor:
+        """The outputs for a batch of images of these places; those that nobody asked for before are computed."""
+        with self._lock:
+            if not len(self._known):
+                self._known = torch.zeros(2 * len(self.data.train[0]), dtype=torch.bool)
+            missing = ~self._known[places]
+            if bool(missing.any()):
+                found = self._run(batch[missing]).float()
+                if self._outputs is None:
+                    self._outputs = torch.zeros(len(self._known), *found.shape[1:])
+                self._outputs[places[missing]] = found
+                self._known[places[missing]] = True
+            assert self._outputs is not None
+            return self._outputs[places]
 
     def _is_kept(self) -> bool:
         return isinstance(self.data, Data) and self.data.augmentation in ("none", "flip")
@@ -94,13 +102,13 @@ class Teacher:
         size = min(size, len(inputs))
         order = torch.randperm(len(inputs), generator=generator)
         for start in range(0, len(inputs) - size + 1, size):
-            chosen = order[start : start + size]
-            batch, outputs = inputs[chosen], self._get_all(False)[chosen]
+            chosen = places = order[start : start + size]
+            batch = inputs[chosen]
             if self.data.augmentation == "flip":
                 flips = torch.rand(len(batch), generator=generator) < 0.5
                 batch = torch.where(flips[:, None, None, None], batch.flip(3), batch)
-                outputs = torch.where(flips[:, None], self._get_all(True)[chosen], outputs)
-            yield batch, classes[chosen], outputs
+                places = chosen + len(inputs) * flips
+            yield batch, classes[chosen], self._recall(places, batch)
 
 
 class NoNativeError(ValueError):
