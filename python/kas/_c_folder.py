@@ -33,7 +33,7 @@ class Memory(NamedTuple):
     def __str__(self) -> str:
         return (
             f"code and constants  {self.code:>12,} bytes\nweights             {self.weights:>12,} bytes (read only)\n"
-            f"prepared weights    {self.prepared:>12,} bytes (of the caller, filled once)\n"
+            f"prepacked weights   {self.prepared:>12,} bytes (of the caller, filled once)\n"
             f"workspace           {self.workspace:>12,} bytes (of the caller, for each call at a time)\n"
             f"stack               {self.stack:>12,} bytes at most, and what memcpy and libm take\n"
         )

@@ -75,7 +75,7 @@ class Teacher:
             return map_tensors(torch.Tensor.detach, self.run(inputs))
 
     def _recall(self, places: torch.Tensor, batch: torch.Tensor) -> torch.Tensor:
-        """The outputs for a batch of images of these places; those that nobody asked for before are computed."""
+        """The outputs for a batch of images of these places; those that were not requested before are computed."""
         with self._lock:
             if not len(self._known):
                 self._known = torch.zeros(2 * len(self.data.train[0]), dtype=torch.bool)
