@@ -28,7 +28,8 @@ class PytestFile(lit.formats.FileBasedTest):
         }
 
     def getTestsForPath(self, suite, path_in_suite, lit_config, local_config):  # noqa: N802
-        if fnmatch.fnmatch(path_in_suite[-1], "test_*.py"):
+        name = path_in_suite[-1]
+        if fnmatch.fnmatch(name, "test_*.py") and name not in local_config.excludes:
             yield lit.Test.Test(suite, path_in_suite, local_config)
 
     def execute(self, test, lit_config):
