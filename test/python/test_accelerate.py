@@ -19,7 +19,7 @@ from torch import nn
 
 import kas
 from kas import cli
-from kas._accelerate import _baselines, _command, _contest, _distill, _run, _times
+from kas._accelerate import _baselines, _command, _contest, _distill, _problem, _run, _times
 from kas._c_folder import find_program
 from kas.evaluate import DigitsNetwork, Recipe, Task, TaskData, Training
 
@@ -50,10 +50,40 @@ def few_networks():
 
 
 @pytest.fixture(scope="module")
-def outcome(network, data, tmp_path_factory):
+def at_work():
+    """What is trained, and what is compiled meanwhile."""
+    return {"trained": 0, "compiled": 0, "at once": 0}
+
+
+@pytest.fixture(scope="module")
+def outcome(network, data, tmp_path_factory, at_work):
     folder = tmp_path_factory.mktemp("faster")
-    found = kas.accelerate(network, data, max_drop=100, minutes=0.2, out=folder, progress=False, command="kas <again>")
+    train, compile_network = _contest.train, _problem.compile_network
+
+    def watch_training(*arguments):
+        at_work["trained"] += 1
+        try:
+            return train(*arguments)
+        finally:
+            at_work["trained"] -= 1
+
+    def watch_compilation(*arguments):
+        at_work["compiled"] += 1
+        at_work["at once"] += at_work["trained"]
+        return compile_network(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_contest, "train", watch_training)
+        patch.setattr(_problem, "compile_network", watch_compilation)
+        found = kas.accelerate(
+            network, data, max_drop=100, minutes=0.2, out=folder, progress=False, command="kas <again>"
+        )
     return found, folder
+
+
+def test_nothing_is_traced_while_modules_are_called(outcome, at_work):
+    # Tracers of PyTorch replace the call of all modules, in all threads.
+    assert at_work["compiled"] > 3 and at_work["at once"] == 0
 
 
 def test_a_network_becomes_faster(outcome, network, data):

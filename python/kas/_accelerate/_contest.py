@@ -116,14 +116,13 @@ class Trainings:
         slack = seconds / expected * self.pace if expected > 0 else math.inf
         trained: list[float] = []
 
-        def work(job: Job) -> tuple[nn.Module, Drop] | None:
-            one = job.one
+        def work(job: Job) -> nn.Module | None:
+            one, step = job.one, self._get_step(job)
             if one.failure is not None:
                 return None
-            step = f"training {one.name}, {job.epochs:.4g} epochs from {one.epochs:.4g}, seed {job.seed}"
             network = copy.deepcopy(one.network)
             if step in problem.store and problem.store.get_state(step, network):
-                return network.eval(), Drop(*problem.store[step])
+                return network.eval()
             schedule, allowed = Schedule(job.epochs), max(1.0, slack * self._get_work(job))
             try:
                 found = train(network, self.teacher, problem.task, schedule, job.seed, one.steps, allowed)
@@ -131,17 +130,33 @@ class Trainings:
                 one.failure = str(failure)
                 return None
             trained.append(self._get_work(job))
-            drop = self._get_drop(found.network)
             problem.store.put_state(step, found.network)
-            problem.store.put(step, list(drop))
-            return found.network, drop
+            problem.store.put(step, found.steps)
+            return found.network
 
-        results = problem.map(work, list(jobs), phase)
+        networks = problem.map(work, list(jobs), phase)
+        # What is compiled is traced: no module may be called meanwhile (`TRACING`), as trainings do.
+        pairs = list(zip(jobs, networks))
+        drops = problem.map(lambda pair: self._get_drop(*pair), pairs, "measuring drops")
         if len(trained) == len(jobs) and sum(trained) > 0:
             self.pace *= (time.monotonic() - start) / max(self.predict_seconds(jobs), 1e-9)
-        return results
+        return [None if drop is None else (network, drop) for network, drop in zip(networks, drops)]
 
-    def _get_drop(self, network: nn.Module) -> Drop:
+    def _get_step(self, job: Job) -> str:
+        return f"training {job.one.name}, {job.epochs:.4g} epochs from {job.one.epochs:.4g}, seed {job.seed}"
+
+    def _get_drop(self, job: Job, network: nn.Module | None) -> Drop | None:
+        """On validation data, in the precision of the run; None of what was not trained, or cannot be compiled."""
+        if network is None:
+            return None
+        step = f"drop after {self._get_step(job)}"
+        try:
+            return Drop(*self.problem.store.remember(step, lambda: list(self._measure_drop(network))))
+        except (Error, UntraceableError) as error:
+            job.one.failure = f"cannot be compiled: {' '.join(str(error).split())}"
+            return None
+
+    def _measure_drop(self, network: nn.Module) -> Drop:
         problem = self.problem
         run: Any = network
         if problem.precision != "f32":
