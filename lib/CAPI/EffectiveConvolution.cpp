@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The C interface to an operator's effective convolution
+// (Dialect/Kas/Analysis): its windows and its weights, as JSON.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Analysis/EffectiveConvolution.h"
 #include "Handles.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The C interface to exact checks (docs/internals/testing.md, "Exact checks")
+// of operators and of functions of a module.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Reference/ExactCheck.h"
 #include "Handles.h"

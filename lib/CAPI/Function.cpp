@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The C interface to compiled functions: compiling an operator, a gradient or a
+// function of a module, its signature, and calls on f32 buffers.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Gradient.h"
 #include "Handles.h"

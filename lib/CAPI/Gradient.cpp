@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Chooses how the gradient of an operator is lowered for the C interface: as
+// gradients of its stages, or as one loop nest where a maximum is taken.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Gradient.h"
 #include "kas/Conversion/OperatorModule.h"

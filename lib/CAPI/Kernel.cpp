@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The C interface to kernels of the tensor level
+// (docs/reference/tensor-level.md): shapes, the reference evaluator, compiled
+// functions, PyTorch code.
+//
+//===----------------------------------------------------------------------===//
 
 //
 // Kernels of the tensor level: shapes, the reference, compiled functions.

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The C interface to the named operators and kernels, and the version of the
+// library.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Handles.h"
 #include "kas/Library/Operators.h"

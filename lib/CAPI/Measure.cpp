@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The C interface to programs, timing and tuning: a lowered module as machine
+// code, the clocks that callers time with, schedule databases.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas-c/Measure.h"
 #include "Handles.h"

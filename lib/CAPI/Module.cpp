@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Modules of the C interface: each has a context of its own and a lock, and
+// every call reports diagnostics through a `ModuleAccess`.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Handles.h"
 #include "kas/Conversion/OperatorModule.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The C interface to single operators: description, shapes and costs, canonical
+// and exported texts, the reference evaluator.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Handles.h"
 #include "kas/Dialect/Kas/Analysis/Batch.h"

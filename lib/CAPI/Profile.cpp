@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The C interface to profiles of a function: compiles it with timestamps, runs
+// it, and writes the time of each operation as JSON.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/Profile.h"
 #include "Handles.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The C interface to searches: spaces, membership of an operator, and a
+// searcher that any thread may ask for candidates and tell outcomes.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas-c/Search.h"
 #include "Handles.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Writes the C header of an object file: declarations of its functions with
+// names that C allows.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/ExecutionEngine/ObjectFile.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Compiles a function of a module for the CPU and calls it on tensors.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "KernelObjects.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Rounds f32 values to f16 and bf16, and widens them.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/Elements.h"
 #include "llvm/ADT/APFloat.h"

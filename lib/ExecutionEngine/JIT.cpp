@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Compiles modules of the LLVM dialect in process with ORC: entry points,
+// objects from the cache, libraries that the code needs.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/JIT.h"
 #include "LLVMModule.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Compiles outlined kernels to one object each, in parallel and through the
+// object cache, so that equal kernels are compiled once.
+//
+//===----------------------------------------------------------------------===//
 
 #include "KernelObjects.h"
 #include "LLVMModule.h"

@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// From the LLVM dialect to LLVM IR: the target of the module, the cache key of
+// what is compiled, and attributes that help LLVM (noalias, no further
+// unrolling).
+//
+//===----------------------------------------------------------------------===//
 
 #include "LLVMModule.h"
 #include "kas/Dialect/KasCPU/IR/ModuleTarget.h"

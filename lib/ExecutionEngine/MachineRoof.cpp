@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Measures the roofs of the machine: peak multiply-adds and copy bandwidth of a
+// number of threads (Williams et al., "Roofline", CACM 52, 2009).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/MachineRoof.h"
 #include "kas/ExecutionEngine/CPUFunction.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Splits a large LLVM module into parts that are compiled in parallel; the
+// split depends on the module alone.
+//
+//===----------------------------------------------------------------------===//
 
 #include "ModuleParts.h"
 #include "kas/ExecutionEngine/Timing.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Reads and writes .npy files, versions 1 to 3 of NumPy's format.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/Npy.h"
 #include "kas/ExecutionEngine/Zip.h"

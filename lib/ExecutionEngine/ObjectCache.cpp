@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The cache of compiled objects: in memory, and on disk with a check sum in
+// each entry.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/JIT.h"
 #include "kas/Support/OutputFile.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Compiles a lowered module to a relocatable object file for the target that it
+// names.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/ObjectFile.h"
 #include "LLVMModule.h"

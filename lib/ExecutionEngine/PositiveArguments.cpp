@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Whether a function needs positive values of an argument, such as a variance:
+// follows its uses to roots, powers and assertions.
+//
+//===----------------------------------------------------------------------===//
 
 #include "PositiveArguments.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

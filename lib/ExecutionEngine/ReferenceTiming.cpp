@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// A reference kernel that is timed in turn with what is measured, so that
+// changes of the machine's speed cancel.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/ReferenceTiming.h"
 #include "llvm/ADT/STLExtras.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Names, types, shapes and initializers of the arguments and results of a
+// function.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/Signature.h"
 #include "PositiveArguments.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Dense f32 tensors in C order, aligned to a cache line.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/Tensor.h"
 #include "llvm/ADT/StringExtras.h"

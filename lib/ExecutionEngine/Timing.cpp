@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Runs functions until a time and a number of runs are reached, several in
+// turn, and summarizes the times.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/Timing.h"
 #include "llvm/ADT/STLExtras.h"

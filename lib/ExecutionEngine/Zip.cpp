@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Reads zip archives in memory, zip64 included, and writes stored members: the
+// container of .npz files.
+//
+//===----------------------------------------------------------------------===//
 #include "kas/ExecutionEngine/Zip.h"
 #include "kas/ExecutionEngine/Inflate.h"
 #include "llvm/ADT/StringExtras.h"

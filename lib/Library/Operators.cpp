@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The library of named operators and kernels, embedded as text: look-up,
+// documentation from the comments, insertion into modules.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Library/Operators.h"
 #include "kas/Dialect/Kas/IR/Kas.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The function that a pass of networks works on, and the removal of operands
+// that no body reads.
+//
+//===----------------------------------------------------------------------===//
 
 #include "FindFunction.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"

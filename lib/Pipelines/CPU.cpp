@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The pass pipeline for CPUs, station by station, and its textual options
+// (docs/internals/code-generation.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Pipelines/CPU.h"
 #include "kas/Codegen/CPU/Passes.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The evaluator that defines the meaning of operators: a program of loops over
+// integer registers, run point by point.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Reference/Evaluator.h"
 #include "llvm/ADT/DenseMap.h"

@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Exact checks: draws integers for which every partial sum is exact, runs a
+// program on them and compares bits (docs/internals/testing.md, "Exact
+// checks").
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Reference/ExactCheck.h"
 #include "ExactDesign.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Chooses magnitudes and densities of the integers of an exact check, and
+// bounds the probability that a wrong program passes.
+//
+//===----------------------------------------------------------------------===//
 
 #include "ExactDesign.h"
 #include "kas/Support/Random.h"

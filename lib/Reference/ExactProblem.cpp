@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// What exact checks must know of an operator or function: degrees, numbers of
+// terms, divisors and maxima of its results.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Reference/ExactProblem.h"
 #include "kas/Dialect/Kas/Transforms/RFactor.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Checks that an image for CUDA's driver is whole: cubin, fatbin, or PTX text.
+//
+//===----------------------------------------------------------------------===//
 
 #include "CudaImage.h"
 #include <cstring>

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Loads a driver's shared library, or the one that an environment variable
+// names.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Library.h"
 #include "Device.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// A Vulkan device of kas-rt: limits, features, and command buffers that record
+// and are submitted.
+//
+//===----------------------------------------------------------------------===//
 
 #include "VulkanDevice.h"
 #include <algorithm>

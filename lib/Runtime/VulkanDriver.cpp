@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Vulkan's loader and instance: functions, devices, and messages of the
+// validation layer.
+//
+//===----------------------------------------------------------------------===//
 
 #include "VulkanDriver.h"
 #include "Device.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Buffers, modules, kernels and events of kas-rt on Vulkan.
+//
+//===----------------------------------------------------------------------===//
 
 #include "VulkanDevice.h"
 #include <algorithm>

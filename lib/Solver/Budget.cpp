@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Gives variables of layers values within lower and upper budgets of costs,
+// exactly, and names the budgets in conflict (after Canvas, section 6.3).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Solver/Budget.h"
 #include "BudgetSearch.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The heuristic of Canvas, section 6.3, step by step: doubles the values of
+// layers while budgets allow it.
+//
+//===----------------------------------------------------------------------===//
 
 #include "BudgetModel.h"
 #include "llvm/ADT/STLExtras.h"

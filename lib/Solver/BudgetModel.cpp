@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The budget problem in numbers: domains of variables and saturating
+// polynomials of costs.
+//
+//===----------------------------------------------------------------------===//
 
 #include "BudgetModel.h"
 #include "kas/Support/PrimeFactors.h"

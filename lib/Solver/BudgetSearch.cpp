@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Branch and bound over the domains of a budget problem, with tightening by the
+// budgets.
+//
+//===----------------------------------------------------------------------===//
 
 #include "BudgetSearch.h"
 #include "llvm/ADT/STLExtras.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Counts how many cache lines and pages a loop nest loads again in a given
+// order of its loops.
+//
+//===----------------------------------------------------------------------===//
 
 #include "LoopMisses.h"
 #include "llvm/ADT/STLExtras.h"

@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Predicts times as sums over kinds of work, and fits the time of each kind to
+// measurements by Levenberg and Marquardt's method
+// (docs/internals/predicted-times.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Solver/MachineModel.h"
 #include "kas/Support/Version.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Values of free variables with which the shapes of a broadcast or an output
+// match, all of them (docs/internals/tensor-level.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Solver/ShapeMatch.h"
 #include "llvm/ADT/STLExtras.h"

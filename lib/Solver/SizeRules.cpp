@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Which symbolic sizes make sense given facts about divisibility: proofs that a
+// size is an integer, and substitution of variables.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Solver/SizeRules.h"
 #include "llvm/ADT/STLExtras.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Where an operator's graph can be cut into stages with the smallest
+// intermediate: a minimum cut for each set of reductions that is done.
+//
+//===----------------------------------------------------------------------===//
 
 #include "StageCut.h"
 #include "llvm/ADT/STLExtras.h"

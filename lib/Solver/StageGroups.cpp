@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The cheapest way to multiply a set of weights in one stage or in stages of
+// weights alone.
+//
+//===----------------------------------------------------------------------===//
 
 #include "StageGroups.h"
 #include "llvm/ADT/STLExtras.h"

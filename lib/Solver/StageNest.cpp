@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Extents of sets of loops of a stage.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Solver/StageNest.h"
 

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The best stages of an operator: by dynamic programming over sets of
+// reductions and weights that are done (docs/internals/rationale/stages.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Solver/StagePlan.h"
 #include "StageCut.h"

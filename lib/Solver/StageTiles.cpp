@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Predicts which register tiles code generation chooses for a stage, and what
+// they take: the strategies of Codegen/CPU/Strategy on plain loop nests.
+//
+//===----------------------------------------------------------------------===//
 
 #include "StageTiles.h"
 #include "LoopMisses.h"

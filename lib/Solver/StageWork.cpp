@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The kinds of work of a stage, in its cheapest layout, for the machine model.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Solver/StageWork.h"
 #include "StageTiles.h"

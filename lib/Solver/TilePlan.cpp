@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Formulas of tiles that code generation and prediction share: lanes, panel
+// columns, conflicts in caches.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Solver/TilePlan.h"
 #include "llvm/ADT/STLExtras.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Operations to bytecode and back, for other processes and contexts.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Support/Bytecode.h"
 #include "mlir/Bytecode/BytecodeWriter.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Worker processes: started by the shell or forked, with limits of memory and
+// time, and killed with all that they started.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Support/ChildProcess.h"
 #include "llvm/ADT/STLExtras.h"

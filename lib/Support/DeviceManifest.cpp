@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The manifest of device code (docs/internals/gpu.md) to JSON and back, with
+// errors that name the place.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Support/DeviceManifest.h"
 #include "llvm/ADT/STLExtras.h"

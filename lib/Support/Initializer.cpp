@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// How values of a tensor are made: the text form of `kas.init`, and filling.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Support/Initializer.h"
 #include "llvm/ADT/STLExtras.h"

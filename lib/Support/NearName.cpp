@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The name that a user may have meant, by edit distance.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Support/NearName.h"
 #include <algorithm>

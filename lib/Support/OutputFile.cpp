@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Writes files through a temporary one and a rename, so that an old file stays
+// whole on failure.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Support/OutputFile.h"
 #include "llvm/ADT/SmallString.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Reads a module from a file or the standard input, text or bytecode, with
+// errors for what is neither.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Support/ParseModule.h"
 #include "mlir/Bytecode/BytecodeReader.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Collects when each pass of a compilation ran.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Support/PassTimes.h"
 #include "mlir/Pass/Pass.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The location of a module's file, for diagnostics.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Support/Place.h"
 

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The loop of worker programs: a JSON request per line in, an answer per line
+// out.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Support/Requests.h"
 #include "llvm/Support/raw_ostream.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Runs a pass manager and turns its diagnostics into an error.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Support/RunPasses.h"
 #include "mlir/IR/Diagnostics.h"

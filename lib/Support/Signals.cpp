@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Lets writes beyond the largest file size fail as on a full disk instead of
+// ending the program.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Support/Signals.h"
 #include "llvm/Support/Signals.h"

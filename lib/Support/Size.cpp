@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Symbolic sizes: products of symbols with integer exponents and a rational
+// constant, packed in a few words.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Support/Size.h"
 #include "kas/Support/SizeGrammar.h"

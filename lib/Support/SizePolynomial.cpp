@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Sums of symbolic sizes with exact arithmetic: costs as functions of symbols.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Support/SizePolynomial.h"
 #include "llvm/ADT/STLExtras.h"

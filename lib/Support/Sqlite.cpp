@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// SQLite databases and statements with errors that name the file and what to
+// do.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Support/Sqlite.h"
 #include "llvm/ADT/SmallString.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// CPU targets: names and features checked by LLVM's tables, and the numbers
+// that cost models need (vectors, caches, issue width).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Support/Target.h"
 #include "kas/Support/NearName.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// What `--version` prints, and the error of builds without GPUs.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Support/Version.h"
 #include "kas/Support/Features.h"

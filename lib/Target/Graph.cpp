@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Writes an operator as a graph for Graphviz.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Target/Text.h"
 #include "llvm/ADT/DenseMap.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Writes an operator as a loop nest in C.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Names.h"
 #include "kas/Reference/Evaluator.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Names of outputs, reductions and weights in exported texts, and affine
+// expressions as code.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Names.h"
 #include "llvm/ADT/StringExtras.h"

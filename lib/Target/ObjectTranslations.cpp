@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The translations to object files and C headers.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Target/ObjectTranslations.h"
 #include "kas/Dialect/Kas/IR/Kas.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Exports operators as PyTorch modules: class, function and initialization.
+//
+//===----------------------------------------------------------------------===//
 
 #include "PyTorch.h"
 #include "kas/Dialect/Kas/Analysis/FanIn.h"

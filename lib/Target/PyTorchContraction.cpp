@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Writes an operator as views, pads and one einsum in PyTorch, where it is a
+// contraction.
+//
+//===----------------------------------------------------------------------===//
 
 #include "PyTorch.h"
 #include "kas/Conversion/Peeling.h"

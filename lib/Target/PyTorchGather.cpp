@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Writes any operator in PyTorch by gathering the elements of all points.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Names.h"
 #include "PyTorch.h"

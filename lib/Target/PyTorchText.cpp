@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Snippets of PyTorch code: reshapes, pads, windows, numbers.
+//
+//===----------------------------------------------------------------------===//
 
 #include "PyTorchText.h"
 #include "PyTorch.h"

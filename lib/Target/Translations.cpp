@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The translations of operators to texts: PyTorch, formula, graph, loop nest.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Conversion/KasKernelToLinalg.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"

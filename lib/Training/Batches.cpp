@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Batches of examples: order, normalization, crops and flips of each epoch,
+// drawn from the seed.
+//
+//===----------------------------------------------------------------------===//
 #include "kas/Training/Batches.h"
 #include "NumberText.h"
 #include "PixelRows.h"

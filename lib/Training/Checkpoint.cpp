@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Checkpoints of trainings: .npz archives with counters, written at once and
+// verified when read.
+//
+//===----------------------------------------------------------------------===//
 #include "kas/Training/Checkpoint.h"
 #include "DataFiles.h"
 #include "kas/ExecutionEngine/Npy.h"

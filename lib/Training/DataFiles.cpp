@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Files of data sets: decompression, numbers of any type and order, arrays as
+// examples.
+//
+//===----------------------------------------------------------------------===//
 #include "DataFiles.h"
 #include "kas/ExecutionEngine/Inflate.h"
 #include "kas/ExecutionEngine/Tensor.h"

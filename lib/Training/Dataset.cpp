@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Examples with labels in memory: checks, subsets and splits.
+//
+//===----------------------------------------------------------------------===//
 #include "kas/Training/Dataset.h"
 #include "kas/ExecutionEngine/Tensor.h"
 #include "kas/Support/Random.h"

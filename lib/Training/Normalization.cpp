@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Mean and deviation of each channel of a data set, in a fixed order of sums.
+//
+//===----------------------------------------------------------------------===//
 #include "kas/Training/Batches.h"
 #include "llvm/ADT/Sequence.h"
 #include <array>

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Writes windows of images as normalized f32 rows; written so that compilers
+// vectorize it.
+//
+//===----------------------------------------------------------------------===//
 #include "PixelRows.h"
 #include <algorithm>
 

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Learning-rate schedules, as in PyTorch: constant, steps, cosine, one cycle,
+// with warm-up.
+//
+//===----------------------------------------------------------------------===//
 #include "kas/Training/Schedule.h"
 #include "NumberText.h"
 #include "llvm/ADT/STLExtras.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// When a training ends early: patience, accuracy milestones, a loss that is not
+// finite.
+//
+//===----------------------------------------------------------------------===//
 #include "kas/Training/StopRule.h"
 #include "NumberText.h"
 #include "llvm/ADT/STLExtras.h"

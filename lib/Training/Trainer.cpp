@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Trains a compiled network: epochs, evaluation, and the state of a checkpoint.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Training/Trainer.h"
 #include "NumberText.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Compiles the functions of a training (step, evaluation) and holds their
+// parameters and constants.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Training/TrainingProgram.h"
 #include "kas/Dialect/Kas/IR/Kas.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Tuning on CPUs: prepares modules, lists schedules of kernels, names the
+// environment of times.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Codegen/CPU/ScheduleSpace.h"

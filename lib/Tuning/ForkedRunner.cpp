@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Times a schedule on the CPU in a forked process, in turn with the cost
+// model's choice, and compares results with plain loops.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/ForkedRunner.h"
 #include "kas/ExecutionEngine/CPUFunction.h"

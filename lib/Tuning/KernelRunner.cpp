@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// What runners of all devices have in common: limits of a measurement,
+// comparison of results, the worker's answer.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/KernelRunner.h"
 #include "kas/Support/ChildProcess.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Tunes all kernels of a network, or takes schedules of another one, and keeps
+// those that help in the network.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/Network.h"
 #include "kas/ExecutionEngine/Timing.h"

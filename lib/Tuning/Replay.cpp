@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Replays a search of schedules on a complete table of times, to compare
+// algorithms.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/Replay.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Learns times of schedules: ridge regression (Hoerl and Kennard, Technometrics
+// 12, 1970) or a regression forest, whichever predicts better.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/ScheduleModel.h"
 #include "llvm/ADT/STLExtras.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Proposes schedules to measure: random ones, all, or mutations of the best
+// ranked by a learned model.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/ScheduleProposer.h"
 #include "llvm/ADT/STLExtras.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Which tuned network promises most for another one: equation 6.1 of Gibson,
+// "Across-stack optimization of deep learning inference".
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/SourceSelection.h"
 #include "llvm/ADT/STLExtras.h"

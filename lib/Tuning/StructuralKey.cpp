@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The structure of operations as a canonical text with its numbers apart: what
+// makes two kernels the same, or of one class.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/StructuralKey.h"
 #include "kas/Dialect/Kas/IR/Kas.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Cuts the kernels of a network out as tuning tasks, equal ones once.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/Task.h"
 #include "kas/Dialect/Kas/IR/Kas.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Tunes one kernel: transfers schedules of others, measures proposals, chooses,
+// and records all in the database.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/Tuner.h"
 #include "kas/ExecutionEngine/Timing.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The database of schedules: environments, kernels, measurements, claims and
+// choices, in SQLite (docs/guide/tuning.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/TuningStore.h"
 #include "kas/Support/Sqlite.h"

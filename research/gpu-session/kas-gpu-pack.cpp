@@ -140,7 +140,8 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(
-      argc, argv, "compiles what a GPU session runs (research/gpu-session.sh)\n");
+      argc, argv,
+      "compiles what a GPU session runs (research/gpu-session.sh)\n");
   if (Error error = pack()) {
     llvm::handleAllErrors(std::move(error),
                           [](const llvm::ErrorInfoBase &info) {

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Texts of assertions that compiled functions return: the location in the model
+// and the message.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/Common/Assertions.h"
 #include "mlir/IR/BuiltinAttributes.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Tensors to buffers by MLIR's one-shot bufferization, prepared so that results
+// need no copy and what is made of weights alone keeps a buffer of its own.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/Common/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

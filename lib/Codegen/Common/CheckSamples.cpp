@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The pass that reports where a function does not compute each sample of its
+// batch independently of the others.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/Common/Passes.h"
 #include "kas/Codegen/Common/SampleWise.h"

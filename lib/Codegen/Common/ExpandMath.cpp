@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Rewrites functions of the math dialect as arithmetic: MLIR's polynomials and
+// our own for erf.
+//
+//===----------------------------------------------------------------------===//
 
 #include "ExpandMath.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"

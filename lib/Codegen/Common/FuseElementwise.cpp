@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Fuses elementwise operations with their readers where that repeats no work,
+// and leaves contractions in the form that register tiles need.
+//
+//===----------------------------------------------------------------------===//
 
 #include "QuantizedArithmetic.h"
 #include "RepeatElementwise.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Which pass lowers an operation that the pipeline does not take, for its error
+// message.
+//
+//===----------------------------------------------------------------------===//
 
 #include "LoweringHints.h"
 #include "llvm/ADT/StringSwitch.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Counts floating-point operations of linalg operations and of applied
+// operators, padding left out.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/Common/OperationCost.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"

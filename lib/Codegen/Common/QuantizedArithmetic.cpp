@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Simplifies arithmetic on quantized int8 values exactly: zero points are
+// subtracted in 32 bits, and floats that were just quantized are not converted
+// twice.
+//
+//===----------------------------------------------------------------------===//
 
 #include "QuantizedArithmetic.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

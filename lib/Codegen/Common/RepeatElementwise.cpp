@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Recomputes elementwise operations in each of their readers where that moves
+// less memory than storing the result.
+//
+//===----------------------------------------------------------------------===//
 
 #include "RepeatElementwise.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Determines whether a function computes each sample of its batch
+// independently, and where the samples are in each of its tensors.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/Common/SampleWise.h"
 #include "kas/Dialect/Kas/Analysis/Batch.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Changes the number of samples of a function that is known to compute them
+// independently (SampleWise.cpp).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/Common/SampleWise.h"
 #include "kas/Dialect/Kas/IR/Kas.h"

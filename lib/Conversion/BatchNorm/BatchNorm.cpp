@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Lowers `kas.batch_norm` in training mode and its gradients to linalg (Ioffe
+// and Szegedy, "Batch Normalization", ICML 2015).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Conversion/BatchNorm.h"
 #include "kas/Conversion/TensorEmitter.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Lowers `kas.dropout` to linalg. Its random words are those of Philox4x32
+// (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Conversion/Dropout.h"
 #include "kas/Conversion/TensorEmitter.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The gradient of a loop nest of sums by one of its tensors as another such
+// nest: solves the tensor's indices for the loops (docs/guide/gradients.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Conversion/KasGradient.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"

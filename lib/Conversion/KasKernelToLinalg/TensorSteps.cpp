@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Builds linalg and tensor operations of static shape, for lowering kernels of
+// the tensor level.
+//
+//===----------------------------------------------------------------------===//
 
 #include "TensorSteps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// How `kas.apply` bufferizes: it reads its operands and writes a new buffer.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Conversion/KasToAffine.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"

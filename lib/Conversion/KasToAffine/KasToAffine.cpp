@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Lowers operators and their gradients to affine loop nests on buffers, in
+// program order and with guards for points that do not exist.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Conversion/KasToAffine.h"
 #include "kas/Conversion/KasGradient.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// One contraction as a linalg operation: a named one where it is one, else a
+// `linalg.generic`.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Contraction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Lowers operators to linalg: whether one is a contraction, the contraction
+// between views and pads, and the pass -kas-to-linalg.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Conversion/KasToLinalg.h"
 #include "Peeling.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// A tensor whose dimensions carry the coordinates that index them, and the
+// views, pads and copies that change these labels.
+//
+//===----------------------------------------------------------------------===//
 
 #include "LabelledTensor.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Recognizes contractions that are named linalg operations: convolutions,
+// pooling and matrix products, with weights transposed if needed.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Contraction.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

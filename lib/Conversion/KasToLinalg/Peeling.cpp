@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Peels the primitives of an operator off its tensors until a plain contraction
+// remains, by views and pads that a `TensorRewriter` makes.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Peeling.h"
 

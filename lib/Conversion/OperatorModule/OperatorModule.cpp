@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Wraps an operator, or its gradient, in a module with a function on tensors
+// whose arguments have names and initializers.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Conversion/OperatorModule.h"
 #include "kas/Conversion/KasGradient.h"

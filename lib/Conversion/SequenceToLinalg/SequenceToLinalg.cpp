@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Lowers a sequence of operators to a function: the stages, and the
+// normalizations and rectifiers between them.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Conversion/SequenceToLinalg.h"
 #include "kas/Conversion/TensorEmitter.h"

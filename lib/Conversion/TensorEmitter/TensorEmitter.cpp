@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Emits structured operations over the dimensions of one tensor whose operands
+// may lack some of them.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Conversion/TensorEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Runs a function of a device program through kas-rt: opens the device, loads
+// kernels, makes buffers, copies and launches.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/GPU/DeviceFunction.h"
 #include "kas/ExecutionEngine/Elements.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Compiles a module to kernels and a manifest, for a named or an open device.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/GPU/GPUProgram.h"
 #include "kas/Codegen/GPU/Device.h"

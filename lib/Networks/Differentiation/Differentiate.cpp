@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Reverse-mode differentiation of a function on tensors: propagates gradients
+// operation by operation, last to first.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Differentiation/Differentiate.h"
 #include "LookupGradient.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The passes of this folder: gradients of a function, Fisher Potential,
+// zero-cost proxies.
+//
+//===----------------------------------------------------------------------===//
 
 #include "../FindFunction.h"
 #include "kas/Dialect/Kas/IR/Kas.h"

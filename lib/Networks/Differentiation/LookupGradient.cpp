@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The gradient of a table look-up (embedding): adds each element of the
+// result's gradient to the row that it came from.
+//
+//===----------------------------------------------------------------------===//
 
 #include "LookupGradient.h"
 #include "StructuredGradient.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Chooses how the gradient of an applied operator is written:
+// `kas.apply_gradient`, linalg, or loops for maxima.
+//
+//===----------------------------------------------------------------------===//
 
 #include "OperatorGradient.h"
 #include "Reverse.h"

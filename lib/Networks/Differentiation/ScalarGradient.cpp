@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Reverse accumulation over the scalar operations of one block: derivatives of
+// arith and math.
+//
+//===----------------------------------------------------------------------===//
 
 #include "ScalarGradient.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Gradients of structured operations that work element by element, add up or
+// take the maximum, each as a structured operation.
+//
+//===----------------------------------------------------------------------===//
 
 #include "StructuredGradient.h"
 #include "ScalarGradient.h"

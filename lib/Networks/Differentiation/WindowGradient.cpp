@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Gradients of sums over windows (convolutions, pooling) by their input, phase
+// by phase of the stride, so that each phase is a plain sum.
+//
+//===----------------------------------------------------------------------===//
 
 #include "WindowGradient.h"
 #include "StructuredGradient.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Functions that measure what quantization needs: the range of each layer's
+// data, and the error that int8 makes in each layer.
+//
+//===----------------------------------------------------------------------===//
 
 #include "LayerQuantizer.h"
 

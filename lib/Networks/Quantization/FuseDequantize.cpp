@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Matches layers of models that were quantized elsewhere (dequantize, layer,
+// quantize) and lets them multiply int8.
+//
+//===----------------------------------------------------------------------===//
 
 #include "LayerQuantizer.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Rewrites one layer as products of int8 with sums in int32: quantizes data and
+// weights, corrects for zero points, scales the result.
+//
+//===----------------------------------------------------------------------===//
 
 #include "LayerQuantizer.h"
 #include "mlir/Dialect/Math/IR/Math.h"

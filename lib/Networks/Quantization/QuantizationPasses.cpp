@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The passes of this folder: ranges, errors, quantization, and fusion of models
+// that are quantized already.
+//
+//===----------------------------------------------------------------------===//
 
 #include "../FindFunction.h"
 #include "kas/Networks/Quantization/Passes.h"

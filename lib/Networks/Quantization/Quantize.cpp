@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Finds the layers of a function that can multiply int8, and quantizes them by
+// given ranges.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Quantization/Quantize.h"
 #include "LayerQuantizer.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The Fisher Potential of each layer (Turner et al., "Neural Architecture
+// Search as Program Transformation Exploration", ASPLOS 2021).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Scores/Fisher.h"
 #include "NetworkLayers.h"

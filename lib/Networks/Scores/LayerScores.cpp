@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Scores what could take the place of a layer by zero-cost proxies: runs the
+// network once, then each replacement by itself on what was observed.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Scores/LayerScores.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"

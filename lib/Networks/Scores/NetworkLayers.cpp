@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Finds convolutions and residual blocks of a classifier, normalizes results by
+// batch statistics, and emits the gradient of the cross entropy.
+//
+//===----------------------------------------------------------------------===//
 
 #include "NetworkLayers.h"
 #include "kas/Conversion/TensorEmitter.h"

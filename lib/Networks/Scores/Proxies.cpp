@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Adds a function that computes zero-cost proxies of a network: Fisher
+// Potential, SNIP, gradient norm, SynFlow, NASWOT (sources: Scores/Proxies.h).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Scores/Proxies.h"
 #include "NetworkLayers.h"

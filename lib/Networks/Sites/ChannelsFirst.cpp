@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Rewrites convolutions with channels last (NHWC) to ones with channels first
+// (NCHW) between transpositions.
+//
+//===----------------------------------------------------------------------===//
 
 #include "ChannelsFirst.h"
 #include "Rewriting.h"

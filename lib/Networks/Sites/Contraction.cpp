@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Matches linear layers and batched matrix products as sites of an operator:
+// the roles of the loops and the sizes.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Matching.h"
 #include "kas/Dialect/Kas/IR/Kas.h"

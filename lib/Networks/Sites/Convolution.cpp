@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Matches convolutions as sites of an operator: windows, strides, dilations,
+// padding and groups, with symbols for their sizes.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Matching.h"
 #include "Rewriting.h"

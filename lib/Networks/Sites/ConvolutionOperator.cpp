@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Writes the operator that computes what a matched convolution computes.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Matching.h"
 

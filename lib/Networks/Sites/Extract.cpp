@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Finds the layers of a network that operators can replace, groups them by
+// kind, and writes a `kas.space` for each kind.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Sites/Extract.h"
 #include "ExtractSequences.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The pass -kas-extract.
+//
+//===----------------------------------------------------------------------===//
 
 #include "ChannelsFirst.h"
 #include "kas/Networks/Passes.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Writes a space of two-stage sequences for convolutions: windows per channel
+// or group, then channel mixing.
+//
+//===----------------------------------------------------------------------===//
 
 #include "ExtractSequences.h"
 #include "mlir/IR/Builders.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Finds the layers and blocks of a network that a kernel of the tensor level
+// can replace.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Sites/KernelSites.h"
 #include "Matching.h"

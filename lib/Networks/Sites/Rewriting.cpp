@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// What substitution needs around a new operator: reshapes, the initial value of
+// the accumulator, old weights in the layout of the new one.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Rewriting.h"
 #include "Matching.h"

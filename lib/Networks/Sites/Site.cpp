@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Matches one linalg operation as a layer that can be replaced: types, counts,
+// and where its weight comes from.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Matching.h"
 #include "kas/Dialect/Kas/Analysis/Contraction.h"

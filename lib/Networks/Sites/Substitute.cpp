@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Replaces marked layers of a network by operators or sequences, with new
+// weights as arguments or the old ones where they fit.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Sites/Substitute.h"
 #include "Rewriting.h"

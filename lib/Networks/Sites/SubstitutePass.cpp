@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The pass -kas-substitute.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Passes.h"
 #include "kas/Networks/Sites/KernelSites.h"

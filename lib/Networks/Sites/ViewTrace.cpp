@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Follows a value through views, transpositions and scalings back to its
+// origin, element by element: which weight a layer reads.
+//
+//===----------------------------------------------------------------------===//
 
 #include "ViewTrace.h"
 #include "Matching.h"

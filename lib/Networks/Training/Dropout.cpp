@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Turns the multiplications that stand for dropout in an exported network into
+// `kas.dropout`.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Training/Dropout.h"
 #include "kas/Dialect/Kas/IR/KasNetworkOps.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Moves the expansion of dimensions before padding, so that grouped
+// convolutions read padded tensors of their own shape.
+//
+//===----------------------------------------------------------------------===//
 
 #include "ExpandedPadding.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Emits the loss of a training step and its gradient: cross entropy with label
+// smoothing, or the mean squared error.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Loss.h"
 #include "kas/Conversion/TensorEmitter.h"

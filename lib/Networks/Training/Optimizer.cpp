@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Emits the update of a parameter: SGD with momentum (Sutskever et al., ICML
+// 2013) and AdamW (Loshchilov and Hutter, ICLR 2019), as PyTorch has them.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Optimizer.h"
 #include "kas/Conversion/TensorEmitter.h"

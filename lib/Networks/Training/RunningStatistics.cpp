@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Turns normalizations by running statistics, as exporters write them, into
+// batch normalizations that update these statistics.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Training/RunningStatistics.h"
 #include "kas/Conversion/TensorEmitter.h"

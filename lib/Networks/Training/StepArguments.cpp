@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Names and checks the arguments of a network that is to be trained: which are
+// data, parameters or constants.
+//
+//===----------------------------------------------------------------------===//
 
 #include "StepArguments.h"
 #include "Optimizer.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The passes of this folder: -kas-mark-dropout and -kas-training-step.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Training/Dropout.h"
 #include "kas/Networks/Training/Passes.h"

@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Makes the function of one training step from a network: loss, gradients,
+// updates of parameters and of the optimizer's state
+// (docs/internals/training.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Training/TrainingStep.h"
 #include "../FindFunction.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The part of the pipelines for GPUs that all targets share: schedules,
+// kernels, buffers, and the textual options (docs/internals/gpu.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/CPU/Passes.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The pipeline for NVIDIA's GPUs: kernels to NVVM, then PTX, cubin or fatbin.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Pipelines/GPU/NVVM.h"
 #include "kas/Codegen/GPU/Passes.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The pipeline for Vulkan: kernels to SPIR-V.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Pipelines/GPU/SPIRV.h"
 #include "kas/Codegen/GPU/Passes.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Evaluates what candidates are compared with, once, and records it in the
+// database.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/SearchReport.h"
 #include "kas/Search/Core/SearchStore.h"

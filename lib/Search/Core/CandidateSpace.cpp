@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The candidates of a space that were not proposed yet: rollouts with
+// backtracking, or draws from the complete tree where it is small enough.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/CandidateSpace.h"
 #include "KeyMark.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Evaluates the candidates of a searcher on several threads, in the order of
+// its sequence.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/Driver.h"
 #include "llvm/ADT/STLExtras.h"

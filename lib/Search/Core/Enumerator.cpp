@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Lists the solutions of a space in canonical order, each once, and builds the
+// tree of states below which there are any.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/Enumerator.h"
 #include "KeyMark.h"

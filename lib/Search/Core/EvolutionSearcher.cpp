@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Regularized evolution (Real et al., "Regularized Evolution for Image
+// Classifier Architecture Search", AAAI 2019, algorithm 1).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/EvolutionSearcher.h"
 #include "llvm/ADT/STLExtras.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Proposes every candidate once, the cheapest first where costs are known.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/ExhaustiveSearcher.h"
 #include "llvm/ADT/STLExtras.h"

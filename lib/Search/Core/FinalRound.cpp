@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Evaluates the best candidates once more by the evaluators of the final round,
+// and skips those whose predicted least time is too large.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/FinalRound.h"
 #include <chrono>

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The tree of states with solutions below, with exact counts, so that rollouts
+// never fail.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/LivingTree.h"
 #include <algorithm>

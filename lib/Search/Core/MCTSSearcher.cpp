@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Monte-Carlo tree search with UCB1-tuned (Auer et al., 2002), progressive
+// widening (Coulom, 2007) and RAVE (Gelly and Silver).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/MCTSSearcher.h"
 #include "llvm/ADT/STLExtras.h"

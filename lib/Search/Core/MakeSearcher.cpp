@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Makes searchers by name, with their constants and the defaults of these.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/MakeSearcher.h"
 #include "kas/Search/Core/EvolutionSearcher.h"
@@ -138,7 +142,8 @@ static AllOptions getDefaults(StringRef algorithm,
                               const CandidateSpace::Options &space) {
   AllOptions options;
   options.space = space;
-  // The others do better with more variety (research/reports/search-algorithms.md).
+  // The others do better with more variety
+  // (research/reports/search-algorithms.md).
   options.space.drawUniformly = algorithm == "uniform";
   return options;
 }

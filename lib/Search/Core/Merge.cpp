@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Merges two search databases into a new one.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/SearchStore.h"
 #include "llvm/ADT/DenseMap.h"

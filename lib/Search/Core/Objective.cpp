@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Parses objectives (weighted sums, Pareto fronts) and ranks metrics by them.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/Objective.h"
 #include "llvm/ADT/StringExtras.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Points that no other point dominates, and the volume that they dominate.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/ParetoFront.h"
 #include "llvm/ADT/STLExtras.h"

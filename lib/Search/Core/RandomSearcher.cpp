@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Random search by rollouts, without a tree.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/RandomSearcher.h"
 

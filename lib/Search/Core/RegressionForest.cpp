@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Random forests for regression (Breiman, "Random Forests", Machine Learning
+// 45, 2001) with the spread of the trees as uncertainty (Hutter et al., LION 5,
+// 2011).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/RegressionForest.h"
 #include "llvm/ADT/STLExtras.h"

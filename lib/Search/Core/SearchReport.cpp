@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Progress of a search on a stream: a line for terminals, or JSON lines
+// (docs/guide/searching.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/SearchReport.h"
 #include "llvm/Support/Format.h"

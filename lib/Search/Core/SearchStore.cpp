@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The database of a search: settings, candidates, metrics and events, in
+// SQLite, so that a search can be continued.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/SearchStore.h"
 #include "SearchStoreImpl.h"

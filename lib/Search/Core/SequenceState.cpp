@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// States of a search whose candidates are a choice of a variant and then of
+// each of its parts.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/SequenceState.h"
 #include "llvm/ADT/STLExtras.h"

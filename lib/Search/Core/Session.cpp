@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// A search from start to end: searcher, evaluators, database, baselines and
+// final round, for the pass and for the C interface.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/Session.h"
 #include "kas/Search/Core/FinalRound.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// What searchers that draw from a `CandidateSpace` have in common: locking,
+// identifiers, rewards.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/SpaceSearcher.h"
 #include <cmath>

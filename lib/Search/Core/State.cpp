@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Defaults of the interfaces of states and solutions.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/State.h"
 

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Wraps a searcher so that each proposal and outcome is in the database before
+// it counts, and replays a database into a new searcher.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/StoredSearcher.h"
 #include "llvm/ADT/STLExtras.h"

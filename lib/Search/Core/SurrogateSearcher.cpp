@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Proposes the candidate of the largest expected improvement by a regression
+// forest (sources: RegressionForest.h).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/SurrogateSearcher.h"
 #include "KeyMark.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The registry of evaluators by name, and those that count: FLOPs, parameters,
+// bytes.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/Evaluators.h"
 #include "kas/Search/Evaluators/ExternalEvaluator.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Evaluates candidates by worker processes of a shell command that exchange
+// JSON lines (docs/guide/searching.md has the protocol).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/ExternalEvaluator.h"
 #include "kas/Search/Operators/OperatorPrinter.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Asynchronous successive halving (Li et al., "A System for Massively Parallel
+// Hyperparameter Tuning", MLSys 2020, section 3).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/Halving.h"
 #include "llvm/ADT/STLExtras.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Linear operators as lists of products, and the least error with which one can
+// imitate another on random data, by least squares.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/Imitation.h"
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The evaluator `imitation`: compares candidates with a given operator as sets
+// of functions.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/ImitationEvaluator.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The evaluator `latency`: times compiled candidates in worker processes, in
+// turn with a reference kernel.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/LatencyEvaluator.h"
 #include "Program.h"

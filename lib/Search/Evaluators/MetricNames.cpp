@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Which metrics each evaluator gives, so that a mistyped one is an error before
+// a search begins.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/MetricNames.h"
 #include "kas/Support/NearName.h"

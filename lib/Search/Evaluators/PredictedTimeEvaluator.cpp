@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The evaluator `predicted_ms`: times by the machine model
+// (docs/internals/predicted-times.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/PredictedTimeEvaluator.h"
 #include "kas/Search/Operators/ReadOperator.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Finds the programs that evaluators run, and quotes words for the shell.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Program.h"
 #include "llvm/ADT/SmallString.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The evaluators `fisher` and `proxy`: zero-cost proxies of a candidate in each
+// layer of the network that the space was extracted from.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/ProxyEvaluator.h"
 #include "kas/Conversion/Passes.h"

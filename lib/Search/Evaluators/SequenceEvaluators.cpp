@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Evaluators of sequences: sums over their operators and the steps between
+// them.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/SequenceEvaluators.h"
 #include "kas/Search/Evaluators/PredictedTimeEvaluator.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The evaluator `training`: accuracy of the network with the candidate in its
+// layers, trained by `kas-train --worker`.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/TrainingEvaluator.h"
 #include "Program.h"

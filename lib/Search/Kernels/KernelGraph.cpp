@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// A finished kernel of the tensor-level search: from a state to a graph, and
+// its budget problem.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Kernels/KernelGraph.h"
 #include "KernelStateImpl.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The problem of a tensor-level search: signature, primitives and limits (after
+// Canvas; docs/internals/tensor-level.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Kernels/KernelProblem.h"
 #include "llvm/ADT/STLExtras.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Sizes with free variables in a search of kernels, interned, with what the
+// search asks about them.
+//
+//===----------------------------------------------------------------------===//
 
 #include "KernelSizes.h"
 #include "kas/Support/Random.h"

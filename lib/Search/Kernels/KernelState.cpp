@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The state of a tensor-level search: its moves, and how a rollout draws them.
+//
+//===----------------------------------------------------------------------===//
 
 #include "KernelStateImpl.h"
 #include "kas/Support/Random.h"

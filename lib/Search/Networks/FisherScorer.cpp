@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Scores configurations of a network by the Fisher Potential, layer by layer,
+// each program once.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Networks/FisherScorer.h"
 #include "kas/Support/Bytecode.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Programs of transformations of one layer: the steps, their text, and their
+// application to a convolution.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Networks/LayerProgram.h"
 #include "kas/Codegen/CPU/ScheduleSpace.h"

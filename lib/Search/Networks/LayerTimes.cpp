@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Times of transformed layers, measured once for each shape and program.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Networks/LayerTimes.h"
 #include "kas/Networks/Scores/Proxies.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The problem of a search for transformations: the convolutions of a network
+// and their shapes.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/TransformOps/IteratorDomain.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The state of a search for transformations: layer after layer, step after step
+// (after Turner et al., ASPLOS 2021).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Networks/NetworkState.h"
 #include "kas/Dialect/Kas/TransformOps/KasTransformOps.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Lets the search pass search transformations of a network, and the evaluators
+// for them.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Networks/NetworkTarget.h"
 #include "kas/Dialect/Kas/IR/Kas.h"

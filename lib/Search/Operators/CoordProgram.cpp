@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Coordinates of an operator as a program that is run over all values of its
+// outputs and reductions.
+//
+//===----------------------------------------------------------------------===//
 
 #include "CoordProgram.h"
 #include "llvm/ADT/STLExtras.h"

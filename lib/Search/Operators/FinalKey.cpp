@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The key of a finished operator: equal for operators that differ only in the
+// numbering of equal parts (rules O, M and W of
+// docs/internals/canonical-form.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "FlatGraph.h"
 #include "GraphRules.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// At which bindings weights multiplied together take all values: rule W14 of
+// docs/internals/canonical-form.md.
+//
+//===----------------------------------------------------------------------===//
 
 #include "FullRanks.h"
 #include "llvm/ADT/MapVector.h"

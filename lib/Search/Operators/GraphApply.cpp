@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Makes a move: the state after each kind of primitive.
+//
+//===----------------------------------------------------------------------===//
 
 #include "GraphRules.h"
 

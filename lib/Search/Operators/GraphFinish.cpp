@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The end of an operator: assigning coordinates to the dimensions of the input
+// (rule F1), and the costs of what is finished.
+//
+//===----------------------------------------------------------------------===//
 
 #include "FlatGraph.h"
 #include "GraphProperties.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Lists the moves of a state, in canonical order and without those that the
+// rules exclude (docs/internals/canonical-form.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "GraphProperties.h"
 #include "GraphRules.h"

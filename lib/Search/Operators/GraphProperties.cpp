@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Decides the properties that a space asks for, such as receptive fields and
+// channel mixing, from the coordinates of a state
+// (docs/reference/properties.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "GraphProperties.h"
 #include "llvm/ADT/STLExtras.h"

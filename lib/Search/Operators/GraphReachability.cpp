@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Whether the input's shape can still be reached from a state within its
+// limits.
+//
+//===----------------------------------------------------------------------===//
 
 #include "GraphProperties.h"
 #include "GraphRules.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The rules for stride, merge, shift, expand, unfold and reduce, and what each
+// makes (docs/internals/canonical-form.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "GraphRules.h"
 #include "GraphWeightRules.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Copies a finished state into an `OperatorGraph`.
+//
+//===----------------------------------------------------------------------===//
 
 #include "FlatGraph.h"
 #include "llvm/ADT/STLExtras.h"

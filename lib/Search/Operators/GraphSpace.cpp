@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The tables of one search of operators: sizes, expressions of coordinates, and
+// what depends on them.
+//
+//===----------------------------------------------------------------------===//
 
 #include "GraphSpace.h"
 #include "GraphProperties.h"

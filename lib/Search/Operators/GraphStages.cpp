@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The graph of a found operator for the planner of stages, and its FLOPs.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Operators/OperatorGraph.h"
 #include "kas/Solver/StagePlan.h"

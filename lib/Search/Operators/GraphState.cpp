@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Operators as states of Search/Core: moves, solutions and statistics.
+//
+//===----------------------------------------------------------------------===//
 
 #include "GraphRules.h"
 #include "llvm/ADT/STLExtras.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The rules for weights: which coordinates may index one, and which weights are
+// the same (rules W of docs/internals/canonical-form.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "GraphWeightRules.h"
 #include "GraphRules.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Which coordinates can be part of a window that sees neighbours (rule Q1 of
+// docs/internals/canonical-form.md).
+//
+//===----------------------------------------------------------------------===//
 
 //
 // Which coordinates can be part of what sees a window: Q1 before the end.

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Whether a given operator is in a space, and if not, which bound or rule
+// excludes it.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Operators/Membership.h"
 #include "GraphStateImpl.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// An operator as a graph of coordinates, the solution of a search, and its IR.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Operators/OperatorGraph.h"
 #include "FullRanks.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The loop nests of an operator's stages at each binding, for predicted times.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Operators/OperatorNests.h"
 #include "StagedCost.h"

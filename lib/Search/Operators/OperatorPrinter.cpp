@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Prints found operators as files, in a context of its own.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Operators/OperatorPrinter.h"
 #include "mlir/IR/BuiltinOps.h"

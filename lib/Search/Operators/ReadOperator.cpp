@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Reads an operator from IR as a graph of the search.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Operators/ReadOperator.h"
 #include "mlir/IR/Diagnostics.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Writes metrics and origin of a candidate as attributes of its operation.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Operators/Score.h"
 #include "kas/Dialect/Kas/IR/Kas.h"

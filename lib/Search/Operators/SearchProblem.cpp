@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The problem of a search of operators, read from `kas.space`: shapes, limits,
+// budget and properties.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Operators/SearchProblem.h"
 #include "llvm/ADT/STLExtras.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The problem of a search of sequences: one problem for each stage and choice
+// of widths, and costs of the steps between stages.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Operators/SequenceProblem.h"
 #include "kas/Search/Core/Enumerator.h"

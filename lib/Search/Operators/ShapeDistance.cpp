@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// A lower bound on the primitives that must still come before the shape of the
+// input is reached, memoized by sizes.
+//
+//===----------------------------------------------------------------------===//
 
 #include "ShapePartition.h"
 #include "kas/Support/Random.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The depth-first search of ShapeDistance: which factors of the input's
+// dimensions each item becomes.
+//
+//===----------------------------------------------------------------------===//
 
 #include "ShapePartition.h"
 #include "llvm/ADT/STLExtras.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Sizes of one search as packed exponents, interned, with what moves ask about
+// them.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Operators/SizeTable.h"
 #include "kas/Support/PrimeFactors.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The multiply-adds of the best stages under all bindings at once, by dynamic
+// programming over sets of reductions and weights, in microseconds.
+//
+//===----------------------------------------------------------------------===//
 
 #include "StagedCost.h"
 #include "llvm/ADT/STLExtras.h"

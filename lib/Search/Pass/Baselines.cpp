@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The baselines of a search: the network as it was, the operator that the space
+// names, and others by name.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Pass/Baselines.h"
 #include "kas/Library/Operators.h"

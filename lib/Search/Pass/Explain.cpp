@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Explains why a space is empty: tries variants of it with one bound lifted.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Pass/Explain.h"
 #include "kas/Search/Core/MakeSearcher.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The pass -kas-search: options, target, session, and results as IR.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/IR/KasSequenceOps.h"
 #include "kas/Search/Core/Session.h"

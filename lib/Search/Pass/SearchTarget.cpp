@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// What the search pass can search: operators of a space, sequences, kernels,
+// and networks where they are registered.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Search/Pass/SearchTarget.h"
 #include "kas/Search/Core/CandidateSpace.h"

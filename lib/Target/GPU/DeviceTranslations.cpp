@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The translations of device programs: binary and manifest.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Target/GPU/DeviceTranslations.h"
 #include "kas/Codegen/GPU/GPU.h"

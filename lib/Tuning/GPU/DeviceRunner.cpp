@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Times a schedule on a device in a worker process, and compares results with
+// plain loops on the CPU.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/GPU/DeviceRunner.h"
 #include "kas/ExecutionEngine/CPUFunction.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Tuning on devices: prepares modules, lists schedules of kernels, names the
+// environment of times.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/GPU/GPUTuningDevice.h"
 #include "kas/Codegen/GPU/Device.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Loads, stores and multiply-adds of vectors that all strategies for
+// contractions share, with masks for the lanes beyond the end of a dimension.
+//
+//===----------------------------------------------------------------------===//
 
 #include "ContractionEmitter.h"
 #include "ContractionTail.h"

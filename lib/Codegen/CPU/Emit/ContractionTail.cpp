@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Finds the bias before a contraction and the elementwise operation after it
+// that register tiles can compute while the sums are in registers (a fused
+// epilogue).
+//
+//===----------------------------------------------------------------------===//
 
 #include "ContractionTail.h"
 #include "../Strategy/StridedContraction.h"

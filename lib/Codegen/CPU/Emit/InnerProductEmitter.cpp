@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Emits contractions by inner products: vectors lie along a reduction, and
+// their lanes are added up at the end. InnerProductPlan.cpp makes the plan.
+//
+//===----------------------------------------------------------------------===//
 
 #include "../Strategy/InnerProductPlan.h"
 #include "LoopEmitter.h"

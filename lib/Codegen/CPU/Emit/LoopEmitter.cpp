@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// What emitters of loops on buffers have in common: sequential and parallel
+// loops, index arithmetic, guards of lanes, transposition in registers.
+//
+//===----------------------------------------------------------------------===//
 
 #include "LoopEmitter.h"
 #include "kas/Dialect/KasCPU/IR/KasCPUOps.h"

@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The micro-kernel of the panel strategy: register tiles of output rows times
+// packed columns, with prefetching of the next panel. The loops around it are
+// in Panels.cpp.
+//
+//===----------------------------------------------------------------------===//
 
 #include "PanelEmitter.h"
 

@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Packs the columns of a contraction into panels: copies of what one tile
+// reads, in the order in which the micro-kernel reads it, with zeros for
+// padding.
+//
+//===----------------------------------------------------------------------===//
 
 #include "PanelEmitter.h"
 

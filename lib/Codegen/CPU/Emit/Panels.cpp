@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The loops of the panel strategy around packing and the micro-kernel: which
+// thread computes which tile, and when each panel is packed. After Goto and van
+// de Geijn, ACM TOMS 34, 2008.
+//
+//===----------------------------------------------------------------------===//
 
 #include "PanelEmitter.h"
 

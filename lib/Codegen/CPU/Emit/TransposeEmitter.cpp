@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Emits `linalg.transpose` of whole f32 buffers as transpositions of square
+// blocks in vector registers.
+//
+//===----------------------------------------------------------------------===//
 
 #include "TransposeEmitter.h"
 #include "LoopEmitter.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Decides how many samples of a batch a function computes at once, so that what
+// passes between its operations stays in the cache.
+//
+//===----------------------------------------------------------------------===//
 
 #include "BatchParts.h"
 #include "llvm/ADT/STLExtras.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Combines the scalar inputs of a contraction in one buffer before the tiles:
+// their products, summed over the reductions that the vectors do not depend on.
+//
+//===----------------------------------------------------------------------===//
 
 #include "StridedContraction.h"
 #include "kas/Dialect/Kas/IR/Kas.h"

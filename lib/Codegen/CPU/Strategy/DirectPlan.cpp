@@ -6,6 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
+// Plans direct tiles: sums in registers while the inputs are read in place. For
+// operators that use each element too rarely to pay for packing, such as
+// depthwise convolutions.
+//
+//===----------------------------------------------------------------------===//
 
 #include "DirectPlan.h"
 #include "llvm/Support/MathExtras.h"

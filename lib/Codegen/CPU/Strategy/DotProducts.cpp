@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Matches products of int8 or bf16 that dot-product instructions (VNNI, DPBF16)
+// compute, finds the reduction whose elements fill a 32-bit group, and corrects
+// for signed data.
+//
+//===----------------------------------------------------------------------===//
 
 #include "DotProducts.h"
 #include "kas/Dialect/Kas/Analysis/Contraction.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Plans contractions by inner products: the reduction that vectors lie along,
+// the tile of sums in registers, and the loops around it.
+//
+//===----------------------------------------------------------------------===//
 
 #include "InnerProductPlan.h"
 

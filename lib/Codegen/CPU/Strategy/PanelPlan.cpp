@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Plans packed panels: the columns of a tile, the blocks of the outermost
+// reduction, and the rows and vectors in registers.
+//
+//===----------------------------------------------------------------------===//
 
 #include "PanelPlan.h"
 #include "kas/Solver/TilePlan.h"

@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Tries other layouts for a contraction: copies of the weights, or an output
+// that is transposed afterwards, so that vectors run along a contiguous
+// dimension.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Rearrangement.h"
 #include "RowVectorPlan.h"

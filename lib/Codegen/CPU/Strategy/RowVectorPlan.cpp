@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Plans row vectors: each step multiplies vectors of packed weights (output
+// channels) by single elements of the data, which is read in place at any
+// stride.
+//
+//===----------------------------------------------------------------------===//
 
 #include "RowVectorPlan.h"
 #include "kas/Solver/TilePlan.h"

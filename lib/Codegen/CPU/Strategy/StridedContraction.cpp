@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// A contraction on buffers: addresses of its operands as linear functions of
+// the loops, neighbouring loops merged, and the role of each loop in a tile.
+//
+//===----------------------------------------------------------------------===//
 
 #include "StridedContraction.h"
 #include "../Transforms/PackOperations.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Emits the calls of a function on parts of a batch, one after the other or by
+// several threads, and returns the first assertion message.
+//
+//===----------------------------------------------------------------------===//
 
 #include "BatchCalls.h"
 #include "mlir/Dialect/OpenMP/OpenMPDialect.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// What must be known of a function to compute a batch part by part: the work
+// and bytes for each sample, and which arguments differ from part to part.
+//
+//===----------------------------------------------------------------------===//
 
 #include "BatchFunctions.h"
 #include "kas/Codegen/Common/OperationCost.h"

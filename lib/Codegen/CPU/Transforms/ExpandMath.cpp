@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The pass that replaces functions of the math dialect by polynomials on CPUs
+// (Common/ExpandMath.h has the polynomials).
+//
+//===----------------------------------------------------------------------===//
 
 #include "../../Common/ExpandMath.h"
 #include "PackOperations.h"

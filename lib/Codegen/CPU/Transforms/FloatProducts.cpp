@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The pass -kas-float-products: chooses the types of contractions of floats.
+// Sums are of f32, products of bf16 where the target's instructions for it save
+// time.
+//
+//===----------------------------------------------------------------------===//
 
 #include "../Strategy/DotProducts.h"
 #include "../Strategy/StridedContraction.h"

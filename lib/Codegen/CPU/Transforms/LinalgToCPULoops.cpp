@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Lowers linalg operations on buffers that no register tile computes to loops
+// in an order that LLVM vectorizes, with parallel loops where the work
+// suffices.
+//
+//===----------------------------------------------------------------------===//
 
 #include "../Emit/TransposeEmitter.h"
 #include "../Strategy/StridedContraction.h"

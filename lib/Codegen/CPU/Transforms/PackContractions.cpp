@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The pass that lowers contractions on buffers to register tiles, by the
+// schedule of the operation or by the cost model, and remarks what prevents it.
+//
+//===----------------------------------------------------------------------===//
 
 #include "../Emit/ContractionTail.h"
 #include "../Strategy/StridedContraction.h"

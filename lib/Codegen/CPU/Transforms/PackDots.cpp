@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The pass -kas-pack-dots: lays operands of int8 and bf16 contractions out in
+// the groups of 32 bits that dot-product instructions read.
+//
+//===----------------------------------------------------------------------===//
 
 #include "../Strategy/DotProducts.h"
 #include "kas/Codegen/CPU/Passes.h"

@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Lowers one operation on tensors to register tiles on buffers: makes the
+// buffers and the copies of weights, tries the strategies, and undoes all of it
+// on failure.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Packing.h"
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Matches `linalg.generic` sums of products on GPUs, looks through views and
+// zero padding, and orders the loops as axes of a kernel.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Contraction.h"
 #include "kas/Dialect/Kas/Analysis/Contraction.h"

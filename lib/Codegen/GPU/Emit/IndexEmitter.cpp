@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Emits index arithmetic of kernels: terms in the order of the loops that they
+// depend on, unsigned divisions, constants folded into addresses.
+//
+//===----------------------------------------------------------------------===//
 
 #include "IndexEmitter.h"
 

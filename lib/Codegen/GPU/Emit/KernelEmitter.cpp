@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// What emitters of GPU kernels have in common: launch shapes, thread and block
+// numbers, addresses, guarded loads of an operator's tensors.
+//
+//===----------------------------------------------------------------------===//
 
 #include "KernelEmitter.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

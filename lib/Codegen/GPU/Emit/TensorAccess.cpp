@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// How an operand is read in terms of loops: follows views, pads and slices back
+// to the tensor that is read, with the guards that padding adds.
+//
+//===----------------------------------------------------------------------===//
 
 #include "TensorAccess.h"
 #include "KernelEmitter.h"

@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Turns kernels into functions of loops over blocks and threads on the CPU,
+// split where threads synchronize, so that tests run device code without a
+// device.
+//
+//===----------------------------------------------------------------------===//
 
 #include "WarpEmulation.h"
 #include "kas/Codegen/GPU/Passes.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Adds the tensor map (TMA descriptor) parameters to kernels whose asynchronous
+// copies need them.
+//
+//===----------------------------------------------------------------------===//
 
 #include "TensorMaps.h"
 #include "kas/Codegen/GPU/Passes.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Finds the CUDA toolkit with ptxas and libdevice: option, environment, PATH,
+// system folder, Python packages.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/GPU/Toolkit.h"
 #include "llvm/ADT/SmallString.h"

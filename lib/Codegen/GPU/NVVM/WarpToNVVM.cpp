@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Conversion of the nvgpu and kas_gpu operations of warps (ldmatrix, mma.sync,
+// cp.async) to NVVM.
+//
+//===----------------------------------------------------------------------===//
 
 #include "WarpToNVVM.h"
 #include "kas/Codegen/GPU/NVVM.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The table of known devices: limits of NVIDIA's compute capabilities ("CUDA
+// C++ Programming Guide", technical specifications) and of Vulkan 1.1.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/GPU/Device.h"
 #include "kas/Support/Place.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// An operator as a batched matrix product, where it is one: which axes number
+// rows, columns and steps.
+//
+//===----------------------------------------------------------------------===//
 
 #include "MatrixView.h"
 

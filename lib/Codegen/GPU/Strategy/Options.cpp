@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Former names of the options of GPU pipelines.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/GPU/Options.h"
 

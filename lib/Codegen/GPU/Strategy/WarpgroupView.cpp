@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The view of an operator that warpgroup instructions (wgmma) and tensor maps
+// need: tiles of two matrices whose rows, columns and steps have constant
+// strides.
+//
+//===----------------------------------------------------------------------===//
 
 #include "WarpgroupView.h"
 

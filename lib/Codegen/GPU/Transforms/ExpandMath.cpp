@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The pass that replaces those functions of the math dialect by polynomials
+// that GPU targets do not have.
+//
+//===----------------------------------------------------------------------===//
 
 #include "../../Common/ExpandMath.h"
 #include "kas/Codegen/GPU/Passes.h"

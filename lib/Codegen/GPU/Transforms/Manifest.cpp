@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Reads the manifest of a device program (docs/internals/gpu.md, "The
+// manifest") from the functions that launch its kernels.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/GPU/Manifest.h"
 #include "../NVVM/TensorMaps.h"

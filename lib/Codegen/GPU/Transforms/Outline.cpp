@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Makes kernels of scheduled operators and contractions, equal ones once, and
+// replaces the operations by launches on flat buffers.
+//
+//===----------------------------------------------------------------------===//
 
 #include "../Emit/Contraction.h"
 #include "../Emit/LoopKernel.h"

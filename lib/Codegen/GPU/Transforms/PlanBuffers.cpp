@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Places the temporary buffers of a function in one allocation: buffers that do
+// not live at the same time share memory.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"

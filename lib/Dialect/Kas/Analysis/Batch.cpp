@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Whether the first dimension of an operator is a batch, in which each example
+// is computed by itself.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Analysis/Batch.h"
 #include "mlir/IR/AttrTypeSubElements.h"

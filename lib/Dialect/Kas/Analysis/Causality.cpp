@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Looks for an output that reads a later position of a sequence, exactly, with
+// MLIR's Presburger library.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Analysis/Causality.h"
 #include "Lowering/Terms.h"

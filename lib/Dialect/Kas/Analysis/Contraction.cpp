@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Sums of products in linalg as loops, indices and guards, with loops split
+// where indices divide them.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Analysis/Contraction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

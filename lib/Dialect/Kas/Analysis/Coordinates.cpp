@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// An operator as a loop nest: the affine index of each tensor dimension and the
+// guards of points, simplified within the ranges of the loops.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "llvm/ADT/DenseMap.h"

@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Writes an operator that is linear in its data as one convolution with
+// effective weights, where it is one
+// (docs/internals/rationale/effective-weights.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Analysis/EffectiveConvolution.h"
 #include "Lowering/Terms.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The fan-in that an operator's weights are initialized by, after He et al.,
+// "Delving Deep into Rectifiers", ICCV 2015.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Analysis/FanIn.h"
 #include "llvm/ADT/SetVector.h"

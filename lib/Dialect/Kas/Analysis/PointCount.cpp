@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Counts the points of a loop nest at which all guards hold.
+//
+//===----------------------------------------------------------------------===//
 #include "kas/Dialect/Kas/Analysis/PointCount.h"
 #include "llvm/ADT/IntEqClasses.h"
 #include "llvm/ADT/STLExtras.h"

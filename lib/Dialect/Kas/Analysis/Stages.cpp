@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Makes the graph of an operator for the planner of stages
+// (Solver/StagePlan.h).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Analysis/Stages.h"
 #include "llvm/ADT/DenseMap.h"

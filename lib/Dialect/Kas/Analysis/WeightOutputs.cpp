@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Which output dimensions each weight of an operator depends on: whether it is
+// translation equivariant.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Analysis/WeightOutputs.h"
 #include "llvm/ADT/DenseMap.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Attributes of the dialect: symbolic sizes, bindings, and their text form.
+//
+//===----------------------------------------------------------------------===//
 
 #include "KasSyntax.h"
 #include "kas/Support/SizeGrammar.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Bindings of symbols to sizes: legality of an operator at one, and bindings
+// from attributes, types and text.
+//
+//===----------------------------------------------------------------------===//
 
 #include "KasSyntax.h"
 #include "mlir/IR/TypeUtilities.h"

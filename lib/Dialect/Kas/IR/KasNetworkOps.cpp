@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Verifiers, types and text of operations of networks: batch normalization,
+// dropout, gradients of applied operators.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/IR/KasNetworkOps.h"
 #include "mlir/IR/TypeUtilities.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The text form of `kas.operator` and `kas.yield`.
+//
+//===----------------------------------------------------------------------===//
 
 #include "KasSyntax.h"
 #include "mlir/IR/Builders.h"

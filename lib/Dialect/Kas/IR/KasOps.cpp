@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Custom directives of the assembly formats of the dialect's operations.
+//
+//===----------------------------------------------------------------------===//
 
 #include "KasSyntax.h"
 #include "mlir/IR/Builders.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Result types of the primitives, with the constraints on sizes that they imply
+// (docs/reference/dialect.md), and names of printed values.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/IR/Kas.h"
 

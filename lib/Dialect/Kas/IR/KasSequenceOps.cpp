@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Text and verifiers of sequences of operators and of spaces of sequences
+// (docs/reference/dialect.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/IR/KasSequenceOps.h"
 #include "KasSyntax.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Text and verifier of `kas.space`: signature, bindings, limits and properties
+// of a search.
+//
+//===----------------------------------------------------------------------===//
 
 #include "KasSyntax.h"
 #include "kas/Dialect/Kas/IR/SpaceAxes.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Parsing and printing that several operations share: symbols, shapes,
+// dictionaries.
+//
+//===----------------------------------------------------------------------===//
 
 #include "KasSyntax.h"
 #include "mlir/IR/Builders.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The verifier of operators: the numbered constraints of
+// docs/reference/dialect.md.
+//
+//===----------------------------------------------------------------------===//
 
 #include "KasSyntax.h"
 #include "llvm/ADT/STLExtras.h"

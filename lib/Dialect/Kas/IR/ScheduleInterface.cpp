@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// What schedules of all devices have in common: their text, spaces with costs,
+// and adapting a recorded schedule to another operation.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/IR/ScheduleInterface.h"
 #include "llvm/ADT/STLExtras.h"

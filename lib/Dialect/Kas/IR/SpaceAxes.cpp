@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Which dimensions of a space's output and input are the same axis, and at
+// which stride.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/IR/SpaceAxes.h"
 #include "llvm/ADT/STLExtras.h"

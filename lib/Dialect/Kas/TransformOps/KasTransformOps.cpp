@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The transform operations of the dialect: neural transformations of layers and
+// operators (docs/guide/transformations.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/TransformOps/KasTransformOps.h"
 #include "kas/Dialect/Kas/TransformOps/IteratorDomain.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// A structured operation as operands, maps and iterators that transformations
+// take apart and put together again.
+//
+//===----------------------------------------------------------------------===//
 
 #include "LoopNest.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Applies the rewrites R1 and following of docs/reference/dialect.md to
+// operators until none matches, and the pass that does so.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Transforms/Canonicalize.h"
 #include "kas/Dialect/Kas/Transforms/CanonicalizeKernel.h"

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The rewrites E1 to E12 of kernels (docs/reference/tensor-level.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Transforms/CanonicalizeKernel.h"
 #include "ShiftPatterns.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The rewrites of operators but those of shifts, one pattern each, with its
+// side condition (docs/reference/dialect.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "ShiftPatterns.h"
 #include "kas/Dialect/Kas/Transforms/Canonicalize.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Counts the multiply-adds of an operator's stages at points that exist,
+// padding left out: what times are divided by.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Transforms/ExistingCost.h"
 #include "kas/Dialect/Kas/Analysis/PointCount.h"

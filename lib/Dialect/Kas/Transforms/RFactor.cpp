@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Splits an operator into the stages of the best plan (Solver/StagePlan.h),
+// each an operator of its own.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Transforms/RFactor.h"
 #include "kas/Dialect/Kas/Analysis/VerifyLowering.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The rewrites of operators that join, move or cancel shifts
+// (docs/reference/dialect.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "ShiftPatterns.h"
 #include "kas/Dialect/Kas/Transforms/Canonicalize.h"

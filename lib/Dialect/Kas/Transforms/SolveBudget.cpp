@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Gives the free variables of a kernel values within budgets of FLOPs and
+// parameters: the problem for Solver/Budget.h and its solution in IR.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Dialect/Kas/Transforms/SolveKernel.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Gives free variables of a kernel sizes that make its shapes match, all
+// choices one after the other (Solver/ShapeMatch.h).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Dialect/Kas/Transforms/SolveKernel.h"

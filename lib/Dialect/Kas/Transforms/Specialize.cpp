@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Makes concrete copies of operators: every size becomes its value at a
+// binding.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"

@@ -6,6 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
+// Registers the dialect kas_cpu and verifies its schedules and attributes.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/IR/AttributeErrors.h"
 #include "kas/Dialect/Kas/IR/Kas.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The target of a module as upstream's attributes `llvm.target` and `dlti`:
+// written, read and verified.
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/KasCPU/IR/ModuleTarget.h"
 #include "mlir/Dialect/DLTI/DLTI.h"

@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Compares the terms that lowered code sums with those of the operator, for all
+// points at once, and describes the first difference
+// (docs/internals/proving-lowerings.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "Comparison.h"
 #include "kas/Support/Random.h"

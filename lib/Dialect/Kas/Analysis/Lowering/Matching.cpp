@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Finds correspondences between the reductions of an operator and the loops of
+// its lowered code, which may have split and reordered them.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Matching.h"
 #include "llvm/ADT/STLExtras.h"

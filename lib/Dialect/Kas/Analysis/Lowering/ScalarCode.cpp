@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Reads scalar code of a lowering symbolically: indices as affine expressions,
+// values as sums of products of tensor elements.
+//
+//===----------------------------------------------------------------------===//
 
 #include "LoweredCode.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Reads tensor and linalg operations of a lowering symbolically, element by
+// element.
+//
+//===----------------------------------------------------------------------===//
 
 #include "LoweredCode.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Regions of points and the terms over them that lowered code is described by;
+// emptiness is decided with MLIR's Presburger library.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Terms.h"
 #include "mlir/Analysis/FlatLinearValueConstraints.h"

@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The entry of the proof that lowered code computes an operator, and the pass
+// that runs it (docs/internals/proving-lowerings.md).
+//
+//===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Analysis/VerifyLowering.h"
 #include "Comparison.h"
