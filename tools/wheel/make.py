@@ -29,6 +29,8 @@ CONTENT = ("libMLIRIR.a", "libLLVMCore.a", "libomp.so.5")
 """Files of LLVM's folder that show from which Debian packages the wheel has code, beside those that auditwheel adds."""
 ADDED = ("libsqlite3.so.0", "libzstd.so.1")
 """What auditwheel adds."""
+TARGETS = ("AArch64", "NVPTX", "RISCV", "X86")
+"""What kas compiles for, as LLVM calls it. MLIR asks for all of LLVM's targets, of which the others stay out."""
 LAUNCHER = '''#!python
 """Runs {name} of the package."""
 import importlib.util
@@ -66,14 +68,22 @@ def list_symbols(kind: str, *files: Path) -> set[str]:
 
 
 def link_runtime(binaries: list[Path], output: Path) -> None:
-    """One library with the objects of MLIR and LLVM that `binaries` need, under the versions of the shared ones.
+    """One library with the sections of MLIR and LLVM that `binaries` need, under the versions of the shared ones.
 
-    All of its symbols can be seen, as type IDs have to be the same objects in it and in the binaries. No other LLVM in
-    the process is meant by them: they have a version, and the file has a name of its own.
+    Seen are the symbols that the binaries need and those that they have, too, as type IDs have to be the same objects
+    in it and in the binaries. No other LLVM in the process is meant by them: they have a version, and the file has a
+    name of its own.
     """
     folder = get_llvm_folder()
     shared = [next(folder.glob(f"{name}.*")) for name in SHARED]
-    needed = sorted(list_symbols("--undefined-only", *binaries) & list_symbols("--defined-only", *shared))
+    defined = list_symbols("--defined-only", *shared)
+    needed = sorted(list_symbols("--undefined-only", *binaries) & defined)
+    exported = sorted({*needed, *(list_symbols("--defined-only", *binaries) & defined)})
+    others = re.compile(rf"LLVMInitialize(?!{'|'.join(TARGETS)})\w+(Info|MC|Target|Printer|Parser|Disassembler)")
+    targets = output.with_suffix(".cpp")
+    targets.write_text(
+        "".join(f'extern "C" void {name}() {{}}\n' for name in sorted(defined) if others.fullmatch(name))
+    )
     archives = sorted(file for pattern in ("libMLIR*.a", "libLLVM*.a") for file in folder.glob(pattern))
     # With main functions, or needing what Debian does not ship.
     archives = [file for file in archives if not re.search(r"gtest|_main|Exegesis|TableGen|MLIRCAPI.*Test", file.name)]
@@ -81,12 +91,14 @@ def link_runtime(binaries: list[Path], output: Path) -> None:
     if not version:
         sys.exit(f"error: requires versions of symbols in {shared[1]}, got none")
     script = output.with_suffix(".map")
-    script.write_text(f"{version.group(1)} {{ global: *; }};\n")
+    names = "".join(f'"{name}";\n' for name in exported)
+    script.write_text(f"{version.group(1)} {{ global:\n{names}local: *; }};\n")
     response = output.with_suffix(".rsp")
     response.write_text("".join(f"-Wl,-u,{name}\n" for name in needed) + "".join(f"{file}\n" for file in archives))
     run(
-        "clang++-22", "-shared", "-fuse-ld=lld", "-o", output, f"@{response}", f"-Wl,--version-script={script}",
-        f"-Wl,-soname,{output.name}", "-Wl,-Bsymbolic-functions,--strip-all,--build-id=none,-z,defs",
+        "clang++-22", "-shared", "-fuse-ld=lld", "-o", output, targets, f"@{response}",
+        f"-Wl,--version-script={script}", f"-Wl,-soname,{output.name}", "-Wl,--gc-sections",
+        "-Wl,-Bsymbolic-functions,--strip-all,--build-id=none,-z,defs",
         "-l:libz.so.1", "-l:libzstd.so.1", "-lm", "-ldl", "-lpthread",
     )  # fmt: skip
 

@@ -44,5 +44,14 @@ kas.operator @pool<C, H | s>(%c: C, %h: H/s) from [C, H] {
 END_OF_MLIR
 venv/bin/kas-opt pool.mlir -kas-canonicalize >canonical.mlir
 venv/bin/kas-run pool.mlir --operator=pool --bind=C=4,H=12,s=3 --check=exact
-venv/bin/kas-translate --help >/dev/null
+# LLVM's targets that kas compiles for are in the wheel.
+for cpu in x86-64-v3 neoverse-n1 sifive-u74; do
+  cat <<'END_OF_MLIR' | venv/bin/kas-opt -kas-cpu-pipeline="cpu=$cpu" | venv/bin/kas-translate -kas-to-object -o "$cpu.o"
+func.func @product(%x: tensor<8x16xf32>, %w: tensor<16x32xf32>, %init: tensor<8x32xf32>) -> tensor<8x32xf32> {
+  %y = linalg.matmul ins(%x, %w : tensor<8x16xf32>, tensor<16x32xf32>) outs(%init : tensor<8x32xf32>) -> tensor<8x32xf32>
+  return %y : tensor<8x32xf32>
+}
+END_OF_MLIR
+  [[ $(head -c 4 "$cpu.o" | tail -c 3) == ELF ]] || { echo "error: requires an object for $cpu" >&2; exit 1; }
+done
 venv/bin/kas doctor | head -n 2
