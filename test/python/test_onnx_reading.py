@@ -199,6 +199,11 @@ OPERATIONS = [
     ("Conv", [IMAGE, normal(8, 4, 3, 3)], {"kernel_shape": [3, 3], "auto_pad": "SAME_UPPER", "strides": [2, 2]}),
     ("Conv", [normal(1, 4, 8), normal(4, 4, 3)], {"kernel_shape": [3], "dilations": [2]}),
     ("ConvTranspose", [IMAGE, normal(4, 8, 2, 2)], {"kernel_shape": [2, 2], "strides": [2, 2]}),
+    *(
+        ("ConvTranspose", [IMAGE, normal(4, 8, size, size)], {"strides": [stride, stride], "auto_pad": padding})
+        for padding in ("SAME_UPPER", "SAME_LOWER")
+        for size, stride in ((3, 2), (4, 2), (2, 3), (1, 2))
+    ),
     ("MaxPool", [IMAGE], {"kernel_shape": [3, 3], "strides": [2, 2], "pads": HALF}),
     ("AveragePool", [IMAGE], {"kernel_shape": [3, 3], "strides": [2, 2], "pads": HALF, "count_include_pad": 1}),
     ("AveragePool", [IMAGE], {"kernel_shape": [3, 3], "strides": [2, 2], "pads": HALF}),

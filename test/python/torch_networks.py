@@ -94,11 +94,17 @@ TRANSFORMERS: dict[str, tuple[str, dict[str, Any]]] = {
             "smollm3",
         )
     },
-    "t5": ("pairs", {**SMALL, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4, "dropout_rate": 0.0}),
+    "t5": (
+        "pairs",
+        {**SMALL, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4, "dropout_rate": 0.0},
+    ),
     "bart": ("pairs", SEQUENCES),
     "pegasus": ("pairs", SEQUENCES),
     **{name: ("image", IMAGE) for name in ("vit", "deit", "beit", "dinov2", "vit_mae")},
-    "swin": ("image", {**IMAGE, "patch_size": 2, "embed_dim": 16, "depths": [1, 1], "num_heads": [2, 2], "window_size": 4}),
+    "swin": (
+        "image",
+        {**IMAGE, "patch_size": 2, "embed_dim": 16, "depths": [1, 1], "num_heads": [2, 2], "window_size": 4},
+    ),
     "convnext": ("image", {"hidden_sizes": [16, 32], "depths": [1, 1], "num_stages": 2, "image_size": 32}),
     "resnet": ("image", {"embedding_size": 16, "hidden_sizes": [16, 32], "depths": [1, 1]}),
     "mobilenet_v2": ("image", {"image_size": 32, "depth_multiplier": 0.25}),
@@ -185,7 +191,9 @@ def _make_timm(name: str) -> tuple[torch.nn.Module, Callable[[int], dict[str, to
 
 def _get_result(outputs: Any) -> torch.Tensor:
     """The first tensor of floats of what a network gives."""
-    values = outputs.values() if isinstance(outputs, dict) else [outputs] if isinstance(outputs, torch.Tensor) else outputs
+    values = (
+        outputs.values() if isinstance(outputs, dict) else [outputs] if isinstance(outputs, torch.Tensor) else outputs
+    )
     return next(v for v in values if isinstance(v, torch.Tensor) and v.dtype.is_floating_point)
 
 

@@ -201,7 +201,12 @@ def _conv_transpose(node: Node, x: Tensor, weight: Tensor, bias: Tensor | None =
     if wanted is not None:
         wanted = list(wanted)[-rank:]
     elif auto in ("SAME_UPPER", "SAME_LOWER"):
-        wanted = [size * stride for size, stride in zip(x.shape[2:], strides)]
+        # Strides beyond the kernel would need paddings below 0: ONNX Runtime takes 0, which the standard leaves open.
+        full = [
+            (size - 1) * stride + (points - 1) * dilation + 1 + more
+            for size, stride, points, dilation, more in zip(x.shape[2:], strides, kernel, dilations, extra)
+        ]
+        wanted = [min(size * stride, most) for size, stride, most in zip(x.shape[2:], strides, full)]
     elif auto == "VALID":
         before, after = [0] * rank, [0] * rank
     for dim in range(rank):
