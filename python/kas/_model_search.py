@@ -109,9 +109,9 @@ def search(
     operators and sequences, in a list or by name. They are trained as the network itself is, kept in the database, and
     never among the candidates; sequences are not timed.
 
-    All layers of candidates begin as `seed` draws them, as the network itself does where it is compared with, also where
-    `model` has been trained. With `inherit` the layers that stay keep the weights of `model`, and only what takes the
-    place of others begins anew: for a network that was trained, or with `kas.accelerate`, which always does so.
+    All layers of candidates begin as `seed` draws them, as the network itself does where it is compared with, also
+    where `model` has been trained. With `inherit` the layers that stay keep the weights of `model`, and only those that
+    take the place of others begin anew: for a network that was trained, or with `kas.accelerate`, which always does so.
 
     `database` is a file that keeps everything. Ctrl-C ends the search with the outcome so far, and the same call goes
     on (with a larger budget also one that is complete). With one worker and no limit of time, equal calls give equal
