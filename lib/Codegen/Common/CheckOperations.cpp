@@ -132,6 +132,8 @@ struct CheckOperations
   using CheckOperationsBase::CheckOperationsBase;
 
   void runOnOperation() override {
+    // Of the module before.
+    seen.clear();
     getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (isDeclaration(op) || (!onlyRanks && !isLowered(op) && isUnused(op)))
         return WalkResult::skip();

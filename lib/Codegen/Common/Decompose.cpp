@@ -172,13 +172,16 @@ LogicalResult LowerGather::matchAndRewrite(tensor::GatherOp op,
 //===----------------------------------------------------------------------===//
 
 /// Upstream's way from TOSA, without its validation, which is about devices.
-static void addTosa(OpPassManager &manager) {
-  // First: regions of TOSA's own are no place for others' terminators.
-  manager.addPass(createTosaToSCFPass());
+static void addTosaShapes(OpPassManager &manager) {
   manager.addPass(tosa::createTosaOptionalDecompositionsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(tosa::createTosaInferShapesPass());
   manager.addPass(tosa::createTosaMakeBroadcastablePass());
+}
+
+static void addTosa(OpPassManager &manager) {
+  // First: regions of TOSA's own are no place for others' terminators.
+  manager.addPass(createTosaToSCFPass());
   manager.addPass(tosa::createTosaToLinalgNamed());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(tosa::createTosaLayerwiseConstantFoldPass());
@@ -202,6 +205,30 @@ static LogicalResult checkTile(tosa::TileOp op) {
          << type;
 }
 
+/// Upstream's patterns end on tensors without a rank. Those of TOSA's
+/// operations may get one by `mayBeInferred`.
+static LogicalResult checkRanks(func::FuncOp function, bool mayBeInferred) {
+  auto check = [](Value value, Operation *op) -> LogicalResult {
+    if (!isa<UnrankedTensorType>(value.getType()))
+      return success();
+    return emitError(value.getLoc())
+           << "the pipeline for CPUs requires a rank, got " << value.getType()
+           << " in '" << op->getName() << "'";
+  };
+  WalkResult result = function.walk([&](Operation *op) {
+    bool isTosa = isa<tosa::TosaOp>(op) && mayBeInferred;
+    for (Value value : op->getResults())
+      if (!isTosa && failed(check(value, op)))
+        return WalkResult::interrupt();
+    for (Region &region : op->getRegions())
+      for (Value value : region.getArguments())
+        if (!isTosa && failed(check(value, op)))
+          return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 /// What upstream does not convert is an error that says what it would.
 static LogicalResult explainTosa(Diagnostic &diagnostic) {
   if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
@@ -219,6 +246,21 @@ static bool isOnTensors(Operation *op) {
 
 namespace {
 struct Decompose : kas::codegen::impl::DecomposeBase<Decompose> {
+  LogicalResult lowerTosa(func::FuncOp function) {
+    ScopedDiagnosticHandler handler(&getContext(), explainTosa);
+    OpPassManager shapes(func::FuncOp::getOperationName());
+    addTosaShapes(shapes);
+    OpPassManager tosa(func::FuncOp::getOperationName());
+    addTosa(tosa);
+    if (failed(checkRanks(function, /*mayBeInferred=*/true)) ||
+        failed(runPipeline(shapes, function)) ||
+        failed(checkRanks(function, /*mayBeInferred=*/false)))
+      return failure();
+    bool isFine = true;
+    function.walk([&](tosa::TileOp op) { isFine &= succeeded(checkTile(op)); });
+    return success(isFine && succeeded(runPipeline(tosa, function)));
+  }
+
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     bool hasTosa = false, hasMore = false;
@@ -232,13 +274,7 @@ struct Decompose : kas::codegen::impl::DecomposeBase<Decompose> {
                  isOnTensors(op) || (loops && isWithoutIterations(loops));
     });
     if (hasTosa) {
-      bool isFine = true;
-      function.walk(
-          [&](tosa::TileOp op) { isFine &= succeeded(checkTile(op)); });
-      ScopedDiagnosticHandler handler(&getContext(), explainTosa);
-      OpPassManager tosa(func::FuncOp::getOperationName());
-      addTosa(tosa);
-      if (!isFine || failed(runPipeline(tosa, function)))
+      if (failed(lowerTosa(function)))
         return signalPassFailure();
     }
     if (!hasTosa && !hasMore)

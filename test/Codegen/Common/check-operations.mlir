@@ -76,3 +76,21 @@ module {
   module @inner {
   }
 }
+
+// -----
+
+// Before patterns of upstream see them.
+func.func @no_rank_beside_tosa(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = tosa.ceil %x : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error @+1 {{the pipeline for CPUs requires a rank, got 'tensor<*xf32>' in 'bufferization.alloc_tensor'}}
+  %1 = "bufferization.alloc_tensor"() : () -> (tensor<*xf32>)
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{the pipeline for CPUs requires a rank, got 'tensor<*xf32>' in 'func.func'}}
+func.func @scatter(%x: tensor<*xf32>, %i: tensor<*xi32>) -> tensor<*xf32> {
+  %0 = "tosa.scatter"(%x, %i, %x) : (tensor<*xf32>, tensor<*xi32>, tensor<*xf32>) -> (tensor<*xf32>)
+  return %0 : tensor<*xf32>
+}

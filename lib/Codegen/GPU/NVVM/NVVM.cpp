@@ -30,6 +30,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
 namespace kas::codegen {
@@ -110,8 +111,23 @@ struct GPUPrepareNVVM : kas::codegen::impl::GPUPrepareNVVMBase<GPUPrepareNVVM> {
                         .wasInterrupted());
   }
 
+  /// Kernels keep their names in PTX, which has no quotes.
+  LogicalResult checkNames() {
+    for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
+      StringRef name = kernel.getName();
+      if (!llvm::all_of(name, [](char c) {
+            return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.';
+          }))
+        return emitError(kernel.getLoc())
+               << "requires a function with a name of letters, digits, '_', "
+                  "'$' and '.' in code for GPUs, got '"
+               << name << "'";
+    }
+    return success();
+  }
+
   void runOnOperation() override {
-    if (failed(checkConversions()))
+    if (failed(checkConversions()) || failed(checkNames()))
       return signalPassFailure();
     keepLoopsWithBarriers();
     Builder builder(&getContext());
