@@ -126,6 +126,15 @@ def test_places_to_write_to_are_checked():
         torch.compile(call, backend=kas.torch.backend)(x, places + 7)
 
 
+@pytest.mark.parametrize("is_trained", [False, True])
+def test_checks_of_operations_are_made(is_trained):
+    call = torch.compile(lambda x: torch.linalg.inv(x) @ x.exp(), backend=kas.torch.backend)
+    x = torch.randn(3, 3, requires_grad=is_trained)
+    torch.testing.assert_close(call(x), torch.linalg.inv(x) @ x.exp())
+    with pytest.raises(torch.linalg.LinAlgError, match="singular"):
+        call(torch.zeros(3, 3, requires_grad=is_trained))
+
+
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
 def test_integers(dtype):
     least = torch.iinfo(dtype).min

@@ -37,6 +37,9 @@ def trace(graph: fx.GraphModule, arguments: Sequence[Any], with_gradients: bool)
     """
     from torch.fx.experimental.proxy_tensor import make_fx
 
+    for node in graph.graph.nodes:
+        if node.target is torch.ops.higher_order.with_effects:
+            raise UnsupportedGraphError(f"requires a graph without checks that raise errors, got {node.args[1]}")
     places = [place for place, argument in enumerate(arguments) if isinstance(argument, torch.Tensor)]
 
     def call(*tensors: torch.Tensor) -> Any:
