@@ -64,13 +64,15 @@ def write_page(file: pathlib.Path) -> str:
     lines = [
         "# Networks that `torch.compile` with kas runs",
         "",
-        "Networks of [transformers](https://pypi.org/project/transformers) and [timm](https://pypi.org/project/timm) "
-        "with random weights, of types that are",
-        "made small: the values of two batch sizes, and the gradients of all parameters, against PyTorch's. *Error*: the "
-        "largest difference over the largest",
-        "value. *Compiled*: the share of the FLOPs that kas computes, in inference and in training; PyTorch computes the "
-        "rest, for the reasons that",
-        "`kas.torch.explain` gives. *Breaks*: where PyTorch splits the network before kas sees it.",
+        "Networks of [transformers](https://pypi.org/project/transformers) and "
+        "[timm](https://pypi.org/project/timm), made",
+        "small, with random weights: the values of two batch sizes, and the gradients of all parameters, against "
+        "PyTorch's.",
+        "",
+        "- *Error*: the largest difference over the largest value.",
+        "- *Compiled*: the share of the FLOPs that kas computes, in inference and in training; PyTorch computes the "
+        "rest, for the reasons that `kas.torch.explain` gives.",
+        "- *Breaks*: where PyTorch splits the network before kas sees it.",
         "",
         "Written by `tools/torch-networks.py page`.",
     ]

@@ -62,7 +62,12 @@ def test_no_numbers():
 
     # The maximum of zeros of both signs is any of them.
     compile_and_compare(compare, EDGES, OTHER, exact_zeros=False)
-    for call in (bound, reduce, pool):
+
+    def weigh(x):
+        # Infinity times nothing is no number.
+        return functional.glu(x, 1), x.sigmoid(), torch.logaddexp(x[0], x[1]), torch.logaddexp2(x[0], x[1])
+
+    for call in (bound, reduce, pool, weigh):
         compile_and_compare(call, OTHER)
 
 
@@ -111,6 +116,11 @@ def test_single_numbers_have_no_dimension():
         return x.softmax(0), x.log_softmax(-1), reductions, x.sort(0), x.cumsum(0), x.cummax(0), x.prod(0), x.all(0)
 
     compile_and_compare(call, torch.tensor(1.5))
+
+
+def test_places_of_maxima_without_numbers():
+    x = torch.full((1, 1, 4, 4), -math.inf)
+    compile_and_compare(lambda x: functional.max_pool2d(x * 2, 2, return_indices=True), x, is_compiled=False)
 
 
 def test_places_to_write_to_are_checked():

@@ -63,7 +63,6 @@ TRANSFORMERS: dict[str, tuple[str, dict[str, Any]]] = {
             "modernbert",
             "gpt2",
             "gpt_neox",
-            "gptj",
             "bloom",
         )
     },
@@ -71,8 +70,8 @@ TRANSFORMERS: dict[str, tuple[str, dict[str, Any]]] = {
     "distilbert": ("text", {**SMALL, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64}),
     "opt": ("text", {**SMALL, "ffn_dim": 64, "word_embed_proj_dim": 32, "dropout": 0.0}),
     "falcon": ("text", {**SMALL, "multi_query": True}),
+    "gptj": ("text", {**SMALL, "rotary_dim": 4}),
     "gpt_neo": ("text", {**SMALL, "attention_types": [[["global", "local"], 1]]}),
-    "mamba": ("text", {**SMALL, "state_size": 8}),
     **{
         name: ("text", DECODER)
         for name in (

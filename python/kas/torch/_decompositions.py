@@ -43,9 +43,10 @@ def leaky_relu(x: torch.Tensor, negative_slope: float = 0.01) -> torch.Tensor:
 
 
 def sigmoid(x: torch.Tensor) -> torch.Tensor:
-    """`torch.sigmoid`, of which silu is made. Below -87 it is as good as 0."""
+    """`torch.sigmoid`, of which silu is made. Below -87 it is as good as 0, and below -104 it is 0."""
     # 1 divided by a tensor becomes a reciprocal, with an assertion that keeps loops from being fused.
-    return x.new_ones(()) / (1 + torch.exp(-torch.where(x < -87, torch.full_like(x, -87), x)))
+    found = x.new_ones(()) / (1 + torch.exp(-torch.where(x < -87, torch.full_like(x, -87), x)))
+    return torch.where(x < -104, torch.zeros_like(x), found)
 
 
 def softplus(x: torch.Tensor, beta: float = 1, threshold: float = 20) -> torch.Tensor:

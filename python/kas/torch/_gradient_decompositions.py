@@ -229,6 +229,7 @@ def get_training_table() -> dict[Any, Callable[..., Any]]:
 
     table: dict[Any, Callable[..., Any]] = get_inference_table()
     gradients: dict[Any, Callable[..., Any]] = dict(core_aten_decompositions())
+    del gradients[aten._softmax_backward_data.default]
     table |= {name: function for name, function in gradients.items() if "_backward" in str(name)}
     # What reads or writes at places that are given as integers stays with PyTorch, in one operation.
     indexed = ("embedding", "nll_loss", "gather", "index")

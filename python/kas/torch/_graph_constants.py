@@ -39,9 +39,7 @@ class _Folder:
             # The elements of tuples are nodes of their own.
             if node.op == "call_function" and isinstance(value, torch.Tensor):
                 self._replace(node, value)
-        if self.known:
-            self.graph.graph.eliminate_dead_code()
-            self.graph.recompile()
+        self.graph.recompile()
 
     def _visit(self, node: fx.Node) -> None:
         value, schema = node.meta.get("val"), getattr(node.target, "_schema", None)

@@ -57,6 +57,9 @@ def trace(graph: fx.GraphModule, arguments: Sequence[Any], with_gradients: bool)
         # Whatever a graph has that cannot be traced, PyTorch can run it.
         raise UnsupportedGraphError(f"cannot be traced: {' '.join(str(error).split())}") from error
     fold_empty(traced)
+    # Decompositions compute all results, such as the places of maxima, wanted or not.
+    traced.graph.eliminate_dead_code()
+    traced.recompile()
     return traced
 
 

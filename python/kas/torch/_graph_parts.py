@@ -87,6 +87,7 @@ def check_integers(graph: fx.GraphModule) -> None:
 _LEFT = {
     _aten._embedding_bag: "torch-mlir ignores the weights of samples",
     _aten._embedding_bag_forward_only: "torch-mlir ignores the weights of samples",
+    **dict.fromkeys((_aten.adaptive_max_pool2d, _aten.adaptive_max_pool3d), "torch-mlir loses NaN"),
     _aten.grid_sampler_2d: "requires interpolation between pixels",
     _aten.fmod: "torch-mlir rounds quotients",
     **dict.fromkeys(
@@ -102,14 +103,22 @@ _LEFT = {
     ),
 }
 """Operations that torch-mlir lowers with another meaning, with the reason why they are left to PyTorch."""
+_POOLED = (_aten.max_pool2d_with_indices, _aten.max_pool3d_with_indices)
+
+
+def _find_wrong_meaning(node: fx.Node) -> str | None:
+    """Why an operation would be computed wrongly; None where it is not."""
+    packet = getattr(node.target, "overloadpacket", None)
+    if packet in _POOLED and any(user.target is operator.getitem and user.args[1] == 1 for user in node.users):
+        return "torch-mlir finds no places of infinities"
+    return _LEFT.get(packet)
 
 
 def check_meaning(graph: fx.GraphModule) -> None:
     """UnsupportedGraphError where the graph has an operation that would be computed wrongly."""
     for node in graph.graph.nodes:
-        packet = getattr(node.target, "overloadpacket", None)
-        if packet in _LEFT:
-            raise UnsupportedGraphError(f"{_LEFT[packet]}, got {node.target}", [str(node.target)])
+        if reason := _find_wrong_meaning(node):
+            raise UnsupportedGraphError(f"{reason}, got {node.target}", [str(node.target)])
 
 
 def find_blocked(graph: fx.GraphModule) -> dict[fx.Node, str]:
@@ -125,11 +134,9 @@ def find_blocked(graph: fx.GraphModule) -> dict[fx.Node, str]:
             continue
         value = node.meta.get("val")
         reason = next(filter(None, (check_tensors(source.meta.get("val")) for source in (*sources, node))), None)
-        packet = getattr(node.target, "overloadpacket", None)
+        reason = _find_wrong_meaning(node) or reason
         if is_random(node):
             reason = f"requires a network without random numbers, got {node.target}"
-        elif packet in _LEFT:
-            reason = _LEFT[packet]
         elif not reason and not any(True for _ in get_tensors(value)):
             reason = f"requires a result that is a tensor, got {value!r}"
         if reason:

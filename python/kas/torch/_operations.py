@@ -145,6 +145,20 @@ def angle(x: torch.Tensor) -> Any:
     return torch.where(x != x, x, found)
 
 
+def var_mean(
+    x: torch.Tensor, dim: Sequence[int] | None = None, *, correction: Any = None, keepdim: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`torch.var_mean`, whose mean is that of infinities, too."""
+    mean = x.mean(dim, keepdim) if dim else x.mean(list(range(x.dim())), keepdim)
+    return aten.var.correction(x, dim, correction=correction, keepdim=keepdim), mean
+
+
+def softmax_backward(gradient: torch.Tensor, output: torch.Tensor, dim: int, input_dtype: torch.dtype) -> torch.Tensor:
+    """The gradient of a softmax, which is no number at the same places as PyTorch's."""
+    total = (gradient * output).sum(dim, keepdim=True)
+    return ((gradient - total) * output).to(input_dtype)
+
+
 def remainder(x: Any, y: torch.Tensor) -> torch.Tensor:
     """`torch.remainder` of a number."""
     return torch.remainder(torch.full_like(y, x, dtype=torch.result_type(y, x)), y)
@@ -193,8 +207,6 @@ _NUMBERS = (
 )
 """With a dimension that a single number does not have; some of these torch-mlir tries to lower without an end."""
 _IMAGES = {
-    aten.adaptive_max_pool2d.default: 3,
-    aten.adaptive_max_pool3d.default: 4,
     aten.avg_pool3d.default: 4,
     aten.max_pool2d.default: 3,
     aten.max_pool2d_with_indices.default: 3,
@@ -215,6 +227,7 @@ def _sample_grid(otherwise: Callable[..., Any]) -> Callable[..., Any]:
 def get_operations_table(others: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
     """The decompositions of this file; of batches of images those of `others`."""
     table: dict[Any, Any] = {
+        aten._softmax_backward_data.default: softmax_backward,
         aten.addmv.default: addmv,
         aten.all.dims: all_dims,
         aten.aminmax.default: aminmax,
@@ -233,6 +246,7 @@ def get_operations_table(others: Mapping[Any, Callable[..., Any]]) -> dict[Any, 
         aten.prod.default: prod_all,
         aten.prod.dim_int: prod,
         aten.remainder.Scalar_Tensor: remainder,
+        aten.var_mean.correction: var_mean,
         aten.unbind_copy.int: unbind_copy,
         aten.view_copy.default: _copy(torch.reshape),
     }

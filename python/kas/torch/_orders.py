@@ -51,18 +51,29 @@ def cumprod(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = None) -> A
     return _scan(lambda a, b: (a[0] * b[0],), (x,), dim)[0] if x.dim() else x.clone()
 
 
-def _logaddexp(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def _find_largest(x: torch.Tensor, y: torch.Tensor) -> Pair:
+    """The larger of two, and how much less the other one is, which of equal infinities is nothing."""
     largest, least = torch.maximum(x, y), torch.minimum(x, y)
-    # The difference of infinities is no number.
-    same = largest == least
-    return largest + torch.log1p(torch.exp(torch.where(same, torch.zeros_like(x), least - largest)))
+    return largest, torch.where(largest == least, torch.zeros_like(largest), least - largest)
+
+
+def logaddexp(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """`torch.logaddexp`."""
+    largest, difference = _find_largest(x, y)
+    return largest + torch.log1p(torch.exp(difference))
+
+
+def logaddexp2(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """`torch.logaddexp2`."""
+    largest, difference = _find_largest(x, y)
+    return largest + torch.log1p(torch.exp(difference * math.log(2))) / math.log(2)
 
 
 def logcumsumexp(x: torch.Tensor, dim: int) -> Any:
     """`torch.logcumsumexp`."""
     if not x.dtype.is_floating_point:
         return NotImplemented
-    return _scan(lambda a, b: (_logaddexp(a[0], b[0]),), (x,), dim)[0] if x.dim() else x.clone()
+    return _scan(lambda a, b: (logaddexp(a[0], b[0]),), (x,), dim)[0] if x.dim() else x.clone()
 
 
 def _place(x: torch.Tensor, dim: int) -> torch.Tensor:
@@ -173,6 +184,8 @@ def get_orders_table() -> dict[Any, Callable[..., Any]]:
         aten.cumsum.default: cumsum,
         aten.isin.Tensor_Tensor: isin,
         aten.kthvalue.default: kthvalue,
+        aten.logaddexp.default: logaddexp,
+        aten.logaddexp2.default: logaddexp2,
         aten.logcumsumexp.default: logcumsumexp,
         aten.sort.default: sort,
         aten.sort.stable: sort_stable,
