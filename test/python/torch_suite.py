@@ -420,8 +420,8 @@ def _is_traced_wrongly(call: Any, sample: Sample, given: Any, gradient: bool, fo
     return not differ(traced, found)
 
 
-_TIES = ("argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "sort", "topk")
-"""Of the same numbers, of which there are some at the edge, PyTorch chooses any."""
+_TIES = ("argsort", "bucketize", "kthvalue", "median", "mode", "msort", "nanmedian", "searchsorted", "sort", "topk")
+"""Of the same numbers, of which there are some at the edge, PyTorch chooses any; boundaries must be in order."""
 _RANDOM = (
     "dropout",
     "rand",
