@@ -5,6 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Cases as text, with values of all types, through kas's pipeline and
+// upstream's loops.
+//
+//===----------------------------------------------------------------------===//
 
 #include "OperationCase.h"
 #include "kas/ExecutionEngine/JIT.h"
