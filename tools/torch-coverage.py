@@ -82,6 +82,9 @@ def write_page(path: str) -> str:
         'backend="kas")` and',
         "compared with PyTorch. *Compiled*: kas computes all of it. *Left*: PyTorch computes parts of it or all, for "
         "the reason that `kas.torch.explain` gives. Both give PyTorch's results; nothing else may happen.",
+        "At most "
+        + ", ".join(f"{count} samples of an entry for {mode}" for mode, count in count_samples(rows).items())
+        + " were run, drawn by a seed; the slow test runs more.",
         "*Extremal*: with NaN, infinities, and zeros of both signs. Empty, strided and expanded tensors "
         "are among PyTorch's samples.",
         "",
@@ -90,6 +93,14 @@ def write_page(path: str) -> str:
     for suite, title in (("op_db", "Operations"), ("module_db", "Modules")):
         lines += ["", f"## {title}", "", *summarize(suite, rows), "", *list_entries(suite, rows)]
     return "\n".join(lines) + "\n"
+
+
+def count_samples(rows: dict[tuple[str, str, str, str], dict[str, Any]]) -> dict[str, int]:
+    """The most samples of an entry, of each mode."""
+    counts: dict[str, int] = {}
+    for (_, _, _, mode), row in rows.items():
+        counts[mode] = max(counts.get(mode, 0), row["samples"])
+    return counts
 
 
 def summarize(suite: str, rows: dict[tuple[str, str, str, str], dict[str, Any]]) -> list[str]:

@@ -61,11 +61,11 @@ def read(file: pathlib.Path) -> list[dict[str, Any]]:
 def write_page(file: pathlib.Path) -> str:
     """The page of the results in a file."""
     rows = read(file)
+    packages = [f"[{name}](https://pypi.org/project/{name})" for name in dict.fromkeys(row["suite"] for row in rows)]
     lines = [
         "# Networks that `torch.compile` with kas runs",
         "",
-        "Networks of [transformers](https://pypi.org/project/transformers) and "
-        "[timm](https://pypi.org/project/timm), made",
+        f"Networks of {' and '.join(packages)}, made",
         "small, with random weights: the values of two batch sizes, and the gradients of all parameters, against "
         "PyTorch's.",
         "",
