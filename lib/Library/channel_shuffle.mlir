@@ -1,4 +1,4 @@
-// Deals the channels of g groups out in turn.
+// Deals the channels of g groups out round-robin.
 //
 // Formula: Y[n,g*c+G,h,w] = X[n,G*C/g+c,h,w]
 // Source: Zhang et al., ShuffleNet, CVPR 2018, section 3.1.

@@ -87,7 +87,7 @@ def _export_graph(network: nn.Module, example: Any) -> Exported:
         outputs = torch.func.functional_call(network, weights, tuple(arguments[: len(inputs)]))
         return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
 
-    traced = trace(call, [*inputs, *tensors.values()], with_gradients=False)  # type: ignore[arg-type]
+    traced = trace(call, [*inputs, *tensors.values()], with_gradients=False)
     names = [f"input{number or ''}" for number in range(len(inputs))]
     text = set_attributes(str(import_graph(traced)), [{"kas.name": name} for name in [*names, *tensors]])
     return Exported(Module(text, "<network>"), list(tensors.values()))

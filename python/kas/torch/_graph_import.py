@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -30,14 +30,14 @@ class UnsupportedGraphError(Exception):
         """The operations that are the reason, such as `aten.i0`, where it is known."""
 
 
-def trace(graph: fx.GraphModule, arguments: Sequence[Any], with_gradients: bool) -> fx.GraphModule:
-    """The graph for tensors of these shapes alone, by simpler operations; what is no tensor is inside.
+def trace(graph: Callable[..., Any], arguments: Sequence[Any], with_gradients: bool) -> fx.GraphModule:
+    """The graph, or function, for tensors of these shapes alone, by simpler operations; what is no tensor is inside.
 
     `with_gradients`: it is the forward or backward graph of a training. UnsupportedGraphError where that is impossible.
     """
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    for node in graph.graph.nodes:
+    for node in graph.graph.nodes if isinstance(graph, fx.GraphModule) else ():
         if node.target is torch.ops.higher_order.with_effects:
             raise UnsupportedGraphError(f"requires a graph without checks that raise errors, got {node.args[1]}")
     places = [place for place, argument in enumerate(arguments) if isinstance(argument, torch.Tensor)]
