@@ -1,5 +1,5 @@
-// Two fully connected layers in g groups, with Cout features in between that are dealt out round-robin: each group of W2
-// has features of all groups of W1.
+// Two fully connected layers in g groups, with Cout features in between that are dealt out round-robin: each group of
+// W2 has features of all groups of W1.
 //
 // Formula: Y[n,F*Cout/g+o] = sum over G<g, t<Cout/g**2, c<Cin/g of X[n,G*Cin/g+c] * W1[G,F,t,c] * W2[F,o,G,t]
 // Source: Zhang et al., ShuffleNet, CVPR 2018, section 3.1, for features without positions and without the activation.
