@@ -108,7 +108,7 @@ _POOLED = (_aten.max_pool2d_with_indices, _aten.max_pool3d_with_indices)
 
 def _find_wrong_meaning(node: fx.Node) -> str | None:
     """Why an operation would be computed wrongly; None where it is not."""
-    packet = getattr(node.target, "overloadpacket", None)
+    packet: Any = getattr(node.target, "overloadpacket", None)
     if packet in _POOLED and any(user.target is operator.getitem and user.args[1] == 1 for user in node.users):
         return "torch-mlir finds no places of infinities"
     return _LEFT.get(packet)

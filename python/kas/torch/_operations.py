@@ -149,7 +149,7 @@ def var_mean(
     x: torch.Tensor, dim: Sequence[int] | None = None, *, correction: Any = None, keepdim: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`torch.var_mean`, whose mean is that of infinities, too."""
-    mean = x.mean(dim, keepdim) if dim else x.mean(list(range(x.dim())), keepdim)
+    mean = x.mean(list(dim or range(x.dim())), keepdim)
     return aten.var.correction(x, dim, correction=correction, keepdim=keepdim), mean
 
 
