@@ -128,3 +128,11 @@ func.func @escaping(%x: memref<16xf32>, %b: i1) {
   memref.copy %r, %x : memref<16xf32> to memref<16xf32>
   return
 }
+
+// -----
+
+func.func @recursive(%x: memref<16xf32>) {
+  // expected-error @below {{requires functions that do not call themselves for a workspace, got a call of 'recursive' within it}}
+  func.call @recursive(%x) : (memref<16xf32>) -> ()
+  return
+}

@@ -98,6 +98,12 @@ public:
   int64_t getBytes(func::FuncOp function) const {
     return plans.at(function).bytes;
   }
+  /// Whether the function gets a workspace. Public ones without arguments say
+  /// how many elements something has, and take nothing.
+  bool takesOne(func::FuncOp function) const {
+    return getBytes(function) > 0 ||
+           (function.isPublic() && function.getNumArguments() > 0);
+  }
 
 private:
   struct Plan {
@@ -111,6 +117,8 @@ private:
 
   ModuleOp module;
   llvm::DenseMap<Operation *, Plan> plans;
+  /// Those whose calls are looked at.
+  llvm::SmallPtrSet<Operation *, 4> planning;
 };
 
 } // namespace
@@ -158,10 +166,16 @@ LogicalResult Workspaces::collect(func::FuncOp function, Plan &plan) {
       auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee());
       if (!callee || callee.isExternal())
         return WalkResult::advance();
+      if (planning.contains(callee)) {
+        call.emitError("requires functions that do not call themselves for a "
+                       "workspace, got a call of '")
+            << call.getCallee() << "' within it";
+        return WalkResult::interrupt();
+      }
       if (failed(this->plan(callee)))
         return WalkResult::interrupt();
-      if (int64_t bytes = plans[callee].bytes)
-        plan.intervals.push_back({op, at, at, bytes});
+      if (takesOne(callee))
+        plan.intervals.push_back({op, at, at, getBytes(callee)});
     }
     return WalkResult::advance();
   });
@@ -188,8 +202,10 @@ LogicalResult Workspaces::plan(func::FuncOp function) {
   if (plans.contains(function))
     return success();
   Plan plan;
+  planning.insert(function);
   if (failed(collect(function, plan)))
     return failure();
+  planning.erase(function);
   plan.bytes = place(plan.intervals);
   plans[function] = std::move(plan);
   return success();
@@ -197,8 +213,6 @@ LogicalResult Workspaces::plan(func::FuncOp function) {
 
 void Workspaces::apply(func::FuncOp function) {
   Plan &plan = plans[function];
-  if (plan.bytes == 0 && !function.isPublic())
-    return;
   OpBuilder builder(function.getContext());
   auto getType = [&](int64_t bytes) {
     return MemRefType::get({bytes}, builder.getI8Type());
@@ -250,14 +264,16 @@ struct UseWorkspace : kas::codegen::impl::UseWorkspaceBase<UseWorkspace> {
     Workspaces workspaces(module);
     SmallVector<func::FuncOp> functions;
     for (auto function : module.getOps<func::FuncOp>()) {
-      // Those that say how many there are take nothing.
-      if (function.isExternal() ||
-          (function.isPublic() && function.getNumArguments() == 0))
+      if (function.isExternal())
         continue;
       if (failed(workspaces.plan(function)))
         return signalPassFailure();
       functions.push_back(function);
     }
+    // What is made changes which functions have arguments.
+    llvm::erase_if(functions, [&](func::FuncOp function) {
+      return !workspaces.takesOne(function);
+    });
     for (func::FuncOp function : functions)
       workspaces.apply(function);
     for (func::FuncOp function : functions) {
