@@ -143,8 +143,9 @@ static Expected<int64_t> getNumPrepared(const FunctionSignature &signature,
       llvm::count_if(signature.arguments, [](const TensorSignature &argument) {
         return !argument.isData;
       });
-  if (Error error =
-          checkLowered(lowered, signature.name + "_prepare", numWeights + 1))
+  // What is packed, and the workspace, come after the weights.
+  if (Error error = checkLowered(lowered, signature.name + "_prepare",
+                                 numWeights + (hasWorkspace ? 2 : 1)))
     return error;
   return getConstant(function);
 }
