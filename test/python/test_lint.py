@@ -96,6 +96,7 @@ def test_mypy(repository):
     python = subprocess.run([ROOT / "tools" / "python.sh", "--environment-only"], capture_output=True, text=True).stdout
     repository.write("tools/python.sh", f"#!/bin/sh\necho {python}")
     repository.write(f"{package}__init__.py", "from . import _kas\n\n\ndef right() -> int:\n    return _kas.count()\n")
+    repository.write("research/kas_research/__init__.py", "from kas import right\n\nrows = right()\n")
     assert repository.lint("--mypy")[0] == 0
     repository.write(f"{package}wrong.py", "from . import _kas\n\n\ndef wrong() -> str:\n    return _kas.count()\n")
     code, output = repository.lint("--mypy")
