@@ -252,17 +252,20 @@ _PROGRAM = """/* Runs the network on the example, and compares with what it gave
 extern const float {name}_example[];
 
 {buffers}
-/* The largest difference over the largest value, so far in `error`; what is no number counts as wrong. */
+/* The largest difference over the largest value, so far in `error`; what is no number on one side alone stays NaN. */
 static float compare(const float *found, const float *expected, long count, float error) {{
   float largest = 0, size;
   for (long i = 0; i < count; ++i) {{
     size = expected[i] < 0 ? -expected[i] : expected[i];
-    largest = size > largest ? size : largest;
+    /* Of finite values. */
+    largest = size > largest && size - size == 0 ? size : largest;
   }}
-  for (long i = 0; i < count; ++i) {{
+  for (long i = 0; i < count && error == error; ++i) {{
+    if (found[i] == expected[i] || (found[i] != found[i] && expected[i] != expected[i]))
+      continue;
     size = found[i] > expected[i] ? found[i] - expected[i] : expected[i] - found[i];
-    if (!(size <= error * largest))
-      error = largest > 0 ? size / largest : size;
+    size = largest > 0 ? size / largest : size;
+    error = size <= error ? error : size;
   }}
   return error;
 }}
@@ -279,7 +282,8 @@ int main(void) {{
 {checks}  for (unsigned i = 0; i < sizeof(result0) / sizeof(result0[0]) && i < 10; ++i)
     printf("%g\\n", result0[i]);
   printf("largest difference from the example: %g of the largest value\\n", largest);
-  return 0;
+  /* Rounding to bf16 alone may come near to this. */
+  return largest <= 0.1f ? 0 : 1;
 }}
 """
 

@@ -89,6 +89,18 @@ def test_the_example_is_what_pytorch_computes(folder):
     assert numpy.allclose(data[144:][-10:], expected.numpy().ravel(), atol=1e-5)
 
 
+@pytest.mark.parametrize("wrong", [numpy.nan, numpy.inf, 1e3])
+def test_a_wrong_result_is_a_failure(folder, tmp_path, wrong):
+    """Also the first of several values."""
+    made = export(folder, "wrong")
+    data = numpy.fromfile(made / "example.data", numpy.float32)
+    data[-10] = wrong
+    data.tofile(made / "example.data")
+    with pytest.raises(subprocess.CalledProcessError) as found:
+        build(made, made.name, tmp_path / "main")
+    assert found.value.returncode == 1 and get_difference(found.value.stdout) != 0
+
+
 def test_two_networks_link_into_one_program_that_cmake_builds(folder, tmp_path):
     one, two = export(folder, "one"), export(folder, "two", "--precision=int8", f"--calibration={folder}/examples.npy")
     (tmp_path / "main.c").write_text(
