@@ -500,7 +500,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name = arguments[0]
         print(f"error: 'kas {name}' is now 'kas-research {name}', of the package kas-research", file=sys.stderr)
         return 2
-    try:
+
+    def run() -> int:
         if arguments[:1] in (["accelerate"], ["search"]):
             from ._errors import need
 
@@ -508,6 +509,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = make_parser().parse_args(arguments)
         code: int = options.run(options)
         return code
+
+    return run_command(run)
+
+
+def run_command(command: Callable[[], int]) -> int:
+    """Runs a command and returns its exit code, or the one of what it raises, whose message is printed."""
+    try:
+        return command()
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from kas._errors import Error, MissingExtraError
+from kas.cli import run_command
 
 
 def _print_json(value: Any) -> None:
@@ -150,24 +150,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ended.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    try:
+
+    def run() -> int:
         if arguments and arguments[0] in _OTHER:
             return _run_other(arguments[0], arguments[1:])
         options = make_parser().parse_args(arguments)
         code: int = options.run(options)
         return code
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        # Whoever reads has enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Error as error:
-        print(error, file=sys.stderr)
-        return 1
-    except (MissingExtraError, OSError, ValueError, TypeError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+
+    return run_command(run)
 
 
 if __name__ == "__main__":
