@@ -13,6 +13,7 @@
 
 #include "ExpandMath.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -21,12 +22,10 @@
 using namespace mlir;
 
 namespace {
-/// A constant of the type of floats or of vectors of them.
 Value makeConstant(ImplicitLocOpBuilder &builder, Type type, double value) {
-  Attribute number = builder.getFloatAttr(getElementTypeOrSelf(type), value);
-  if (auto vector = dyn_cast<VectorType>(type))
-    number = DenseElementsAttr::get(vector, number);
-  return arith::ConstantOp::create(builder, type, cast<TypedAttr>(number));
+  FloatAttr number = builder.getFloatAttr(getElementTypeOrSelf(type), value);
+  return createScalarOrSplatConstant(builder, builder.getLoc(), type,
+                                     number.getValue());
 }
 
 Value compare(ImplicitLocOpBuilder &builder, Value value, Value other) {

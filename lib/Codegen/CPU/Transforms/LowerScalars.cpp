@@ -15,6 +15,7 @@
 #include "mlir/Conversion/ComplexToStandard/ComplexToStandard.h"
 #include "mlir/Conversion/MathToFuncs/MathToFuncs.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Complex/IR/Complex.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -37,21 +38,13 @@ using namespace mlir;
 // What upstream's conversions to LLVM do not take
 //===----------------------------------------------------------------------===//
 
-/// `value` in every element of `type`.
-static Value makeConstant(PatternRewriter &rewriter, Location loc, Type type,
-                          const APFloat &value) {
-  TypedAttr attribute = FloatAttr::get(getElementTypeOrSelf(type), value);
-  if (auto vector = dyn_cast<VectorType>(type))
-    attribute = DenseElementsAttr::get(vector, attribute);
-  return arith::ConstantOp::create(rewriter, loc, attribute);
-}
-
 static Value compareMagnitude(PatternRewriter &rewriter, Location loc, Value x,
                               arith::CmpFPredicate predicate,
                               const APFloat &bound) {
   Value magnitude = math::AbsFOp::create(rewriter, loc, x);
-  return arith::CmpFOp::create(rewriter, loc, predicate, magnitude,
-                               makeConstant(rewriter, loc, x.getType(), bound));
+  return arith::CmpFOp::create(
+      rewriter, loc, predicate, magnitude,
+      createScalarOrSplatConstant(rewriter, loc, x.getType(), bound));
 }
 
 namespace {
