@@ -6,7 +6,6 @@
 import json
 import math
 import os
-import shutil
 import subprocess
 import sys
 import types
@@ -15,6 +14,7 @@ import numpy
 import onnxruntime
 import pytest
 import torch
+from c_compiler import C_COMPILER
 from torch import nn
 
 import kas
@@ -120,12 +120,11 @@ def test_the_files_run_without_kas(outcome, data):
     assert numpy.allclose(output, expected, atol=1e-4)
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="requires a C compiler")
 def test_the_folder_for_c_runs(outcome, tmp_path):
     folder = outcome[1] / "c"
     binary = tmp_path / "main"
     sources = [folder / name for name in ("main.c", "example.S", "model_weights.S", "model.o")]
-    subprocess.run(["cc", "-Wall", "-Werror", f"-I{folder}", *sources, "-lm", "-o", binary], check=True)
+    subprocess.run([C_COMPILER, "-Wall", "-Werror", f"-I{folder}", *sources, "-lm", "-o", binary], check=True)
     printed = subprocess.run([binary], check=True, capture_output=True, text=True).stdout
     assert "largest difference from the example: 0 of the largest value" in printed
     symbols = subprocess.run(["nm", "-u", folder / "model.o"], check=True, capture_output=True, text=True).stdout
