@@ -19,7 +19,7 @@ from torch import nn
 
 import kas
 from kas import cli
-from kas._accelerate import _baselines, _command, _contest, _distill, _problem, _run, _times
+from kas._accelerate import _baselines, _command, _contest, _distill, _peer, _problem, _run, _times
 from kas._c_folder import find_program
 from kas.evaluate import DigitsNetwork, Recipe, Task, TaskData, Training
 
@@ -92,7 +92,7 @@ def test_a_network_becomes_faster(outcome, network, data):
     assert found.best.ms < found.dense.ms
     assert found.model(data.example).shape == network(data.example).shape
     kinds = {one.kind for one in found.results}
-    assert {"dense", "narrower", "swap", "ours"} <= kinds
+    assert {"dense", "narrower", "swap", "ours"} <= kinds and found.best.kind != "peer"
     assert {one.precision for one in found.results} == {"f32", "bf16", "int8"}
     results = json.loads((folder / "results.json").read_text())
     assert results["best"] == found.best.name and len(results["networks"]) == len(found.results)
@@ -314,6 +314,23 @@ def test_times_are_of_each_kind_once(network):
     first = times.measure(layer, (4, 8, 8))
     assert first > 0 and times.measure(same, (4, 8, 8)) == first and len(times.known) == 1
     assert times.measure(nn.Identity(), (4, 8, 8)) == 0
+
+
+def test_int8_of_onnx_runtime_is_a_baseline(network, data):
+    said = []
+    problem = types.SimpleNamespace(
+        model=network,
+        batch=data.example,
+        options=types.SimpleNamespace(threads=1),
+        get_calibration=lambda: list(data.train[0][:32].split(1)),
+        reporter=types.SimpleNamespace(message=said.append),
+    )
+    peer = _peer.make_peer(problem)
+    images, classes = data.test
+    own, other = ((one(images).argmax(1) == classes).double().mean() for one in (network, peer.predict))
+    assert abs(float(own - other)) < 0.03 and not said
+    problem.model = nn.Sequential(nn.Flatten(), Untraceable())
+    assert _peer.make_peer(problem) is None and said[0].startswith("ONNX Runtime has no int8: ")
 
 
 def test_native_distillation_is_that_of_pytorch(data):

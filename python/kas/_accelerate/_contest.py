@@ -17,6 +17,7 @@ from torch import nn
 from .._errors import Error
 from ..evaluate._training import TrainingFailure
 from ._distill import Schedule, Steps, Teacher, compile_steps, train
+from ._peer import PeerProgram
 from ._problem import Problem
 from ._statistics import Drop, Outputs, compare, measure, predict, summarize
 from ._times import Program, UntraceableError, time_calls
@@ -225,7 +226,7 @@ class Result:
     megabytes: float
     layers: dict[str, str] = field(default_factory=dict)
     note: str = ""
-    program: Program | None = None
+    program: Program | PeerProgram | None = None
 
     def to_json(self) -> dict[str, Any]:
         """All but the network."""
@@ -260,7 +261,7 @@ class Row:
     networks: Sequence[nn.Module]
     layers: dict[str, str] = field(default_factory=dict)
     precision: str = "f32"
-    program: Program | None = None
+    program: Program | PeerProgram | None = None
     """Where there is one already."""
 
 
@@ -286,7 +287,7 @@ def report(problem: Problem, rows: Sequence[Row]) -> list[Result]:
     return results
 
 
-def _report(problem: Problem, row: Row, network: nn.Module, program: Program) -> Result:
+def _report(problem: Problem, row: Row, network: nn.Module, program: Program | PeerProgram) -> Result:
     data, task = problem.data, problem.task
     outputs: tuple[Outputs, Outputs] = problem.validation, problem.test
     if program is not problem.program:

@@ -18,6 +18,7 @@ from .._errors import Error, MissingExtraError
 from ..torch._modules import KasModule
 from ._page import write_page
 from ._problem import Problem
+from ._times import Program
 
 if TYPE_CHECKING:
     from ._outcome import Accelerated
@@ -67,7 +68,7 @@ def _write_onnx(network: nn.Module, problem: Problem, folder: str) -> list[str]:
 def _write_object(outcome: Accelerated, problem: Problem, folder: str) -> list[str]:
     """The folder `c`, of the program that was timed, and `model.mlir`, what it is made of."""
     best = outcome.best
-    if best is None or best.program is None:
+    if best is None or not isinstance(best.program, Program):
         return []
     program = best.program
     with open(os.path.join(folder, "model.mlir"), "w", encoding="utf-8") as file:

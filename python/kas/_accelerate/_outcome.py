@@ -65,15 +65,15 @@ class Accelerated:
         Chosen by validation data among all, baselines too; the model itself where nothing is better.
         """
         options = self._problem.options
-        allowed = [one for one in self.results if options.precision in ("auto", one.precision) or one.kind == "dense"]
+        allowed = [
+            one
+            for one in self.results
+            if one.kind != "peer" and (options.precision in ("auto", one.precision) or one.kind == "dense")
+        ]
         if self.target_ms is not None:
             fast = [one for one in allowed if one.ms <= (self.target_ms or 0)]
             return min(fast, key=lambda one: (one.validation.value, one.ms)) if fast else None
-        good = [
-            one
-            for one in allowed
-            if one is self.dense or one.validation.get_bound(options.confidence) <= options.max_drop
-        ]
+        good = [one for one in allowed if one is self.dense or self._is_within(one)]
         # What is hardly faster is not worth other numbers.
         return min(good, key=lambda one: one.ms * (1.0 if one.precision == "f32" else GAIN)) if good else None
 
@@ -112,7 +112,14 @@ class Accelerated:
             f"{self.speedup:.2f} times as fast ({best.ms:.4g} instead of {dense.ms:.4g} ms) {goal} a drop of "
             f"{drop.value:+.2f} {unit} (95 % interval {drop.low:+.2f} to {drop.high:+.2f}) on test data: {best.name}"
         )
-        return text if best.kind == "ours" else f"{text}, a network that nothing was searched for"
+        if best.kind != "ours":
+            text += ", a network that nothing was searched for"
+        faster = [one for one in self.results if one.kind == "peer" and one.ms < best.ms and self._is_within(one)]
+        return text + "".join(f"; '{one.name}' takes {one.ms:.4g} ms" for one in faster)
+
+    def _is_within(self, one: Result) -> bool:
+        options = self._problem.options
+        return one.validation.get_bound(options.confidence) <= options.max_drop
 
     def table(self) -> str:
         """All networks as a table of text."""

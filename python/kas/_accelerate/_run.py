@@ -20,6 +20,8 @@ from ._contest import Contender, Job, Result, Row, Trainings, foresee, measure_t
 from ._knapsack import Choice, find_front, thin_out
 from ._library import KEEP, Library
 from ._outcome import Accelerated, FrontPoint
+from ._peer import NAME as PEER
+from ._peer import make_peer
 from ._precision import ModelInPrecision, choose_precision, list_precisions, measure_precisions
 from ._problem import Options, Problem, check_inputs
 from ._progress import Clock, Reporter
@@ -206,7 +208,10 @@ class _Run:
         return added
 
     def _choose_next(self) -> list[Choice]:
-        """Choices between the fastest network that may come to the limit and the slowest faster one that does not."""
+        """Choices between the fastest network that may come to the limit and the slowest faster one that does not.
+
+        Where none may, the slowest is taken for it: drops after a short training are not the last word.
+        """
         assert self.library is not None
         known = {(one.predicted_ms, one.predicted_loss) for one in self.contenders}
         times = [self.library.predict_ms(one) for one in self.useful]
@@ -215,7 +220,7 @@ class _Run:
             low, high = 0.7 * self.target_ms, 1.1 * self.target_ms
         else:
             good = [one for one in self.contenders if self._may_come(one, PATIENCE)]
-            high = min((one.predicted_ms or 0.0 for one in good), default=high)
+            high = min((one.predicted_ms or 0.0 for one in good or self.contenders[-1:]), default=high)
             bad = [one for one in self.contenders if not self._may_come(one, PATIENCE)]
             low = max((one.predicted_ms or 0.0 for one in bad if (one.predicted_ms or 0.0) < high), default=low)
         between = [one for one, ms in zip(self.useful, times) if low <= ms <= high and (ms, one.loss) not in known]
@@ -336,19 +341,26 @@ class _Run:
     # What is reported
 
     def _finish(self) -> None:
-        """All networks on validation and test data: the model and ours in all precisions, others in f32 and ours."""
+        """All networks on validation and test data: the model and ours in all precisions, others in f32 and ours.
+
+        Where the time is over, those that may be taken alone.
+        """
         problem = self.problem
+        is_late = problem.clock.left < 0.5 * self._predict_report()
+        short, every = dict.fromkeys(("f32", problem.precision)), list_precisions(self.options.precision)
         rows = [Row("the model", "dense", [problem.model], program=problem.program)]
         for one in self.baselines:
             if one.failure is None and one.drop is not None:
-                for precision in dict.fromkeys(("f32", problem.precision)):
+                for precision in [problem.precision] if is_late else short:
                     rows.append(Row(one.name, one.kind, [one.network], one.layers, precision))
         for name, model in self.model_in.items():
             if name != "f32":
                 rows.append(Row("the model", "dense", [problem.model], {}, name, model.program))
+        if "int8" in every and not is_late and (peer := make_peer(problem)) is not None:
+            rows.append(Row(PEER, "peer", [problem.model], {}, "int8", peer))
         if self.winner is not None:
             networks = [network for network, _ in self.final]
-            for precision in list_precisions(self.options.precision):
+            for precision in short if is_late else every:
                 rows.append(Row("ours", "ours", networks, self.winner.layers, precision))
         self.results = report(problem, rows)
         times = time_calls([one.program.run for one in self.results if one.program is not None], 8)
