@@ -75,6 +75,8 @@ def outcome(network, data, tmp_path_factory, at_work):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_contest, "train", watch_training)
         patch.setattr(_problem, "compile_network", watch_compilation)
+        # How much is reported must not depend on the machine.
+        patch.setattr(_run._Run, "_is_late", lambda _: False)
         found = kas.accelerate(
             network, data, max_drop=100, minutes=0.2, out=folder, progress=False, command="kas <again>"
         )
@@ -314,6 +316,24 @@ def test_times_are_of_each_kind_once(network):
     first = times.measure(layer, (4, 8, 8))
     assert first > 0 and times.measure(same, (4, 8, 8)) == first and len(times.known) == 1
     assert times.measure(nn.Identity(), (4, 8, 8)) == 0
+
+
+def test_what_is_late_is_not_reported():
+    network = nn.Identity()
+    problem = types.SimpleNamespace(model=network, program=None, precision="bf16", batch=())
+    baseline = types.SimpleNamespace(name="narrower", kind="narrower", network=network, layers={}, failure=None, drop=1)
+    run = types.SimpleNamespace(
+        problem=problem,
+        options=types.SimpleNamespace(precision="auto"),
+        baselines=[baseline],
+        model_in={"f32": None, "bf16": types.SimpleNamespace(program=None)},
+        final=[(network, None)],
+        winner=types.SimpleNamespace(layers={}),
+    )
+    kinds = {late: [(r.kind, r.precision) for r in _run._Run._list_rows(run, late)] for late in (False, True)}
+    both = [("dense", "f32"), ("narrower", "bf16"), ("dense", "bf16"), ("ours", "f32"), ("ours", "bf16")]
+    assert kinds[True] == both
+    assert set(kinds[False]) - set(both) == {("narrower", "f32"), ("ours", "int8")}
 
 
 def test_int8_of_onnx_runtime_is_a_baseline(network, data):

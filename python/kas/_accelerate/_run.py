@@ -340,13 +340,16 @@ class _Run:
 
     # What is reported
 
-    def _finish(self) -> None:
-        """All networks on validation and test data: the model and ours in all precisions, others in f32 and ours.
+    def _is_late(self) -> bool:
+        """Whether the time does not do for a report of all."""
+        return self.problem.clock.left < 0.5 * self._predict_report()
 
-        Where the time is over, those that may be taken alone.
+    def _list_rows(self, is_late: bool) -> list[Row]:
+        """All networks: the model and ours in all precisions, others in f32 and ours.
+
+        Where it is late, those that may be taken alone.
         """
         problem = self.problem
-        is_late = problem.clock.left < 0.5 * self._predict_report()
         short, every = dict.fromkeys(("f32", problem.precision)), list_precisions(self.options.precision)
         rows = [Row("the model", "dense", [problem.model], program=problem.program)]
         for one in self.baselines:
@@ -362,6 +365,11 @@ class _Run:
             networks = [network for network, _ in self.final]
             for precision in short if is_late else every:
                 rows.append(Row("ours", "ours", networks, self.winner.layers, precision))
+        return rows
+
+    def _finish(self) -> None:
+        """Measures all networks on validation and test data."""
+        problem, rows = self.problem, self._list_rows(self._is_late())
         self.results = report(problem, rows)
         times = time_calls([one.program.run for one in self.results if one.program is not None], 8)
         for result, ms in zip(self.results, times):
