@@ -12,10 +12,11 @@
 // ECHO: kas-search: worker 0 is started anew: the worker answered '{\22id\22:0,{{.*}}...'
 // ECHO: warning: found no operator: all 1 candidates failed, the first because external: the worker answered '{{.*}}'{{$}}
 
-// A worker that does nothing is killed; so is all that it has started.
-// RUN: kas-opt %s -kas-search="evaluations=1 evaluators=external external='sleep 1234.5 | sleep 1234.5' time-limit=0.2 retries=1" 2>&1 | FileCheck %s --check-prefix=HANG
+// A worker that does nothing is killed; so is all that it has started. The name is that of this run: others run beside it.
+// RUN: cp $(command -v sleep) %t.sleep
+// RUN: kas-opt %s -kas-search="evaluations=1 evaluators=external external='%t.sleep 1234 | %t.sleep 1234' time-limit=0.2 retries=1" 2>&1 | FileCheck %s --check-prefix=HANG
 // HANG: the first because external: the worker does not answer in time (attempt 2 of 2)
-// RUN: not pgrep -f "sleep 1234[.]5"
+// RUN: timeout 20 sh -c 'while pgrep -f "%t.slee[p]"; do sleep 0.1; done'
 
 // A worker may have no more memory than it is given.
 // RUN: kas-opt %s -kas-search="evaluations=1 evaluators=external memory-limit=100 retries=0 external='%python %S/Inputs/greedy.py'" 2>&1 | FileCheck %s --check-prefix=MEMORY

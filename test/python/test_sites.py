@@ -111,6 +111,20 @@ def test_substitute_trains(network, example, sites):
     assert all(parameter.grad is None for parameter in network.parameters())
 
 
+@pytest.mark.parametrize("name", ["conv2d_depthwise_separable", "conv2d_grouped", "syno_operator2", "conv1x1"])
+@pytest.mark.parametrize("stride", [2, (1, 2), (2, 4)])
+def test_layers_with_strides_take_operators_of_stride_1(name, stride):
+    torch.manual_seed(3)
+    network, data = nn.Conv2d(16, 32, 3, stride, 1), torch.randn(2, 16, 8, 8)
+    operator = kas.operator(name)
+    given = {symbol: value for symbol, value in {"k": 3, "g": 4, "s": 2}.items() if symbol in operator.symbols[1]}
+    few = kas.torch.substitute(network, operator, example=data, binding=given)
+    all_points = kas.torch.KasModule(operator, {"N": 2, "Cin": 16, "Cout": 32, "H": 8, "W": 8, **given}, bias_dim=1)
+    all_points.load_state_dict(few.state_dict())
+    rows, columns = stride if isinstance(stride, tuple) else (stride, stride)
+    assert torch.allclose(few(data), all_points(data)[:, :, ::rows, ::columns], atol=1e-5)
+
+
 def test_selection(network, example, sites):
     # The space that the operator was found for.
     found = kas.parse(str(kas.operator("conv2d")).replace("{", 'attributes {kas.origin = "conv2d_stem"} {', 1))[
@@ -125,16 +139,18 @@ def test_selection(network, example, sites):
     # All that it fits.
     other = kas.torch.substitute(network, kas.operator("conv2d"), example=example, backend="pytorch")
     names = [name for name, m in other.named_modules() if isinstance(m, kas.torch.KasModule)]
-    assert names == ["stem", "first", "second", "grouped", "depthwise", "dilated"]
+    assert names == ["stem", "first", "second", "down", "grouped", "depthwise", "dilated"]
     # Not all that were named.
     operator = kas.operator("conv2d")
-    both = [sites.sites["first"], sites.sites["down"]]
-    with pytest.raises(
-        ValueError, match="does not fit these layers:\n  down: requires one value for symbol 'H', got 8 and 4"
-    ):
+    both = [sites.sites["first"], sites.sites["point"]]
+    with pytest.raises(ValueError, match="does not fit these layers:\n  point: requires a value for symbol 'k'"):
         kas.torch.substitute(network, operator, both)
     other = kas.torch.substitute(network, operator, both, strict=False)
-    assert isinstance(other.first, kas.torch.KasModule) and isinstance(other.down, nn.Conv2d)
+    assert isinstance(other.first, kas.torch.KasModule) and isinstance(other.point, nn.Conv2d)
+    # Sizes that are no multiple of each other.
+    odd = nn.Conv2d(8, 8, 3, stride=2, padding=1)
+    with pytest.raises(ValueError, match="keep the size, or divide it by the stride"):
+        kas.torch.substitute(odd, operator, example=torch.randn(1, 8, 7, 7))
     other = kas.torch.substitute(network, operator, [sites.sites["point"]], binding={"k": 5})
     assert other.point.weight0.shape == (16, 16, 5, 5)
 

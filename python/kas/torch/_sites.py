@@ -208,6 +208,29 @@ def extract(
     return Sites(module, module.spaces, found, misses)
 
 
+def _fit_strides(operator: Operator, site: Site, given: Mapping[str, int]) -> tuple[Operator, dict[str, int]]:
+    """The operator with the strides that the site has and it does not, and the values of their symbols.
+
+    It is the operator itself where the shapes show none.
+    """
+    sizes, shapes = operator.sizes, (site.data_shape, site.output_shape)
+    if len(sizes["data"]) != len(shapes[0]) or len(sizes["output"]) != len(shapes[1]):
+        return operator, dict(given)
+    primaries, coefficients = operator.symbols
+    dims: dict[int, list[int]] = {}
+    for dim, (whole, few) in enumerate(zip(*shapes)):
+        same = dim < len(sizes["output"]) and sizes["data"][dim] == sizes["output"][dim]
+        if same and sizes["data"][dim] in primaries and few and whole % few == 0 and whole > few:
+            dims.setdefault(whole // few, []).append(dim)
+    values = dict(given)
+    module = operator.alone().module
+    names = (name for name in ("s", "t", "u", *(f"s{n}" for n in range(9))) if name not in primaries + coefficients)
+    for (factor, strided), name in zip(dims.items(), names):
+        module.run(f"kas-stride-outputs{{dims={','.join(map(str, strided))} symbol={name}}}")
+        values.setdefault(name, factor)
+    return (module[operator.name] if dims else operator), values
+
+
 def _get_binding(
     operator: Operator | OperatorSequence, site: Site, layer: nn.Module, given: Mapping[str, int]
 ) -> dict[str, int]:
@@ -286,7 +309,8 @@ def substitute(
 
     `sites` is what `extract` gave, or a list of some of its sites; without it, it is extracted by `example`. Of all
     sites, those of `space` are replaced; without that, of the space that the operator was found for; or else all that
-    it fits. Symbols that the shapes do not say have the values of the layer; `binding` gives others. The bias of a
+    it fits. In a layer with a stride, an operator that keeps the size computes every so many points only. Symbols
+    that the shapes do not say have the values of the layer; `binding` gives others. The bias of a
     layer stays. `backend` and `threads` are those of `KasModule`.
 
     Raises `ValueError` when the operator fits no site, or, unless `strict` is false, not all that were named.
@@ -303,13 +327,16 @@ def substitute(
     selected, named = _select(operator, sites, space)
     given = parse_binding(binding)
     modules = dict(model.named_modules())
-    chosen: dict[str, dict[str, int]] = {}
+    chosen: dict[str, tuple[Operator | OperatorSequence, dict[str, int]]] = {}
     misfits: dict[str, str] = {}
     for site in selected:
         if not is_layer(modules.get(site.name, model)):
             raise ValueError(f"the network has no layer '{site.name}': these sites are of another one")
         try:
-            chosen[site.name] = _get_binding(operator, site, modules.get(site.name, model), given)
+            fitting, values = operator, dict(given)
+            if isinstance(operator, Operator) and set(given) <= {name for names in operator.symbols for name in names}:
+                fitting, values = _fit_strides(operator, site, given)
+            chosen[site.name] = fitting, _get_binding(fitting, site, modules.get(site.name, model), values)
         except (ValueError, Error) as error:
             misfits[site.name] = str(error)
     if not chosen or (misfits and named and strict):
@@ -317,20 +344,19 @@ def substitute(
         raise ValueError(
             f"the operator '{operator.name}' does not fit {'these' if chosen else 'any of these'} layers:{reasons}"
         )
-    return _replace(model, operator, chosen, backend, threads)
+    return _replace(model, chosen, backend, threads)
 
 
 def _replace(
     model: nn.Module,
-    operator: Operator | OperatorSequence,
-    chosen: dict[str, dict[str, int]],
+    chosen: dict[str, tuple[Operator | OperatorSequence, dict[str, int]]],
     backend: str,
     threads: int,
 ) -> nn.Module:
     result = copy.deepcopy(model)
     originals = dict(result.named_modules())
     replacements: dict[nn.Module, nn.Module] = {}
-    for name, values in chosen.items():
+    for name, (operator, values) in chosen.items():
         layer = originals[name]
         bias_dim = None if layer.bias is None else (-1 if isinstance(layer, nn.Linear) else 1)
         made = SequenceModule if isinstance(operator, OperatorSequence) else KasModule

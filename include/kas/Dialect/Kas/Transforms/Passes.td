@@ -33,6 +33,24 @@ def KasSpecializePass : Pass<"kas-specialize"> {
   let dependentDialects = ["::kas::KasDialect"];
 }
 
+def KasStrideOutputsPass : Pass<"kas-stride-outputs"> {
+  let summary = "Let operators compute every s-th point of their outputs";
+  let description = [{
+    Input: `kas.operator`s that nothing applies. Output: the same operators with
+    one more coefficient, `symbol`, which divides the output dimensions `dims`: of
+    a convolution of stride 1, one whose stride is the value of the coefficient.
+    Weights stay as they are.
+
+    Exposed as `strideOutputs()` in `StrideOutputs.h`. Example:
+    `test/Dialect/Kas/Transforms/stride-outputs.mlir`.
+  }];
+  let options = [
+    ListOption<"dims", "dims", "int64_t", "Output dimensions, from 0 on">,
+    Option<"symbol", "symbol", "std::string", "\"s\"",
+           "Name of the new coefficient">];
+  let dependentDialects = ["::kas::KasDialect"];
+}
+
 def KasCanonicalizePass : Pass<"kas-canonicalize"> {
   let summary = "Simplify operators by exact identities";
   let description = [{
