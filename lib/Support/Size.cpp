@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Support/Size.h"
+#include "kas/Support/PrimeFactors.h"
 #include "kas/Support/SizeGrammar.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -226,24 +227,12 @@ uint64_t Size::hash() const {
 // Divisors
 //===----------------------------------------------------------------------===//
 
-static llvm::SmallVector<int64_t> integerDivisors(int64_t value) {
-  llvm::SmallVector<int64_t> divisors;
-  for (int64_t d = 1; d * d <= value; ++d) {
-    if (value % d != 0)
-      continue;
-    divisors.push_back(d);
-    if (d * d != value)
-      divisors.push_back(value / d);
-  }
-  return divisors;
-}
-
 llvm::SmallVector<Size> kas::enumerateDivisors(const Size &size,
                                                const SymbolSet &symbols,
                                                llvm::ArrayRef<Binding> bindings,
                                                unsigned coefficientReach) {
   llvm::SmallVector<Size> candidates;
-  for (int64_t divisor : integerDivisors(size.getNumerator()))
+  for (int64_t divisor : listDivisors(size.getNumerator()))
     candidates.push_back(*Size::constant(divisor));
   for (unsigned index = 0; index < symbols.size(); ++index) {
     int exponent = size.getExponent(index);

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The primes of the constants in a space: the search counts their powers.
+// The primes and the divisors of numbers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,6 +32,21 @@ inline void addPrimeFactors(int64_t number,
     while (number % prime == 0)
       number /= prime;
   }
+}
+
+/// All divisors of `number`, which is at least 1, in ascending order. Takes as
+/// many steps as the square root of the number.
+inline llvm::SmallVector<int64_t> listDivisors(int64_t number) {
+  llvm::SmallVector<int64_t> divisors, others;
+  for (int64_t divisor = 1; divisor <= number / divisor; ++divisor) {
+    if (number % divisor != 0)
+      continue;
+    divisors.push_back(divisor);
+    if (divisor != number / divisor)
+      others.push_back(number / divisor);
+  }
+  divisors.append(others.rbegin(), others.rend());
+  return divisors;
 }
 
 } // namespace kas

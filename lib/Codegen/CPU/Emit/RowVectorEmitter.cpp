@@ -235,8 +235,12 @@ void RowVectorEmitter::emitColumns(ArrayRef<unsigned> columns, Value start,
   auto runTiles = [&](int64_t from, int64_t count, int64_t step, Body body) {
     tileLoop = column;
     tileStarts.clear();
-    for (int64_t at = from; at < from + count; at += step)
-      tileStarts.push_back(std::min(at, from + count - step));
+    int64_t last = from + count - step;
+    // What the columns of a tile see differs by guards and wraps alone.
+    bool isOneKind = plan.columnGuards.empty() && plan.columnWraps.empty();
+    for (int64_t at = from; at < from + count;
+         at = isOneKind && at < last ? last : at + step)
+      tileStarts.push_back(std::min(at, last));
     run(from, count, step, body);
   };
   if (columns.size() == 1)

@@ -14,6 +14,7 @@
 
 #include "RowVectorPlan.h"
 #include "kas/Solver/TilePlan.h"
+#include "kas/Support/PrimeFactors.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -464,10 +465,9 @@ void chooseColumnGroups(RowVectorPlan &plan,
     fits = target.l2Elements / 4;
   }
   bool overlaps = contraction.columns.size() == 1 && outermost % step != 0;
-  for (int64_t groups = 1; groups <= outermost / step; ++groups)
-    if (outermost % groups == 0 &&
-        (overlaps ? outermost / groups >= step
-                  : outermost % (groups * step) == 0 || groups == 1)) {
+  for (int64_t groups : listDivisors(outermost))
+    if (groups <= outermost / step &&
+        (overlaps || outermost % (groups * step) == 0 || groups == 1)) {
       plan.columnGroups = groups;
       if (isBalanced(items * groups, threads) && read <= fits * groups)
         break;

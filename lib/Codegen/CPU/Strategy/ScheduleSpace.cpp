@@ -18,6 +18,7 @@
 #include "RowVectorPlan.h"
 #include "StridedContraction.h"
 #include "kas/Conversion/KasToAffine.h"
+#include "kas/Support/PrimeFactors.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include <set>
@@ -28,14 +29,6 @@ using namespace mlir;
 using llvm::Expected;
 
 namespace {
-
-SmallVector<int64_t> getDivisors(int64_t value) {
-  SmallVector<int64_t> divisors;
-  for (int64_t divisor = 1; divisor <= value; ++divisor)
-    if (value % divisor == 0)
-      divisors.push_back(divisor);
-  return divisors;
-}
 
 /// Plans the candidates of one contraction.
 class SpaceBuilder {
@@ -82,7 +75,7 @@ void SpaceBuilder::addPanels() {
     if (nest.output.strides[loop] != inner)
       break;
     int64_t extent = nest.loops[loop].extent;
-    for (int64_t divisor : getDivisors(extent))
+    for (int64_t divisor : listDivisors(extent))
       if (int64_t tile = divisor * inner;
           tile <= maxTile && tile * 2 >= target.lanes)
         tiles.insert(tile);
@@ -91,7 +84,7 @@ void SpaceBuilder::addPanels() {
   int64_t outer = nest.loops[nest.reductions.front()].extent;
   int64_t limit = target.registers - 4;
   for (int64_t tile : tiles)
-    for (int64_t depth : getDivisors(outer)) {
+    for (int64_t depth : listDivisors(outer)) {
       if (failed(makePanelPlan(nest, target, threads,
                                make(CPUStrategy::Panels, 0, 0, 0, tile, depth),
                                ignore)))
