@@ -17,7 +17,8 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict
 
 from ._errors import Error, need
 
@@ -102,8 +103,9 @@ def search(
     `final_seeds` seeds, as is the network itself; `test_accuracy` is measured there only. With `latency` those are also
     compiled and timed; an objective with `latency_ms` has that done with every candidate. Trainings that need more than
     `time_limit` seconds (by default ten times as many CPU seconds as the network itself) or `memory_limit` MiB, or
-    whose loss is no number, are failures. A budget of time includes the final round, by the times that trainings took
-    so far.
+    whose loss is no number, are failures. A budget of time includes everything, the trainings of the network itself and
+    the final round, too: what is about to pass it is stopped, and what it is too short for is said. ValueError where it
+    does not do for one training of the network itself.
 
     `baselines` are what candidates are compared with beside the network itself: names of operators of the library,
     operators and sequences, in a list or by name. They are trained as the network itself is, kept in the database, and
@@ -175,6 +177,10 @@ class _Limits(TypedDict, total=False):
     cpu_limit: float
 
 
+_OVER = "the budget of time is over"
+"""Why a training was not begun."""
+
+
 class _Run:
     """One call of `search`."""
 
@@ -227,6 +233,7 @@ class _Run:
             self._restore()
             self._train_baselines()
             self._search()
+            self._explain_nothing()
             self._train_finalists()
             complete = True
         except KeyboardInterrupt:
@@ -273,20 +280,86 @@ class _Run:
                 callback.epoch(done.job.candidate, done.job.seed, int(done.metrics["epochs"]), done.metrics)
 
     def _run_jobs(self, jobs: list[Job], what: str, ended: Callable[[Done], None]) -> None:
-        """All of them; nothing else runs meanwhile."""
+        """All of them, as long as the budget of time is not over; nothing else runs meanwhile."""
         count = 0
         waiting = list(jobs)
         while waiting or self.pool.busy:
-            while waiting and self.pool.idle:
-                self.pool.submit(waiting.pop(0))
-            for done in self.pool.wait(0.2):
-                self._record(done)
+            while waiting and self.pool.idle and self._get_time_left() > 0:
+                self.pool.submit(self._within_budget(waiting.pop(0)))
+            if waiting and self._get_time_left() <= 0:
+                for job in waiting:
+                    ended(Done(job, None, [], _OVER, 0.0))
+                waiting.clear()
+            for done in self.pool.wait(0.2) if self.pool.busy else ():
                 ended(done)
                 count += 1
             self._show(f"{what} {count}/{len(jobs)}")
 
+    def _is_cut(self, done: Done) -> bool:
+        """Whether the end of the budget is why a training failed."""
+        limit = math.inf if done.job.time_limit is None else done.job.time_limit
+        return self._get_time_left() <= 0 and (done.failure == _OVER or done.seconds >= limit)
+
+    def _check_budget(self) -> None:
+        """Says what a training of the network itself takes; ValueError where the budget of time does not do for one."""
+        if self.budget.seconds is None or self.plan.prior:
+            return
+        epochs = self.trainer.recipe.epochs
+        self._run_jobs([Job(-1, None, epochs=1)], "the first epoch", self._learn_cost)
+        predicted, left = self.plan.predict(epochs), self._get_time_left()
+        # It may end as it can where it may be in time.
+        if predicted > 1.5 * left:
+            self._refuse_budget(predicted)
+        self.progress.message(
+            f"a training of the network itself, {epochs} epochs, takes about {predicted:.3g} s; the budget has "
+            f"{left:.3g} s left"
+        )
+
+    def _learn_cost(self, done: Done) -> None:
+        """What whole trainings take, from one epoch: the same, but for what comes with each job."""
+        if done.metrics is None:
+            if self._is_cut(done):
+                self._refuse_budget(None)
+            raise ValueError(f"the network itself cannot be trained: {done.failure}")
+        epochs, epoch = self.trainer.recipe.epochs, done.metrics["train_seconds"]
+        self.plan.prior += [(1, done.seconds), (epochs, done.seconds + (epochs - 1) * epoch)]
+
+    def _refuse_budget(self, predicted: float | None) -> NoReturn:
+        takes = "an epoch takes longer" if predicted is None else f"some {predicted:.3g} s"
+        raise ValueError(
+            f"requires a budget of time for a training of the network itself ({takes}) and for those of candidates, "
+            f"got {self.budget.seconds:.3g} s"
+        )
+
+    def _get_time_left(self) -> float:
+        """Of the budget, in seconds."""
+        return math.inf if self.budget.seconds is None else self.budget.seconds - (time.monotonic() - self.start)
+
+    def _within_budget(self, job: Job) -> Job:
+        """The job with a limit of what is left."""
+        left = self._get_time_left()
+        if math.isinf(left):
+            return job
+        limits = [limit for limit in (job.time_limit, self.time_limit, max(0.0, left)) if limit is not None]
+        return replace(job, time_limit=min(limits))
+
+    def _count_baseline_seeds(self, others: int) -> int:
+        """How many trainings of each baseline there is a third of the budget of time for; at least one."""
+        seconds = self.plan.predict(self.trainer.recipe.epochs)
+        if self.budget.seconds is None or seconds == 0:
+            return self.final_seeds
+        rounds = self._get_time_left() / 3 / seconds
+        possible = int(rounds) * (self.pool.idle + self.pool.busy) // (1 + others)
+        number = max(1, min(self.final_seeds, possible))
+        if number < self.final_seeds:
+            self.progress.message(
+                f"the network itself is trained {number} and not {self.final_seeds} times: the budget is short"
+            )
+        return number
+
     def _train_baselines(self) -> None:
         """The network itself, then the other baselines; what fails of these is said and left out."""
+        self._check_budget()
         texts: dict[int, str | None] = {-1: None, **{one.number: one.text for one in self.baselines}}
         names = {one.number: one.name for one in self.baselines}
         for one in self.baselines:
@@ -295,15 +368,21 @@ class _Run:
         jobs = [
             Job(number, text, seed, test=True)
             for number, text in texts.items()
-            for seed in range(self.final_seeds)
+            for seed in range(self._count_baseline_seeds(len(names)))
             if seed not in self.baseline_runs.get(number, {})
         ]
 
         def ended(done: Done) -> None:
+            self._record(done)
             number = done.job.candidate
-            if done.metrics is None:
-                if number == -1:
+            if done.metrics is None and number == -1:
+                is_cut = self._is_cut(done)
+                if is_cut and not self.baseline_runs[-1]:
+                    self._refuse_budget(self.plan.predict(self.trainer.recipe.epochs))
+                if not is_cut:
                     raise ValueError(f"the network itself cannot be trained: {done.failure}")
+                return
+            if done.metrics is None:
                 if number not in self.baseline_failures:
                     self.progress.message(f"the baseline '{names[number]}' cannot be trained: {done.failure}")
                 self.baseline_failures[number] = done.failure or ""
@@ -349,10 +428,7 @@ class _Run:
 
     def _get_seconds_left(self) -> float:
         """Of the budget, without what the final round takes of those that were trained to the end so far."""
-        if self.budget.seconds is None:
-            return math.inf
-        left = self.budget.seconds - (time.monotonic() - self.start)
-        return left - self.plan.predict_final(self._num_whole())
+        return self._get_time_left() - self.plan.predict_final(self._num_whole())
 
     def _num_whole(self) -> int:
         return sum(r.metrics.get("epochs") == self.trainer.recipe.epochs for r in self.searcher.results)
@@ -361,8 +437,7 @@ class _Run:
         """The candidates of the next bracket: fewer where the budget of time has no room for all."""
         if self.budget.seconds is None:
             return self.policy.size
-        left = self.budget.seconds - (time.monotonic() - self.start)
-        return self.plan.choose_size(left, self.brackets, self._num_whole())
+        return self.plan.choose_size(self._get_time_left(), self.brackets, self._num_whole())
 
     def _is_over(self) -> bool:
         """No new candidates."""
@@ -453,6 +528,16 @@ class _Run:
                 self._finish_job(done)
             self._show("searching")
 
+    def _explain_nothing(self) -> None:
+        """Says how much time candidates need where the budget had none for them."""
+        if self.searcher.results or self.exhausted or self.budget.seconds is None:
+            return
+        needed = self.plan.predict_brackets([], 1) + self.plan.predict_final(1)
+        self.progress.message(
+            f"no candidate was trained: one and its final trainings take about {needed:.3g} s beside the network itself, "
+            f"and of the budget of {self.budget.seconds:.3g} s were too few left"
+        )
+
     def _finish_job(self, done: Done) -> None:
         self._record(done)
         id = done.job.candidate
@@ -495,26 +580,31 @@ class _Run:
         jobs = [
             Job(r.id, r.candidate.text, seed, test=True, **limits) for r in chosen for seed in range(self.final_seeds)
         ]
-        runs: dict[int, list[dict[str, float] | None]] = {result.id: [] for result in chosen}
+        runs: dict[int, list[Done]] = {result.id: [] for result in chosen}
         candidates = {result.id: result.candidate for result in chosen}
         start = time.monotonic()
 
         def ended(done: Done) -> None:
+            self._record(done)
             own = runs[done.job.candidate]
-            own.append(done.metrics)
+            own.append(done)
             if len(own) == self.final_seeds:
                 self._finish_finalist(candidates[done.job.candidate], own, start)
 
         self._run_jobs(jobs, "final trainings", ended)
 
-    def _finish_finalist(self, candidate: Candidate, runs: list[dict[str, float] | None], start: float) -> None:
-        if any(run is None for run in runs):
+    def _finish_finalist(self, candidate: Candidate, runs: list[Done], start: float) -> None:
+        metrics = [run.metrics for run in runs if run.metrics is not None]
+        # What the end of the budget has stopped says nothing about the candidate: fewer trainings are reported.
+        if any(run.metrics is None and not self._is_cut(run) for run in runs):
             self._record_final(candidate.id, None, "a training failed", start)
             return
-        metrics = self._summarize([run for run in runs if run is not None])
+        if not metrics:
+            return
+        summary = self._summarize(metrics)
         if self.latency:
-            metrics["latency_ms"] = measure_latency(candidate.operator, self.problem)
-        self._record_final(candidate.id, {f"final_{name}": value for name, value in metrics.items()}, None, start)
+            summary["latency_ms"] = measure_latency(candidate.operator, self.problem)
+        self._record_final(candidate.id, {f"final_{name}": value for name, value in summary.items()}, None, start)
 
     def _record_final(self, id: int, metrics: dict[str, float] | None, failure: str | None, start: float) -> None:
         self.final_metrics[id] = metrics or {}

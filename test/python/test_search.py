@@ -10,13 +10,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import nn
 
 import kas
-from kas import cli, evaluate
+from kas import _model_search, _time_plan, cli, evaluate
 from kas.evaluate._halving import Bracket, Halving, expected_epochs, front
 from kas.evaluate._workers import Job, Pool
 
@@ -70,6 +71,41 @@ def test_halving():
     for wrong in ({"size": 0}, {"keep": 0}, {"rungs": (1, 3)}, {"rungs": (3, 1, None)}):
         with pytest.raises(ValueError):
             Halving(**wrong)
+
+
+def test_a_budget_of_time_is_kept(monkeypatch, capfd):
+    options = {**OPTIONS, "progress": "lines"}
+    with pytest.raises(
+        ValueError, match=r"for a training of the network itself \(an epoch takes longer\) .* got 0.001 s"
+    ):
+        kas.search(small(), data(), 0.001, **options)
+    # What a whole training takes follows from an epoch.
+    with pytest.raises(ValueError, match=r"for a training of the network itself \(some [\d.e+]+ s\) .* got 20 s"):
+        kas.search(small(), data(), 20, **{**options, "recipe": replace(QUICK, epochs=10**7)})
+    monkeypatch.setattr(_time_plan.TimePlan, "choose_size", lambda *_: 0)
+    outcome = kas.search(small(), data(), 100, **options)
+    assert outcome.is_complete and not outcome.trained
+    said = capfd.readouterr().err
+    assert "a training of the network itself, 2 epochs, takes about" in said
+    assert "no candidate was trained: one and its final trainings take about" in said
+
+
+def test_final_trainings_end_with_the_budget(monkeypatch):
+    begun = []
+    submit, get_left = Pool.submit, _model_search._Run._get_time_left
+
+    def count(pool, job):
+        begun.append(job)
+        submit(pool, job)
+
+    # The time is over when one finalist has two of its trainings.
+    monkeypatch.setattr(Pool, "submit", count)
+    monkeypatch.setattr(
+        _model_search._Run, "_get_time_left", lambda run: 0 if sum(j.test for j in begun) >= 5 else get_left(run)
+    )
+    outcome = kas.search(small(), data(), kas.Budget(seconds=1000, candidates=9), **OPTIONS)
+    assert outcome.is_complete and "final_accuracy" in outcome.best.metrics
+    assert sum(job.test for job in begun) == 5 and outcome.dense["accuracy_deviation"] >= 0
 
 
 def test_search_and_go_on(tmp_path):
