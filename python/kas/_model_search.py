@@ -534,8 +534,8 @@ class _Run:
             return
         needed = self.plan.predict_brackets([], 1) + self.plan.predict_final(1)
         self.progress.message(
-            f"no candidate was trained: one and its final trainings take about {needed:.3g} s beside the network itself, "
-            f"and of the budget of {self.budget.seconds:.3g} s were too few left"
+            f"no candidate was trained: one and its final trainings take about {needed:.3g} s beside the network "
+            f"itself, and of the budget of {self.budget.seconds:.3g} s were too few left"
         )
 
     def _finish_job(self, done: Done) -> None:
