@@ -256,9 +256,87 @@ def test_channels_without_weights_are_those_that_go():
         assert torch.allclose(narrower(x), network(x), atol=1e-5)
 
 
+class NormWithActivation(nn.BatchNorm2d):
+    """A layer that others have derived, as timm does."""
+
+    def __init__(self, channels):
+        super().__init__(channels)
+        self.act = nn.SiLU()
+
+    def forward(self, x):
+        torch._assert(x.ndim == 4, "requires images")
+        return self.act(super().forward(x))
+
+
+class ScaledConv(nn.Conv2d):
+    """One with parameters that are not known."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.gain = nn.Parameter(torch.rand(self.out_channels, 1, 1))
+
+    def forward(self, x):
+        return super().forward(x) * self.gain
+
+
+class Mixed(nn.Module):
+    """Channels that are known, beside others: gates, tokens, sizes, operations that see all channels."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.kind = kind
+        self.stem, self.norm = nn.Conv2d(3, 16, 3, padding=1), NormWithActivation(16)
+        self.down, self.up, self.scaled = nn.Conv2d(16, 16, 1), nn.Conv2d(16, 16, 1), ScaledConv(16, 16, 1)
+        self.scale = nn.Parameter(torch.rand(16, 1, 1))
+        self.project, self.back = nn.Linear(16, 32), nn.Linear(32, 16)
+        self.act, self.pool, self.layer_norm = nn.GELU(), nn.AvgPool2d(2), nn.LayerNorm(16)
+        self.last = nn.Linear(16, 5)
+
+    def forward(self, x):
+        x = self.norm(self.stem(x))
+        if self.kind == "gate":
+            x = x * torch.sigmoid(self.up(torch.relu(self.down(x.mean((2, 3), keepdim=True)))))
+        elif self.kind == "tokens":
+            tokens = x.flatten(2).transpose(1, 2)
+            x = (tokens + self.back(self.act(self.project(tokens)))).transpose(1, 2).reshape(x.shape)
+        elif self.kind == "channels last":
+            x = self.pool(self.act(self.project(x.permute(0, 2, 3, 1))))
+            x = x.mean((1, 2))[:, :, None, None].repeat(1, 1, 6, 6)
+        elif self.kind == "norm":
+            x = self.layer_norm(x.movedim(1, -1)).movedim(-1, 1)
+        elif self.kind == "twice":
+            x = self.up(torch.relu(self.up(x)))
+        elif self.kind == "shuffle":
+            x = x.view(x.shape[0], 2, 8, 6, 6).transpose(1, 2).flatten(1, 2)
+        else:
+            x = self.scaled(x) * self.scale
+        return self.last(x.mean((2, 3)))
+
+
+@pytest.mark.parametrize("kind", ["gate", "tokens", "channels last", "norm", "twice", "shuffle", "parameters"])
+def test_where_something_else_is_done_with_channels_they_stay(kind):
+    """What goes has weights of 0, so that networks compute the same: any channel that is taken for another is seen."""
+    torch.manual_seed(0)
+    network, x = Mixed(kind).eval(), torch.randn(2, 3, 6, 6)
+    with torch.no_grad():
+        for layer in (network.stem, network.down, network.project, *([network.up] if kind == "gate" else [])):
+            layer.weight[::2] = 0
+            layer.bias[::2] = 0
+        try:
+            narrower = _narrow.narrow(network, x, 0.5)
+        except _narrow.NotNarrowableError as error:
+            narrower, reason = network, str(error)
+            assert reason == "requires channels that can be cut, got none"
+        assert torch.allclose(narrower(x), network(x), atol=1e-5)
+    cut = {name for name, p in narrower.named_parameters() if p.shape != network.get_parameter(name).shape}
+    expected = {"gate": "down", "tokens": "project", "channels last": "", "twice": "", "norm": "", "shuffle": ""}
+    assert (expected.get(kind, "") + ".weight" in cut) == bool(expected.get(kind))
+    assert ("up.bias" in cut) == (kind == "gate") and "scaled.weight" not in cut
+
+
 def test_what_cannot_be_narrower_says_why():
     x = torch.randn(1, 4, 6, 6)
-    with pytest.raises(_narrow.NotNarrowableError, match="requires layers whose channels are known, got LayerNorm"):
+    with pytest.raises(_narrow.NotNarrowableError, match="requires channels that can be cut, got none"):
         _narrow.narrow(nn.Sequential(nn.Conv2d(4, 8, 3), nn.LayerNorm(4)), x, 0.5)
     with pytest.raises(_narrow.NotNarrowableError, match="requires channels that can be cut, got none"):
         _narrow.narrow(nn.Sequential(nn.Conv2d(4, 8, 3)), x, 0.5)

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Networks with fewer channels: the same computation with the channels of all layers cut in the same proportion.
 
-Channels that meet, by sums, normalizations, depthwise convolutions or concatenations that are not there, belong
-together; those of a group with the largest weights stay (Li et al., "Pruning Filters for Efficient ConvNets", ICLR
-2017). Networks that PyTorch cannot trace, or that do anything else with channels, stay as they are.
+Channels that meet, by sums, normalizations or depthwise convolutions, belong together; those of a group with the
+largest weights stay (Li et al., "Pruning Filters for Efficient ConvNets", ICLR 2017). Where anything else is done with
+channels, all of them stay.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ _POOLS = {functional.avg_pool2d, functional.max_pool2d, functional.adaptive_avg_
 _SUMS = {operator.add, operator.iadd, operator.mul, torch.add, torch.mul}
 _ELEMENTWISE_MODULES = (
     nn.ReLU, nn.ReLU6, nn.GELU, nn.SiLU, nn.Hardswish, nn.LeakyReLU, nn.ELU, nn.Sigmoid, nn.Tanh, nn.Identity,
-    nn.Dropout, nn.Dropout2d, nn.AvgPool2d, nn.MaxPool2d, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d,
+    nn.Dropout,
 )  # fmt: skip
+_POOL_MODULES = (nn.AvgPool2d, nn.MaxPool2d, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.Dropout2d)
 _METHODS = {"relu", "sigmoid", "tanh", "contiguous", "add", "mul", "clamp", "add_"}
 
 
@@ -69,12 +70,27 @@ class _Groups:
         return self.find(one) in self.fixed
 
 
+class _Tracer(fx.Tracer):
+    """Keeps layers that others have derived from PyTorch's, such as normalizations with an activation."""
+
+    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+        """See `torch.fx.Tracer`."""
+        return _is_known(m) or super().is_leaf_module(m, module_qualified_name)
+
+
+def _is_known(module: nn.Module) -> bool:
+    """Whether it is a layer that can be cut: derived ones may have no parameters of their own."""
+    if not isinstance(module, (nn.Conv2d, nn.Linear, nn.BatchNorm1d, nn.BatchNorm2d)):
+        return False
+    return {name for name, _ in module.named_parameters()} <= {"weight", "bias"}
+
+
 class _Analysis:
     """For each module the groups of its inputs and outputs."""
 
     def __init__(self, model: nn.Module, example: torch.Tensor):
         try:
-            traced = fx.symbolic_trace(model)
+            traced = fx.GraphModule(model, _Tracer().trace(model))
         except Exception as error:
             raise NotNarrowableError(f"requires a network that torch.fx can trace: {error}") from error
         from torch.fx.passes.shape_prop import ShapeProp
@@ -89,89 +105,114 @@ class _Analysis:
         self.modules = dict(traced.named_modules())
         self.nodes: dict[fx.Node, int] = {}
         self.spread: dict[fx.Node, int] = {}
+        self.last: set[fx.Node] = set()
+        """What has its channels in the last dimension, as tokens do, and not in the one after the batch."""
         for node in traced.graph.nodes:
             self._visit(node)
 
     def _shape(self, node: fx.Node) -> tuple[int, ...]:
-        meta = node.meta.get("tensor_meta")
-        if meta is None or not hasattr(meta, "shape"):
-            raise NotNarrowableError(f"requires tensors, got something else of '{node.name}'")
-        return tuple(meta.shape)
+        """Empty for what is no tensor."""
+        return tuple(getattr(node.meta.get("tensor_meta"), "shape", ()))
 
     def _visit(self, node: fx.Node) -> None:
-        if node.op == "placeholder":
-            self._set(node, self.groups.make(self._shape(node)[1], True))
-        elif node.op == "output":
+        if node.op == "output":
             for one in node.all_input_nodes:
-                self.groups.fixed.add(self.groups.find(self.nodes[one]))
-        elif node.op == "call_module":
-            self._visit_module(node, str(node.target), self.modules[str(node.target)])
-        elif node.op in ("call_function", "call_method"):
-            self._visit_function(node)
-        elif node.op == "get_attr":
-            self._set(node, self.groups.make(-1, True))
+                self._fix(one)
+        elif (
+            node.op == "call_module" and self._visit_module(node, str(node.target), self.modules[str(node.target)])
+        ) or (node.op in ("call_function", "call_method") and self._visit_function(node)):
+            pass
+        else:
+            self._keep(node)
 
-    def _set(self, node: fx.Node, group: int, spread: int = 1) -> None:
+    def _set(self, node: fx.Node, group: int, spread: int = 1, is_last: bool = False) -> bool:
         self.nodes[node], self.spread[node] = group, spread
+        if is_last:
+            self.last.add(node)
+        return True
 
-    def _visit_module(self, node: fx.Node, name: str, module: nn.Module) -> None:
+    def _fix(self, node: fx.Node) -> None:
+        self.groups.fixed.add(self.groups.find(self.nodes[node]))
+
+    def _keep(self, node: fx.Node) -> None:
+        """What is not known: no channels that go into it, or come from it, are cut."""
+        for source in node.all_input_nodes:
+            self._fix(source)
+        shape = self._shape(node)
+        self._set(node, self.groups.make(shape[1] if len(shape) > 1 else -1, True))
+
+    def _visit_module(self, node: fx.Node, name: str, module: nn.Module) -> bool:
+        """Whether the module is known."""
+        if len(node.all_input_nodes) != 1:
+            return False
         source = node.all_input_nodes[0]
         group, spread = self.nodes[source], self.spread[source]
         if name in self.inputs:
-            raise NotNarrowableError(f"requires layers that run once, got '{name}' again")
-        if isinstance(module, nn.Conv2d) and spread == 1:
-            self.inputs[name] = group
-            if module.groups == 1:
-                self.outputs[name] = self.groups.make(module.out_channels)
-            elif module.groups == module.in_channels == module.out_channels:
-                self.outputs[name] = group
-            else:
-                self.groups.fixed.add(self.groups.find(group))
-                self.outputs[name] = self.groups.make(module.out_channels, True)
-            self._set(node, self.outputs[name])
-        elif isinstance(module, nn.Linear) and len(self._shape(source)) == 2:
-            self.inputs[name], self.repeats[name] = group, spread
+            # Both calls have the same weight.
+            self.groups.fixed |= {self.groups.find(one[name]) for one in (self.inputs, self.outputs)}
+            return False
+        if isinstance(module, _ELEMENTWISE_MODULES):
+            return self._set(node, group, spread, source in self.last)
+        if isinstance(module, _POOL_MODULES) and source not in self.last:
+            return self._set(node, group, spread)
+        if isinstance(module, nn.Flatten):
+            return self._flatten(node, source)
+        if not _is_known(module):
+            return False
+        if isinstance(module, nn.Linear):
+            is_vector = len(self._shape(source)) == 2
+            if not is_vector and source not in self.last:
+                self._fix(source)
+                group = self.groups.make(module.in_features, True)
+            self.inputs[name], self.repeats[name] = group, spread if is_vector else 1
             self.outputs[name] = self.groups.make(module.out_features)
-            self._set(node, self.outputs[name])
-        elif isinstance(module, (nn.BatchNorm2d, nn.BatchNorm1d)) and spread == 1:
-            self.inputs[name] = self.outputs[name] = group
-            self._set(node, group)
-        elif isinstance(module, nn.Flatten):
-            self._flatten(node, source)
-        elif isinstance(module, _ELEMENTWISE_MODULES):
-            self._set(node, group, spread)
-        else:
-            raise NotNarrowableError(f"requires layers whose channels are known, got {type(module).__name__} '{name}'")
+            return self._set(node, self.outputs[name], is_last=not is_vector)
+        if spread != 1 or source in self.last:
+            return False
+        self.inputs[name] = self.outputs[name] = group
+        if isinstance(module, nn.Conv2d) and module.groups == 1:
+            self.outputs[name] = self.groups.make(module.out_channels)
+        elif isinstance(module, nn.Conv2d) and not module.groups == module.in_channels == module.out_channels:
+            self._fix(source)
+            self.outputs[name] = self.groups.make(module.out_channels, True)
+        return self._set(node, self.outputs[name])
 
-    def _flatten(self, node: fx.Node, source: fx.Node) -> None:
+    def _flatten(self, node: fx.Node, source: fx.Node) -> bool:
         before, after = self._shape(source), self._shape(node)
-        if len(after) != 2 or after[0] != before[0]:
-            raise NotNarrowableError(f"requires a flattening to [examples, values], got {after}")
+        if len(before) < 2 or len(after) != 2 or after[0] != before[0] or source in self.last:
+            return False
         spread = self.spread[source]
         for size in before[2:]:
             spread *= size
-        self._set(node, self.nodes[source], spread)
+        return self._set(node, self.nodes[source], spread)
 
-    def _visit_function(self, node: fx.Node) -> None:
-        sources = node.all_input_nodes
-        target = node.target
+    def _is_mean_of_places(self, node: fx.Node) -> bool:
+        source = node.all_input_nodes[0]
+        if node.target not in ("mean", torch.mean) or len(self._shape(source)) != 4 or source in self.last:
+            return False
+        dims = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
+        return isinstance(dims, (tuple, list)) and sorted(int(dim) % 4 for dim in dims) == [2, 3]  # type: ignore[arg-type]
+
+    def _visit_function(self, node: fx.Node) -> bool:
+        """Whether the operation is known."""
+        sources, target = node.all_input_nodes, node.target
         if target in (torch.flatten, "flatten"):
-            self._flatten(node, sources[0])
-        elif target in ("mean", torch.mean) and len(self._shape(sources[0])) == 4:
-            dims = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
-            kept = sorted(int(dim) % 4 for dim in (dims if isinstance(dims, (tuple, list)) else [dims or 0]))  # type: ignore[arg-type]
-            if kept != [2, 3]:
-                raise NotNarrowableError("requires means over places, got others")
-            self._set(node, self.nodes[sources[0]])
-        elif target in _SUMS or target in _ELEMENTWISE or target in _POOLS or target in _METHODS:
-            group = self.nodes[sources[0]]
-            for other in sources[1:]:
-                if len(self._shape(other)) != len(self._shape(sources[0])):
-                    raise NotNarrowableError(f"requires tensors of one rank, got others of '{node.name}'")
-                group = self.groups.join(group, self.nodes[other])
-            self._set(node, group, self.spread[sources[0]])
-        else:
-            raise NotNarrowableError(f"requires operations whose channels are known, got '{node.name}'")
+            return self._flatten(node, sources[0])
+        if self._is_mean_of_places(node):
+            return self._set(node, self.nodes[sources[0]])
+        if not (target in _SUMS or target in _ELEMENTWISE or target in _POOLS or target in _METHODS):
+            return False
+        is_last = sources[0] in self.last
+        if is_last and target in _POOLS:
+            return False
+        shapes = {(len(shape), shape[-1:] if is_last else shape[1:2]) for shape in map(self._shape, sources)}
+        kinds = {(self.spread[source], source in self.last) for source in sources}
+        if len(shapes) != 1 or shapes == {(0, ())} or len(kinds) != 1:
+            return False
+        group = self.nodes[sources[0]]
+        for other in sources[1:]:
+            group = self.groups.join(group, self.nodes[other])
+        return self._set(node, group, self.spread[sources[0]], is_last)
 
 
 def narrow(model: nn.Module, example: torch.Tensor, share: float, multiple: int = 8) -> nn.Module:
