@@ -191,7 +191,7 @@ class _Analysis:
         if node.target not in ("mean", torch.mean) or len(self._shape(source)) != 4 or source in self.last:
             return False
         dims = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
-        return isinstance(dims, (tuple, list)) and sorted(int(dim) % 4 for dim in dims) == [2, 3]  # type: ignore[arg-type]
+        return isinstance(dims, (tuple, list)) and sorted(int(dim) % 4 for dim in dims) == [2, 3]
 
     def _visit_function(self, node: fx.Node) -> bool:
         """Whether the operation is known."""
