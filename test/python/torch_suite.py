@@ -28,7 +28,7 @@ from typing import Any
 MODES = ("forward", "gradient", "extremal")
 TOLERANCES = {
     "float32": 1e-4,
-    "float64": 1e-7,
+    "float64": 1e-10,
     "float16": 4e-3,
     "bfloat16": 3e-2,
     "complex32": 4e-3,

@@ -43,10 +43,11 @@ def leaky_relu(x: torch.Tensor, negative_slope: float = 0.01) -> torch.Tensor:
 
 
 def sigmoid(x: torch.Tensor) -> torch.Tensor:
-    """`torch.sigmoid`, of which silu is made. Below -87 it is as good as 0, and below -104 it is 0."""
+    """`torch.sigmoid`, of which silu is made. Far below it is as good as 0, and further below it is 0."""
+    small, zero = (-708, -746) if x.dtype == torch.float64 else (-87, -104)
     # 1 divided by a tensor becomes a reciprocal, with an assertion that keeps loops from being fused.
-    found = x.new_ones(()) / (1 + torch.exp(-torch.where(x < -87, torch.full_like(x, -87), x)))
-    return torch.where(x < -104, torch.zeros_like(x), found)
+    found = x.new_ones(()) / (1 + torch.exp(-torch.where(x < small, torch.full_like(x, small), x)))
+    return torch.where(x < zero, torch.zeros_like(x), found)
 
 
 def softplus(x: torch.Tensor, beta: float = 1, threshold: float = 20) -> torch.Tensor:

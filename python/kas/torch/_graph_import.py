@@ -17,6 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from .._module import Module
 from ._comparisons import replace_comparisons
 from ._decompositions import get_inference_table
+from ._element_types import narrow_types, replace_unsigned
 from ._gradient_decompositions import get_training_table
 from ._graph_constants import fold_empty
 
@@ -46,7 +47,8 @@ def trace(graph: Callable[..., Any], arguments: Sequence[Any], with_gradients: b
         values = list(arguments)
         for place, tensor in zip(places, tensors):
             values[place] = tensor
-        return graph(*values)
+        with narrow_types(graph):
+            return graph(*values)
 
     tensors = [arguments[place] for place in places]
     table = get_training_table() if with_gradients else get_inference_table()
@@ -106,6 +108,7 @@ def import_graph(graph: fx.GraphModule) -> Module:
     from torch_mlir.extras.fx_importer import FxImporter
 
     replace_comparisons(graph)
+    replace_unsigned(graph)
     graph.recompile()
     context = ir.Context()
     dialect.register_dialect(context)

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import fx
 
+from ._element_types import WIDE
+
 _aten = torch.ops.aten
 _NORM = _aten._native_batch_norm_legit_no_training.default
 
@@ -43,6 +45,8 @@ def _can_fold(norm: fx.Node, weights: Collection[Any]) -> bool:
     transposed = convolution.args[6]
     return (
         not transposed
+        # Halves are rounded between the two.
+        and norm.meta["val"][0].dtype not in WIDE
         and len(convolution.users) == 1
         and all(user.target is getitem and user.args[1] == 0 for user in norm.users)
         and all(tensor in weights for tensor in (weight, bias, *norm.args[1:5]))

@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import fx
 
+from ._element_types import is_random
 from ._graph_import import UnsupportedGraphError
 
 _SAMPLES = 1000003
 """Any number of samples; a prime, so that no other sizes make it."""
-TYPES = (torch.float32, torch.bool)
+_TYPES = (
+    *(torch.float64, torch.float32, torch.float16, torch.bfloat16),
+    *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint32, torch.uint16, torch.uint8, torch.bool),
+)
 """Of tensors that may enter and leave a part."""
-INTEGERS = (torch.int32, torch.int64)
-"""Of other tensors that may enter and leave a graph that is compiled as a whole."""
 
 
 _aten = torch.ops.aten
@@ -35,40 +37,39 @@ def get_tensors(value: Any) -> Iterable[torch.Tensor]:
             yield entry
 
 
-def check_tensors(value: Any, types: Collection[torch.dtype] = TYPES) -> str | None:
-    """Why tensors with these types cannot enter or leave what is compiled; None where they can."""
+def check_tensors(value: Any) -> str | None:
+    """Why tensors cannot enter or leave what is compiled; None where they can."""
     for tensor in get_tensors(value):
-        if tensor.dtype not in types or tensor.device.type != "cpu":
-            numbers = " or ".join(str(dtype).removeprefix("torch.") for dtype in types if dtype != torch.bool)
-            return f"requires tensors of {numbers} on the CPU, got {tensor.dtype} on '{tensor.device}'"
+        if tensor.dtype not in _TYPES or tensor.device.type != "cpu":
+            types = ", ".join(str(dtype).removeprefix("torch.") for dtype in _TYPES)
+            return f"requires tensors of {types} on the CPU, got {tensor.dtype} on '{tensor.device}'"
     return None
 
 
-def is_random(node: fx.Node) -> bool:
-    """Whether what it draws follows from torch.manual_seed."""
-    # Attention has an argument for dropout.
-    is_attention = "scaled_dot_product" in str(node.target) and not any(node.args[3:4])
-    return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()) and not is_attention
+def _is_integer(value: Any) -> bool:
+    """Whether it is a tensor of integers, flags aside."""
+    return isinstance(value, torch.Tensor) and value.dtype in _TYPES[4:-1]
 
 
 def check_random(graph: fx.GraphModule) -> None:
     """UnsupportedGraphError where the graph draws random numbers."""
     for node in graph.graph.nodes:
-        if node.op == "call_function" and is_random(node):
+        if node.op == "call_function" and is_random(node.target, node.args):
             raise UnsupportedGraphError(f"requires a network without random numbers, got {node.target}")
 
 
-def check_integers(graph: fx.GraphModule) -> None:
-    """UnsupportedGraphError where integers that follow from arguments may have values that compiled code does not take.
+def _find_unchecked(graph: fx.GraphModule) -> dict[fx.Node, str]:
+    """Where integers that follow from arguments may have values that compiled code does not take, with the reason.
 
     They are places outside of a tensor, and zeros that something is divided by. Embeddings and `gather` check theirs.
     """
+    found: dict[fx.Node, str] = {}
     given: set[fx.Node] = set()
     known: set[fx.Node] = set()
     """What does not follow from arguments, such as the places of an interpolation."""
     for node in graph.graph.nodes:
         value = node.meta.get("val")
-        is_integer = isinstance(value, torch.Tensor) and value.dtype in INTEGERS
+        is_integer = _is_integer(value)
         used = given.intersection(node.all_input_nodes)
         if node.op != "placeholder" and known.issuperset(node.all_input_nodes):
             known.add(node)
@@ -81,7 +82,14 @@ def check_integers(graph: fx.GraphModule) -> None:
         # The least integer by -1 is not one.
         is_safe = not divides or (isinstance(node.args[1], int) and node.args[1] not in (0, -1))
         if node.target in _INDEXED or not is_safe:
-            raise UnsupportedGraphError(f"requires checks of integers that kas does not make, got {node.target}")
+            found[node] = f"requires checks of integers that kas does not make, got {node.target}"
+    return found
+
+
+def check_integers(graph: fx.GraphModule) -> None:
+    """UnsupportedGraphError where integers may have values that compiled code does not take."""
+    for reason in _find_unchecked(graph).values():
+        raise UnsupportedGraphError(reason)
 
 
 _LEFT = {
@@ -92,6 +100,10 @@ _LEFT = {
     _aten.fmod: "torch-mlir rounds quotients",
     **dict.fromkeys(
         (
+            _aten.embedding_dense_backward,
+            _aten.index_put,
+            _aten.max_pool2d_with_indices_backward,
+            _aten.max_pool3d_with_indices_backward,
             _aten.scatter,
             _aten.scatter_add,
             _aten.scatter_reduce,
@@ -124,6 +136,7 @@ def check_meaning(graph: fx.GraphModule) -> None:
 def find_blocked(graph: fx.GraphModule) -> dict[fx.Node, str]:
     """The operations that stay with PyTorch in any case, with the reason: types, and random numbers."""
     blocked: dict[fx.Node, str] = {}
+    unchecked = _find_unchecked(graph)
     for node in graph.graph.nodes:
         if node.op != "call_function":
             continue
@@ -134,8 +147,8 @@ def find_blocked(graph: fx.GraphModule) -> dict[fx.Node, str]:
             continue
         value = node.meta.get("val")
         reason = next(filter(None, (check_tensors(source.meta.get("val")) for source in (*sources, node))), None)
-        reason = _find_wrong_meaning(node) or reason
-        if is_random(node):
+        reason = _find_wrong_meaning(node) or unchecked.get(node) or reason
+        if is_random(node.target, node.args):
             reason = f"requires a network without random numbers, got {node.target}"
         elif not reason and not any(True for _ in get_tensors(value)):
             reason = f"requires a result that is a tensor, got {value!r}"

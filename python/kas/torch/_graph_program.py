@@ -20,8 +20,6 @@ from .._module import Module
 from ._graph_flops import count_flops
 from ._graph_import import UnsupportedGraphError, describe, import_graph
 from ._graph_parts import (
-    INTEGERS,
-    TYPES,
     check_integers,
     check_meaning,
     check_random,
@@ -85,7 +83,7 @@ def _get_strides(result: torch.Tensor) -> tuple[int, ...] | None:
 
 
 def _replace_flags(graph: fx.GraphModule, arguments: Sequence[fx.Node], computed: list[fx.Node]) -> None:
-    """Lets flags enter and leave as numbers, 0 and 1."""
+    """Lets flags enter and leave as the bytes that they are, 0 and 1."""
     for node in arguments:
         value = node.meta["val"]
         if value.dtype != torch.bool:
@@ -95,14 +93,14 @@ def _replace_flags(graph: fx.GraphModule, arguments: Sequence[fx.Node], computed
         flag.meta["val"] = value
         for user in [user for user in node.users if user is not flag]:
             user.replace_input_with(node, flag)
-        node.meta = {"val": value.to(torch.float32)}
+        node.meta = {"val": value.to(torch.int8)}
     for place, node in enumerate(computed):
         value = node.meta["val"]
         if value.dtype != torch.bool:
             continue
         with graph.graph.inserting_after(node):
-            number = graph.graph.call_function(torch.ops.aten._to_copy.default, (node,), {"dtype": torch.float32})
-        number.meta["val"] = value.to(torch.float32)
+            number = graph.graph.call_function(torch.ops.aten._to_copy.default, (node,), {"dtype": torch.int8})
+        number.meta["val"] = value.to(torch.int8)
         computed[place] = number
 
 
@@ -151,16 +149,14 @@ class _Function(nn.Module):
         if not computed:
             raise UnsupportedGraphError("requires a result that is computed, got none")
         for node in (*arguments, *computed):
-            if reason := check_tensors(node.meta["val"], TYPES + INTEGERS):
+            if reason := check_tensors(node.meta["val"]):
                 raise UnsupportedGraphError(reason)
         self.is_single = is_single
         self.outputs = _find_results(values, arguments, computed)
         results = [node.meta["val"] for node in computed]
         shapes = [tuple(result.shape) for result in results]
-        types = [result.dtype if result.dtype in INTEGERS else torch.float32 for result in results]
-        self.results = Results(shapes, types, options.bind_calls)
+        self.results = Results(shapes, [result.dtype for result in results], options.bind_calls)
         self.strides = [_get_strides(result) for result in results]
-        self.flags = [number for number, result in enumerate(results) if result.dtype == torch.bool]
         places = range(len(arguments))
         # What has samples, other data, weights.
         self.order = sorted(places, key=lambda place: (place in static, place not in batched))
@@ -214,8 +210,6 @@ class _Function(nn.Module):
             if strides is not None:
                 rows = results[number]
                 results[number] = torch.empty_strided(rows.shape, strides, dtype=rows.dtype).copy_(rows)
-        for number in self.flags:
-            results[number] = results[number].to(torch.bool)
         values = [output.choose(results, arguments) for output in self.outputs]
         return values[0] if self.is_single else values
 

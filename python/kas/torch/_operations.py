@@ -164,6 +164,37 @@ def remainder(x: Any, y: torch.Tensor) -> torch.Tensor:
     return torch.remainder(torch.full_like(y, x, dtype=torch.result_type(y, x)), y)
 
 
+def neg(x: torch.Tensor) -> Any:
+    """`torch.neg` of integers, which torch-mlir rounds to doubles."""
+    return NotImplemented if x.dtype.is_floating_point else x.new_zeros(()) - x
+
+
+def floor_divide(x: torch.Tensor, y: Any) -> Any:
+    """`torch.floor_divide` of integers by a number, which torch-mlir rounds to doubles."""
+    return div(x, y, rounding_mode="floor")
+
+
+def div(x: torch.Tensor, y: Any, *, rounding_mode: str | None = None) -> Any:
+    """`torch.div` of integers by a number that rounds down."""
+    if rounding_mode != "floor" or x.dtype.is_floating_point or type(y) is not int:
+        return NotImplemented
+    quotient = torch.div(x, y, rounding_mode="trunc")
+    rest = x - quotient * y
+    return quotient - ((rest != 0) & ((rest < 0) != (y < 0))).to(quotient.dtype)
+
+
+def pow(x: torch.Tensor, exponent: Any) -> Any:
+    """`torch.pow` of integers and a small number."""
+    if x.dtype.is_floating_point or x.dtype == torch.bool or type(exponent) is not int or not 0 <= exponent <= 64:
+        return NotImplemented
+    result, square = None, x
+    while exponent:
+        if exponent % 2:
+            result = square if result is None else result * square
+        square, exponent = square * square, exponent // 2
+    return torch.ones_like(x) if result is None else result.clone()
+
+
 def all_dims(x: torch.Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> torch.Tensor:
     """`torch.all` along several dimensions."""
     dims = range(x.dim()) if dim is None else [axis % x.dim() for axis in dim] if x.dim() else []
@@ -237,12 +268,18 @@ def get_operations_table(others: Mapping[Any, Callable[..., Any]]) -> dict[Any, 
         aten.block_diag.default: block_diag,
         aten.diagonal_scatter.default: diagonal_scatter,
         aten.dist.default: dist,
+        aten.div.Scalar_mode: div,
+        aten.div.Tensor_mode: div,
+        aten.floor_divide.Scalar: floor_divide,
+        aten.floor_divide.default: floor_divide,
         aten.grid_sampler_2d.default: _sample_grid(others[aten.grid_sampler_2d.default]),
         aten.hypot.default: hypot,
         aten.max.dim: _take_extreme(aten.amax),
         aten.min.dim: _take_extreme(aten.amin),
         aten.narrow_copy.default: _copy(torch.narrow),
+        aten.neg.default: neg,
         aten.permute_copy.default: _copy(torch.permute),
+        aten.pow.Tensor_Scalar: pow,
         aten.prod.default: prod_all,
         aten.prod.dim_int: prod,
         aten.remainder.Scalar_Tensor: remainder,

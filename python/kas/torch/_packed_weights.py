@@ -12,13 +12,10 @@ from typing import Any, NamedTuple
 import torch
 
 from .. import _kas
-from ._graph_parts import INTEGERS
 
 
 def enter(tensor: torch.Tensor) -> torch.Tensor:
-    """As compiled functions take it: in rows, flags as numbers."""
-    if tensor.dtype not in INTEGERS and tensor.dtype != torch.float32:
-        tensor = tensor.to(torch.float32)
+    """As compiled functions take it: in rows."""
     return tensor if tensor.is_contiguous() else tensor.contiguous()
 
 

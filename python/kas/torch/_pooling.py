@@ -63,11 +63,11 @@ def _pad(data: torch.Tensor, axes: Sequence[_Axis], value: float) -> torch.Tenso
     return padded
 
 
-def _count(axes: Sequence[_Axis], include_padding: bool) -> torch.Tensor:
+def _count(axes: Sequence[_Axis], include_padding: bool, dtype: torch.dtype) -> torch.Tensor:
     """How many elements each window has, as PyTorch counts them."""
-    total = torch.ones(())
+    total = torch.ones((), dtype=dtype)
     for number, axis in enumerate(axes):
-        first = torch.arange(axis.windows, dtype=torch.float32) * axis.stride - axis.padding
+        first = torch.arange(axis.windows, dtype=dtype) * axis.stride - axis.padding
         reach, end = first + axis.kernel, axis.size + (axis.padding if include_padding else 0)
         last = torch.where(reach > end, torch.full_like(reach, end), reach)
         if not include_padding:
@@ -99,7 +99,7 @@ def _average(rank: int) -> Callable[..., Any]:
         if divisor_override is not None:
             result = result * (math.prod(sizes) / divisor_override)
         elif any(axis.padding or axis.after > 0 for axis in axes):
-            result = result * (math.prod(sizes) / _count(axes, count_include_pad)).to(data.dtype)
+            result = result * (math.prod(sizes) / _count(axes, count_include_pad, data.dtype))
         return result if data.dim() == rank + 2 else result.squeeze(0)
 
     return decompose

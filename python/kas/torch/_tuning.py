@@ -85,9 +85,7 @@ def _measure(module: Module, tensors: Sequence[tuple[tuple[int, ...], torch.dtyp
     program: Any = module._handle.load(2, None)
     generator = torch.Generator().manual_seed(0)
     memory: list[Any] = [
-        torch.rand(shape, generator=generator)
-        if dtype in (torch.float32, torch.bool)
-        else torch.zeros(shape, dtype=dtype)
+        torch.rand(shape, generator=generator).to(dtype) if dtype.is_floating_point else torch.zeros(shape, dtype=dtype)
         for shape, dtype in tensors
     ]
     if count := program.get_num_prepared_elements("forward"):
