@@ -51,7 +51,9 @@ def check(call, *tensors, tolerance=0.0, absolute=0.0, is_compiled=True):
             assert torch.equal(a.isnan(), b.isnan()), what
             a, b = a.nan_to_num(0), b.nan_to_num(0)
             assert tolerance or torch.equal(a.signbit(), b.signbit()), what
-            torch.testing.assert_close(b, a, rtol=tolerance, atol=absolute, msg=lambda text, what=what: f"{what}: {text}")
+            torch.testing.assert_close(
+                b, a, rtol=tolerance, atol=absolute, msg=lambda text, what=what: f"{what}: {text}"
+            )
         else:
             assert torch.equal(a, b), (what, a, b)
     if is_compiled:
@@ -81,6 +83,7 @@ def test_halves_are_rounded_by_each_operation(dtype):
 
     def compute(x, y):
         sums = (x + y) - y, x * 3 + y * y, (x + 1) / 3, torch.add(x, y, alpha=0.5), x.square().sqrt()
+        sums = *sums, x.nan_to_num(), x.nan_to_num(posinf=2.0)
         return *sums, -x, x.abs(), x.relu(), torch.maximum(x, y), x.clamp(-0.3, 0.1), torch.where(x > y, x, y)
 
     def compare(x, y):
@@ -118,7 +121,8 @@ def test_doubles_are_computed_in_doubles():
     def call(x):
         activations = functional.gelu(x), functional.silu(x), functional.softplus(x), functional.elu(x), x.sigmoid()
         functions = x.exp(), x.tanh(), x.erf(), x.abs().log1p(), x.expm1(), x.sin(), x.atan(), x.abs().rsqrt()
-        return *activations, *functions, x.abs() ** 0.3, x.abs().log(), x.softmax(0), (x - 700).sigmoid()
+        numbers = 0.1 - x, 0.1 / x, x.abs() ** 0.3, x * 0.1, x.clamp(-0.1, 0.1)
+        return *activations, *functions, *numbers, x.abs().log(), x.softmax(0), (x - 700).sigmoid()
 
     check(call, x, tolerance=1e-13, absolute=1e-15)
     image = torch.rand(2, 3, 9, 9, dtype=torch.float64)
@@ -155,6 +159,28 @@ def test_integers_wrap_around(dtype):
     check(lambda a: (a @ a.t(),), matrix)
 
 
+def test_integers_that_doubles_do_not_have():
+    most = 2**63 - 1
+    x = torch.tensor([most, -most, -most - 1, most - 1, 2**60 + 1, -(2**60) - 1, 7, -7, 0])
+
+    def compute(x):
+        quotients = x // 3, x // -3, x % 3, x % -3, torch.div(x, 5, rounding_mode="trunc")
+        return *quotients, -x, 5 - x, x.abs(), x**3, x.sign(), x == 2**60 + 1, torch.maximum(x, -x), x.sort()[0]
+
+    check(compute, x)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.int32])
+def test_what_is_not_the_same_in_a_wider_type(dtype):
+    if dtype.is_floating_point:
+        call, reason = torch.nextafter, "requires an operation that is the same in wider types, got aten.nextafter"
+    else:
+        call, reason = lambda x, _: functional.max_pool2d(x, 2), "torch-mlir has no maxima of windows of integers"
+    x = torch.randint(0, 9, (1, 2, 4, 4)).to(dtype)
+    (graph,) = check(lambda x, y: (call(x, y),), x, x + 1, is_compiled=False)
+    assert reason in graph.reason
+
+
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8])
 def test_numbers_that_the_type_does_not_have(dtype):
     x = torch.tensor([50, 100, 127], dtype=dtype)
@@ -177,7 +203,12 @@ def test_what_has_a_type_of_its_own(dtype):
     check(make, x)
     if dtype.is_floating_point:
         epsilon = torch.finfo(dtype).eps
-        check(lambda x: (x.softmax(0, dtype=dtype), x.log_softmax(0, dtype=dtype)), x, tolerance=max(epsilon, 1e-14), absolute=4 * epsilon)
+        check(
+            lambda x: (x.softmax(0, dtype=dtype), x.log_softmax(0, dtype=dtype)),
+            x,
+            tolerance=max(epsilon, 1e-14),
+            absolute=4 * epsilon,
+        )
 
 
 def test_types_side_by_side():
@@ -187,7 +218,12 @@ def test_types_side_by_side():
 
     def mix(numbers, halves, singles):
         sums = numbers + halves, numbers * singles, halves + singles, halves * singles.double(), numbers + numbers[1]
-        return *sums, torch.cat([halves, halves.new_ones(1)]), torch.where(numbers > 0, halves, singles), numbers > halves
+        return (
+            *sums,
+            torch.cat([halves, halves.new_ones(1)]),
+            torch.where(numbers > 0, halves, singles),
+            numbers > halves,
+        )
 
     check(mix, numbers, halves, singles)
 

@@ -46,8 +46,8 @@ _MOVES = (
     aten.roll.default,
 )
 """That do not look at what they move, as views do."""
-_BITS = (aten.nextafter, aten.view_as_real, aten.view_as_complex)
-"""With another meaning for each type."""
+_OF_THE_TYPE = (aten.grid_sampler_2d, aten.grid_sampler_3d, aten.nextafter)
+"""Whose results differ by more than rounding: places between pixels are halves, too."""
 _CONVERT = torch.ops.prims.convert_element_type.default
 """What decompositions make of `_to_copy`."""
 _ROUNDED = (
@@ -140,8 +140,8 @@ def _compute_wide(
 ) -> Any:
     from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
-    if target.overloadpacket in _BITS or target._schema.is_mutable:
-        raise NotImplementedError(f"requires an operation that is the same for all types, got {target}")
+    if target.overloadpacket in _OF_THE_TYPE or target._schema.is_mutable:
+        raise NotImplementedError(f"requires an operation that is the same in wider types, got {target}")
     with disable_proxy_modes_tracing():
         expected = target(*arguments, **options)
     dtype = options.get("dtype")
@@ -162,8 +162,19 @@ def _compute_wide(
         options = options | {"dtype": WIDE[dtype]}
     if common in _HALVES and "alpha" in options:
         options = options | {"alpha": _round(options["alpha"], common)}
+    if target is aten.nan_to_num.default and common in _HALVES:
+        arguments, options = arguments[:1], _replace_infinities(common, *arguments[1:], **options)
     found = target(*tree_map(widen, arguments), **tree_map(widen, options))
     return _narrow(found, expected)
+
+
+def _replace_infinities(
+    dtype: torch.dtype, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> dict[str, float | None]:
+    """The options of `torch.nan_to_num`, with the largest numbers of a type."""
+    limits = torch.finfo(dtype)
+    large = {"posinf": limits.max if posinf is None else posinf, "neginf": limits.min if neginf is None else neginf}
+    return {"nan": nan, **large}
 
 
 def _narrow(found: Any, expected: Any) -> Any:
@@ -182,6 +193,19 @@ def narrow_types(graph: Any) -> contextlib.AbstractContextManager[Any]:
             mode: contextlib.AbstractContextManager[Any] = _NarrowTypes()  # type: ignore[no-untyped-call]
             return mode
     return contextlib.nullcontext()
+
+
+def keep_doubles(graph: fx.GraphModule) -> None:
+    """Makes numbers that doubles are subtracted from, or divide, doubles: torch-mlir takes first numbers for floats."""
+    for node in graph.graph.nodes:
+        value = node.meta.get("val")
+        if not isinstance(value, torch.Tensor) or node.op != "call_function" or not node.args:
+            continue
+        if isinstance(node.args[0], float) and value.dtype == torch.float64 and len(node.args) > 1:
+            with graph.graph.inserting_before(node):
+                number = graph.graph.call_function(aten.full.default, ([], node.args[0]), {"dtype": value.dtype})
+            number.meta["val"] = value.new_empty(())
+            node.args = (number, *node.args[1:])
 
 
 def replace_unsigned(graph: fx.GraphModule) -> None:

@@ -17,7 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from .._module import Module
 from ._comparisons import replace_comparisons
 from ._decompositions import get_inference_table
-from ._element_types import narrow_types, replace_unsigned
+from ._element_types import keep_doubles, narrow_types, replace_unsigned
 from ._gradient_decompositions import get_training_table
 from ._graph_constants import fold_empty
 
@@ -109,6 +109,7 @@ def import_graph(graph: fx.GraphModule) -> Module:
 
     replace_comparisons(graph)
     replace_unsigned(graph)
+    keep_doubles(graph)
     graph.recompile()
     context = ir.Context()
     dialect.register_dialect(context)

@@ -116,6 +116,7 @@ _LEFT = {
 }
 """Operations that torch-mlir lowers with another meaning, with the reason why they are left to PyTorch."""
 _POOLED = (_aten.max_pool2d_with_indices, _aten.max_pool3d_with_indices)
+_POOLS = (*_POOLED, _aten.max_pool1d, _aten.max_pool2d, _aten.max_pool3d)
 
 
 def _find_wrong_meaning(node: fx.Node) -> str | None:
@@ -123,6 +124,8 @@ def _find_wrong_meaning(node: fx.Node) -> str | None:
     packet: Any = getattr(node.target, "overloadpacket", None)
     if packet in _POOLED and any(user.target is operator.getitem and user.args[1] == 1 for user in node.users):
         return "torch-mlir finds no places of infinities"
+    if packet in _POOLS and not next(iter(get_tensors(node.meta["val"]))).dtype.is_floating_point:
+        return "torch-mlir has no maxima of windows of integers"
     return _LEFT.get(packet)
 
 
