@@ -61,16 +61,34 @@ static std::string makeIdentifier(StringRef name, llvm::StringSet<> &taken) {
   return text;
 }
 
+static bool isHalf(const TensorSignature &tensor) {
+  return tensor.type == "f16" || tensor.type == "bf16";
+}
+
+/// The type of an element in C, which for halves is that of their bits.
+static std::string getCType(const TensorSignature &tensor) {
+  if (tensor.type == "f32")
+    return "float";
+  if (tensor.type == "f64")
+    return "double";
+  if (tensor.type == "i1")
+    return "bool";
+  if (isHalf(tensor))
+    return "uint16_t";
+  StringRef width = StringRef(tensor.type).ltrim("ui");
+  return (tensor.type.front() == 'u' ? "uint" : "int") + width.str() + "_t";
+}
+
 /// `float[1][64]`, for comments; with `samples` in place of the first extent
 /// where that is not empty.
 static std::string describe(const TensorSignature &tensor, StringRef samples) {
-  std::string text = "float";
+  std::string text = getCType(tensor);
   for (auto [dim, extent] : llvm::enumerate(tensor.shape))
     text += "[" +
             (dim == 0 && !samples.empty() ? samples.str()
                                           : std::to_string(extent)) +
             "]";
-  return text;
+  return isHalf(tensor) ? text + ", the bits of " + tensor.type : text;
 }
 
 //===----------------------------------------------------------------------===//
@@ -193,7 +211,7 @@ static void writeDeclaration(const Declaration &declaration,
   if (declaration.anyBatch)
     samples = makeIdentifier("samples", taken);
   stream << "\n/*\n";
-  auto add = [&](const TensorSignature &tensor, StringRef type,
+  auto add = [&](const TensorSignature &tensor, StringRef prefix,
                  bool hasSamples) {
     std::string name = makeIdentifier(tensor.name, taken);
     stream << " * " << name << ": "
@@ -201,17 +219,17 @@ static void writeDeclaration(const Declaration &declaration,
     if (name != tensor.name && !StringRef(tensor.name).contains("*/"))
       stream << " (" << tensor.name << ")";
     stream << "\n";
-    parameters.push_back((type + name).str());
+    parameters.push_back((prefix + getCType(tensor) + " *" + name).str());
   };
   for (auto [index, argument] : llvm::enumerate(signature.arguments))
-    add(argument, "const float *", /*hasSamples=*/index == 0);
+    add(argument, "const ", /*hasSamples=*/index == 0);
   if (numPrepared)
     for (auto [argument, parameter] :
          llvm::zip_equal(signature.arguments, parameters))
       if (!argument.isData)
         weights.push_back(parameter);
   for (const TensorSignature &result : signature.results)
-    add(result, "float *", /*hasSamples=*/true);
+    add(result, "", /*hasSamples=*/true);
   const std::string &name = signature.name;
   if (numPrepared) {
     std::string packed = makeIdentifier("packed", taken);
@@ -255,11 +273,12 @@ Error kas::execution::writeCHeader(mlir::ModuleOp module,
                                    llvm::raw_ostream &stream,
                                    mlir::ModuleOp lowered) {
   std::vector<Declaration> functions;
-  bool hasNumbers = false;
+  bool hasNumbers = false, hasFlags = false;
   for (auto function : module.getOps<mlir::func::FuncOp>()) {
     if (!function.isPublic() || function.isExternal())
       continue;
-    auto signature = FunctionSignature::get(module, function.getSymName());
+    auto signature = FunctionSignature::get(module, function.getSymName(),
+                                            ElementTypes::Any);
     if (!signature)
       return signature.takeError();
     auto declaration = getDeclaration(std::move(*signature), lowered);
@@ -267,6 +286,13 @@ Error kas::execution::writeCHeader(mlir::ModuleOp module,
       return declaration.takeError();
     hasNumbers |= declaration->numPrepared != 0 || declaration->anyBatch ||
                   declaration->workspace.has_value();
+    for (llvm::ArrayRef<TensorSignature> tensors :
+         {llvm::ArrayRef(declaration->signature.arguments),
+          llvm::ArrayRef(declaration->signature.results)})
+      for (const TensorSignature &tensor : tensors) {
+        hasNumbers |= StringRef(getCType(tensor)).ends_with("_t");
+        hasFlags |= tensor.type == "i1";
+      }
     functions.push_back(std::move(*declaration));
   }
   if (functions.empty())
@@ -284,7 +310,9 @@ Error kas::execution::writeCHeader(mlir::ModuleOp module,
     stream << "\n * Not for objects with prepare-weights=true or "
               "any-batch=true: their header\n * needs --kas-lowered.";
   stream << " */\n#ifndef " << guard << "\n#define " << guard << "\n"
-         << (hasNumbers ? "\n#include <stdint.h>\n" : "")
+         << (hasNumbers || hasFlags ? "\n" : "")
+         << (hasFlags ? "#include <stdbool.h>\n" : "")
+         << (hasNumbers ? "#include <stdint.h>\n" : "")
          << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
   for (const Declaration &declaration : functions)
     writeDeclaration(declaration, stream);

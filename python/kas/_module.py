@@ -213,7 +213,7 @@ class Module:
         seed: int = 0,
         draws: int = 0,
     ) -> Function:
-        """Compiles a `func.func` on f32 tensors of static shape for the CPU.
+        """Compiles a `func.func` on tensors of static shape, of floats or integers, for the CPU.
 
         With `prepare_weights` all arguments but the first and those with the attribute `kas.data` are weights, which
         `Function.bind(...).prepare()` packs before the first call, with all that depends on them alone; calls are

@@ -211,6 +211,23 @@ def test_what_has_a_type_of_its_own(dtype):
         )
 
 
+def test_flags_have_no_carry():
+    x, y = torch.tensor([True, False, True, False]), torch.tensor([True, True, False, False])
+
+    def call(x, y):
+        sums = x + y, x + True, x + False, x.sum(), x.cumsum(0), x.sum(dtype=torch.bool), x + 1, x.float() + y
+        return *sums, x * y, x | y, x & y, x ^ y, ~x, x.any(), x.all(), x.amax(), torch.maximum(x, y), x > y
+
+    check(call, x, y)
+    check(lambda x: (x + True,), torch.tensor(True))
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.uint8])
+def test_integers_from_numbers_that_are_none(dtype):
+    x = torch.ones(3, dtype=dtype)
+    check(lambda x: (torch.arange(-0.9, 2.1, 2.0, dtype=dtype), torch.arange(0.5, 7.9, 1.7, dtype=dtype), x + 1), x)
+
+
 def test_types_side_by_side():
     numbers = torch.tensor([3, -7, 2049, 32767], dtype=torch.int16)
     halves = torch.tensor([0.1, 2.5, 1.0, 4.0], dtype=torch.float16)

@@ -218,12 +218,14 @@ def backend(
 ) -> Callable[..., Any]:
     """Compiles a graph: `torch.compile(network, backend="kas")`, where not installed `backend=kas.torch.backend`.
 
-    Networks on float32 tensors of the CPU are compiled for each set of shapes and for `torch.get_num_threads()`
+    Networks on tensors of the CPU are compiled for each set of shapes and for `torch.get_num_threads()`
     threads, those that infer (`torch.no_grad()`) with weights that are packed once, and again when they have changed;
     those that train with their gradients. With a second batch size, a network that infers is compiled for all, where it
-    computes samples one by one. Operations that torch-mlir does not know, on other types, or with random
-    numbers are run by PyTorch between parts that are compiled: `kas.torch.explain()` says which, and why, and so does a
-    `RuntimeWarning` where these are more than a tenth of the FLOPs of a graph that has a million. Needs torch-mlir.
+    computes samples one by one. Elements are floats of 16, 32 and 64 bits, flags, and integers but uint64; operations
+    on halves are computed in float32 and rounded one by one, as PyTorch's are. Operations that torch-mlir does not
+    know, on other types, or with random numbers are run by PyTorch between parts that are compiled:
+    `kas.torch.explain()` says which, and why, and so does a `RuntimeWarning` where these are more than a tenth of the
+    FLOPs of a graph that has a million. Needs torch-mlir.
 
     `torch.compile(..., mode=...)`: `reduce-overhead` writes results to the memory of earlier ones that nothing refers
     to any more; `max-autotune` measures variants of each function, too, and keeps the fastest.

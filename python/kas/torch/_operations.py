@@ -164,6 +164,30 @@ def remainder(x: Any, y: torch.Tensor) -> torch.Tensor:
     return torch.remainder(torch.full_like(y, x, dtype=torch.result_type(y, x)), y)
 
 
+def add(x: Any, y: Any, *, alpha: Any = 1) -> Any:
+    """`torch.add` of flags, which has no carry."""
+    if alpha != 1 or torch.result_type(x, y) != torch.bool:
+        return NotImplemented
+    return torch.logical_or(x, y) if isinstance(y, torch.Tensor) else torch.logical_or(x, torch.full_like(x, y))
+
+
+def arange(start: Any, end: Any, step: Any = 1, *, dtype: torch.dtype | None = None, **options: Any) -> Any:
+    """`torch.arange` of integers from numbers that are none."""
+    if dtype is None or dtype.is_floating_point or all(isinstance(n, int) for n in (start, end, step)):
+        return NotImplemented
+    # PyTorch counts int64 in whole numbers, others in doubles.
+    begin, last, width = (int(n) if dtype == torch.int64 else n for n in (start, end, step))
+    size = max(0, math.ceil((last - begin) / width))
+    return aten.arange.start_step(0, size, 1, dtype=dtype, **options) * int(step) + int(start)
+
+
+def sum_flags(x: torch.Tensor, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Any:
+    """`torch.sum` that gives flags: whether there is one."""
+    if dtype != torch.bool:
+        return NotImplemented
+    return aten.sum.dim_IntList((x != 0).to(torch.int64), dim, keepdim) != 0
+
+
 def neg(x: torch.Tensor) -> Any:
     """`torch.neg` of integers, which torch-mlir rounds to doubles."""
     return NotImplemented if x.dtype.is_floating_point else x.new_zeros(()) - x
@@ -259,10 +283,12 @@ def get_operations_table(others: Mapping[Any, Callable[..., Any]]) -> dict[Any, 
     """The decompositions of this file; of batches of images those of `others`."""
     table: dict[Any, Any] = {
         aten._softmax_backward_data.default: softmax_backward,
+        aten.add.Tensor: add,
         aten.addmv.default: addmv,
         aten.all.dims: all_dims,
         aten.aminmax.default: aminmax,
         aten.angle.default: angle,
+        aten.arange.start_step: arange,
         aten.argmax.default: _find_extreme(aten.amax),
         aten.argmin.default: _find_extreme(aten.amin),
         aten.block_diag.default: block_diag,
@@ -283,6 +309,7 @@ def get_operations_table(others: Mapping[Any, Callable[..., Any]]) -> dict[Any, 
         aten.prod.default: prod_all,
         aten.prod.dim_int: prod,
         aten.remainder.Scalar_Tensor: remainder,
+        aten.sum.dim_IntList: sum_flags,
         aten.var_mean.correction: var_mean,
         aten.unbind_copy.int: unbind_copy,
         aten.view_copy.default: _copy(torch.reshape),

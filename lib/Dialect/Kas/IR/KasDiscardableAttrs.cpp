@@ -201,8 +201,11 @@ static LogicalResult verifyUnsigned(Operation *op, StringRef kind,
                                     unsigned number, Type type,
                                     NamedAttribute attribute) {
   auto integer = dyn_cast<IntegerType>(getElementTypeOrSelf(type));
-  bool fits = isa<TensorType>(type) && integer && integer.isSignless() &&
-              integer.getWidth() >= 8;
+  // Passes make buffers and pointers of tensors.
+  bool isLowered =
+      isa<BaseMemRefType>(type) || !isa<BuiltinDialect>(type.getDialect());
+  bool fits = isLowered || (isa<TensorType>(type) && integer &&
+                            integer.isSignless() && integer.getWidth() >= 8);
   if (fits && isa<UnitAttr>(attribute.getValue())) // A19
     return success();
   return op->emitError() << "expected " << unsignedAttrName
