@@ -349,7 +349,11 @@ def test_int8_of_onnx_runtime_is_a_baseline(network, data):
     images, classes = data.test
     own, other = ((one(images).argmax(1) == classes).double().mean() for one in (network, peer.predict))
     assert abs(float(own - other)) < 0.03 and not said
-    problem.model = nn.Sequential(nn.Flatten(), Untraceable())
+    tokens = torch.randint(0, 9, (1, 6))
+    problem.model = nn.Sequential(nn.Embedding(9, 16), nn.Flatten(), nn.Linear(96, 5)).eval()
+    problem.batch, problem.get_calibration = tokens, lambda: [tokens]
+    assert torch.allclose(_peer.make_peer(problem).predict(tokens), problem.model(tokens), atol=0.05) and not said
+    problem.model, problem.batch = nn.Sequential(nn.Flatten(), Untraceable()), data.example
     assert _peer.make_peer(problem) is None and said[0].startswith("ONNX Runtime has no int8: ")
 
 
