@@ -99,26 +99,55 @@ def _format(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _to_array(tensor: Any) -> numpy.ndarray:
-    detached = tensor.detach().cpu() if hasattr(tensor, "detach") else tensor
-    array = numpy.ascontiguousarray(detached)
-    if array.dtype != numpy.float32:
-        raise ValueError(f"requires tensors of f32 for C, got {array.dtype}")
-    return array
+class _Array(NamedTuple):
+    """Elements as they lie in memory."""
+
+    data: bytes
+    count: int
+    type: str
+    """As MLIR writes it, for numbers that C has no type for: f16 or bf16; else empty."""
+
+
+def _to_array(tensor: Any) -> _Array:
+    if hasattr(tensor, "detach"):
+        import torch
+
+        tensor = tensor.detach().cpu().contiguous()
+        kind = {torch.float16: "f16", torch.bfloat16: "bf16"}.get(tensor.dtype, "")
+        array = (tensor.view(torch.int16) if kind else tensor).numpy()
+    else:
+        array = numpy.ascontiguousarray(tensor)
+        kind = "f16" if array.dtype == numpy.float16 else ""
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"requires tensors of numbers that are not complex, got {array.dtype}")
+    return _Array(array.tobytes(), array.size, kind)
+
+
+class _Parameter(NamedTuple):
+    """A pointer that the function takes."""
+
+    type: str
+    """Of the elements in C."""
+    name: str
+
+    @staticmethod
+    def read(text: str) -> _Parameter | None:
+        found = re.fullmatch(r"(?:const )?(\w+) \*(\w+)", text)
+        return None if found is None or found[1] == "void" else _Parameter(found[1], found[2])
 
 
 class _Writer:
     """The files beside the object and its header."""
 
-    def __init__(self, folder: str, name: str, paths: dict[str, str], weights: list[numpy.ndarray], num_inputs: int):
+    def __init__(self, folder: str, name: str, paths: dict[str, str], weights: list[_Array], num_inputs: int):
         self.folder, self.name, self.weights = folder, name, weights
         with open(paths[".h"], encoding="utf-8") as file:
             self.header = file.read()
         found = re.search(rf"^const char \*{name}\((.*)\);$", self.header, re.MULTILINE)
         assert found is not None, "the header declares the function"
-        self.parameters = found[1].split(", ")
-        self.inputs = self.parameters[:num_inputs]
-        self.results = [one for one in self.parameters[num_inputs + len(weights) :] if one.startswith("float *")]
+        tensors = [one for one in map(_Parameter.read, found[1].split(", ")) if one is not None]
+        end = num_inputs + len(weights)
+        self.inputs, self.parameters, self.results = tensors[:num_inputs], tensors[num_inputs:end], tensors[end:]
         self.prepared, self.workspace = self._find("PREPARED_ELEMENTS"), self._find("WORKSPACE_BYTES")
         self.stack, self.code = _read_sizes(paths[".o"])
 
@@ -131,15 +160,14 @@ class _Writer:
         offsets = self._write_arrays(f"{name}.weights", self.weights)
         example = [_to_array(one) for one in (*inputs, *outputs)]
         starts = self._write_arrays("example.data", example)
-        ends = [start + array.size for start, array in zip(starts, example)]
         memory = Memory(
-            self.code, sum(4 * one.size for one in self.weights), 4 * self.prepared, self.workspace, self.stack
+            self.code, sum(len(one.data) for one in self.weights), 4 * self.prepared, self.workspace, self.stack
         )
         texts = {
             f"{name}_weights.S": _ASSEMBLY.format(symbol=f"{name}_weights", file=f"{name}.weights"),
             "example.S": _ASSEMBLY.format(symbol=f"{name}_example", file="example.data"),
             f"{name}_weights.h": self._write_helpers(offsets),
-            "main.c": self._write_program(starts, ends),
+            "main.c": self._write_program(starts, example),
             "CMakeLists.txt": _CMAKE.format(name=name),
             "memory.txt": str(memory),
         }
@@ -148,30 +176,27 @@ class _Writer:
                 file.write(text)
         return [f"{name}.mlir", f"{name}.o", f"{name}.h", f"{name}.weights", "example.data", *texts]
 
-    def _write_arrays(self, file_name: str, arrays: Sequence[numpy.ndarray]) -> list[int]:
-        """One after the other, each from a multiple of 64 bytes on; where each starts, in floats."""
+    def _write_arrays(self, file_name: str, arrays: Sequence[_Array]) -> list[int]:
+        """One after the other, each from a multiple of 64 bytes on; where each starts, in bytes."""
         starts, place = [], 0
         with open(os.path.join(self.folder, file_name), "wb") as file:
             for array in arrays:
                 file.write(b"\0" * (-place % ALIGNMENT))
                 place += -place % ALIGNMENT
-                starts.append(place // 4)
-                file.write(array.tobytes())
-                place += array.nbytes
+                starts.append(place)
+                file.write(array.data)
+                place += len(array.data)
             if place == 0:
                 file.write(b"\0" * 4)
         return starts
 
     def _write_helpers(self, offsets: Sequence[int]) -> str:
         name = self.name
-        weights = [f"{name}_weights + {offset}" for offset in offsets]
+        weights = [f"(const {one.type} *)({name}_weights + {offset})" for one, offset in zip(self.parameters, offsets)]
         buffers = ([f"const void *{name}_packed"] if self.prepared else []) + (
             ["void *workspace"] if self._takes_workspace else []
         )
-        names = [one.removeprefix("const ").removeprefix("void *").removeprefix("float *") for one in self.parameters]
-        count = len(self.inputs)
-        results = [one.removeprefix("float *") for one in self.results]
-        passed = [*names[:count], *weights, *results]
+        passed = [*(one.name for one in self.inputs), *weights, *(one.name for one in self.results)]
         passed += [f"{name}_packed"] * bool(self.prepared) + ["workspace"] * self._takes_workspace
         prepare = ""
         if self.prepared:
@@ -182,12 +207,13 @@ class _Writer:
                 f"static inline const char *{name}_setup({', '.join(parameters)}) {{\n"
                 f"  return {name}_prepare({', '.join(arguments)});\n}}\n\n"
             )
-        parameters = [*self.inputs, *self.results, *buffers]
+        parameters = [f"const {one.type} *{one.name}" for one in self.inputs]
+        parameters += [*(f"{one.type} *{one.name}" for one in self.results), *buffers]
         return (
             f"/* The network with its weights, which {name}_weights.S has inside: they stay where they are loaded. */\n"
             f"#ifndef {name.upper()}_WEIGHTS_H\n#define {name.upper()}_WEIGHTS_H\n\n"
             f'#include "{name}.h"\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n'
-            f"extern const float {name}_weights[];\n\n{prepare}"
+            f"extern const unsigned char {name}_weights[];\n\n{prepare}"
             f"static inline const char *{name}_run({', '.join(parameters)}) {{\n"
             f"  return {name}({', '.join(passed)});\n}}\n\n"
             "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
@@ -197,14 +223,16 @@ class _Writer:
     def _takes_workspace(self) -> bool:
         return f"{self.name}_workspace_bytes" in self.header
 
-    def _write_program(self, starts: Sequence[int], ends: Sequence[int]) -> str:
+    def _write_program(self, starts: Sequence[int], example: Sequence[_Array]) -> str:
         name, count = self.name, len(self.inputs)
-        sizes = [end - start for start, end in zip(starts, ends)][count:]
-        buffers, arguments = "", [f"{name}_example + {start}" for start in starts[:count]]
-        setup, last = "", []
-        for number, size in enumerate(sizes):
-            buffers += f"static float result{number}[{size}];\n"
+        buffers, setup, last, checks = "", "", [], ""
+        arguments = [f"(const {one.type} *)({name}_example + {start})" for one, start in zip(self.inputs, starts)]
+        kinds = [array.type or one.type for one, array in zip(self.results, example[count:])]
+        for number, (one, start, array, kind) in enumerate(zip(self.results, starts[count:], example[count:], kinds)):
+            buffers += f"static {one.type} result{number}[{array.count}];\n"
             arguments.append(f"result{number}")
+            expected = f"(const {one.type} *)({name}_example + {start})"
+            checks += f"  largest = compare_{kind}(result{number}, {expected}, {array.count}, largest);\n"
         if self.prepared:
             buffers += f"static _Alignas(64) float packed[{name.upper()}_PREPARED_ELEMENTS];\n"
             last.append("packed")
@@ -213,13 +241,63 @@ class _Writer:
             last.append("workspace")
         if self.prepared:
             setup = f"  message = {name}_setup({', '.join(last)});\n"
-        checks = "".join(
-            f"  largest = compare(result{number}, {name}_example + {start}, {size}, largest);\n"
-            for number, (start, size) in enumerate(zip(starts[count:], sizes))
-        )
         return _PROGRAM.format(
-            name=name, buffers=buffers, setup=setup, arguments=", ".join([*arguments, *last]), checks=checks
+            name=name,
+            buffers=buffers,
+            readers="".join(_READERS[kind] for kind in dict.fromkeys(kinds) if kind in _READERS),
+            compare="".join(
+                _COMPARE.format(kind=kind, type=_TYPES.get(kind, kind), get=_GETS.get(kind, ""))
+                for kind in dict.fromkeys(kinds)
+            ),
+            setup=setup,
+            arguments=", ".join([*arguments, *last]),
+            checks=checks,
+            first=_GETS.get(kinds[0], ""),
         )
+
+
+_TYPES = {"f16": "uint16_t", "bf16": "uint16_t"}
+"""Of numbers that C has no type for."""
+_GETS = {"f16": "read_f16", "bf16": "read_bf16"}
+"""What makes these a number."""
+_READERS = {
+    "bf16": """
+static double read_bf16(uint16_t bits) {
+  uint32_t whole = (uint32_t)bits << 16;
+  float value;
+  memcpy(&value, &whole, sizeof(value));
+  return value;
+}
+""",
+    "f16": """
+static double read_f16(uint16_t bits) {
+  int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  double value = exponent == 0    ? ldexp(fraction, -24)
+                 : exponent == 31 ? (fraction ? NAN : INFINITY)
+                                  : ldexp(fraction + 1024, exponent - 25);
+  return bits >> 15 ? -value : value;
+}
+""",
+}
+_COMPARE = """
+static double compare_{kind}(const {type} *found, const {type} *expected, long count, double error) {{
+  double largest = 0, size;
+  for (long i = 0; i < count; ++i) {{
+    size = fabs((double){get}(expected[i]));
+    /* Of finite values. */
+    largest = size > largest && size - size == 0 ? size : largest;
+  }}
+  for (long i = 0; i < count && error == error; ++i) {{
+    double a = (double){get}(found[i]), b = (double){get}(expected[i]);
+    if (a == b || (a != a && b != b))
+      continue;
+    size = fabs(a - b);
+    size = largest > 0 ? size / largest : size;
+    error = size <= error ? error : size;
+  }}
+  return error;
+}}
+"""
 
 
 _ASSEMBLY = """/* The bytes of a file as a constant. */
@@ -247,32 +325,18 @@ target_link_libraries({name}_example PRIVATE {name})
 _PROGRAM = """/* Runs the network on the example, and compares with what it gave where this was made. */
 #include "{name}_weights.h"
 
+#include <math.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
-extern const float {name}_example[];
+extern const unsigned char {name}_example[];
 
-{buffers}
-/* The largest difference over the largest value, so far in `error`; what is no number on one side alone stays NaN. */
-static float compare(const float *found, const float *expected, long count, float error) {{
-  float largest = 0, size;
-  for (long i = 0; i < count; ++i) {{
-    size = expected[i] < 0 ? -expected[i] : expected[i];
-    /* Of finite values. */
-    largest = size > largest && size - size == 0 ? size : largest;
-  }}
-  for (long i = 0; i < count && error == error; ++i) {{
-    if (found[i] == expected[i] || (found[i] != found[i] && expected[i] != expected[i]))
-      continue;
-    size = found[i] > expected[i] ? found[i] - expected[i] : expected[i] - found[i];
-    size = largest > 0 ? size / largest : size;
-    error = size <= error ? error : size;
-  }}
-  return error;
-}}
-
+{buffers}{readers}
+/* The largest difference over the largest value, so far in `error`; NaN where one side alone is no number. */{compare}
 int main(void) {{
   const char *message = 0;
-  float largest = 0;
+  double largest = 0;
 {setup}  if (!message)
     message = {name}_run({arguments});
   if (message) {{
@@ -280,10 +344,10 @@ int main(void) {{
     return 1;
   }}
 {checks}  for (unsigned i = 0; i < sizeof(result0) / sizeof(result0[0]) && i < 10; ++i)
-    printf("%g\\n", result0[i]);
+    printf("%g\\n", (double){first}(result0[i]));
   printf("largest difference from the example: %g of the largest value\\n", largest);
   /* Rounding to bf16 alone may come near to this. */
-  return largest <= 0.1f ? 0 : 1;
+  return largest <= 0.1 ? 0 : 1;
 }}
 """
 

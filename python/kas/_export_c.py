@@ -65,10 +65,29 @@ def _load(arguments: argparse.Namespace) -> tuple[Module, list[Any], list[numpy.
         load_weights(network, arguments.weights)
     if not arguments.shape:
         raise ValueError("--format=c of FILE.py:NAME requires --shape, such as --shape=1x3x32x32, got none")
-    inputs = [generator.standard_normal(_read_shape(text), dtype=numpy.float32) for text in arguments.shape]
+    inputs = [_make_input(text, generator) for text in arguments.shape]
     tensors = tuple(torch.from_numpy(one) for one in inputs)
     exported = export(network, tensors if len(tensors) > 1 else tensors[0])
     return exported.module, exported.weights, inputs
+
+
+TYPES = (
+    "float16",
+    "float32",
+    "float64",
+    "bool",
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+)
+
+
+def _make_input(text: str, generator: numpy.random.Generator) -> numpy.ndarray:
+    """An example for a shape and a type, such as `1x12:int64`: numbers of a normal distribution, or 0 and 1."""
+    shape, _, dtype = text.partition(":")
+    if (dtype or "float32") not in TYPES:
+        raise ValueError(f"the elements of a shape must be {', '.join(TYPES)}, got '{dtype}'")
+    if dtype.startswith("float") or not dtype:
+        return generator.standard_normal(_read_shape(shape)).astype(dtype or "float32")
+    return generator.integers(0, 2, _read_shape(shape)).astype(dtype)
 
 
 def _read_shape(text: str) -> list[int]:

@@ -134,7 +134,11 @@ def add_c_options(parser: argparse.ArgumentParser) -> None:
     """The options of `--format=c`."""
     group = parser.add_argument_group("--format=c, of a network (FILE.py:NAME or FILE.onnx)")
     group.add_argument("--weights", help="for FILE.py:NAME: a state dictionary (.pt) or .safetensors")
-    group.add_argument("--shape", action="append", help="for FILE.py:NAME: the shape of an input, such as 1x3x32x32")
+    group.add_argument(
+        "--shape",
+        action="append",
+        help="for FILE.py:NAME: the shape of an input, such as 1x3x32x32, or with a type 1x12:int64",
+    )
     group.add_argument("--name", default="model", help="what functions and files are called (default: model)")
     group.add_argument("--precision", choices=("f32", "bf16", "int8"), default="f32", help="(default: f32)")
     group.add_argument(

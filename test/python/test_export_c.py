@@ -28,6 +28,22 @@ def make(width=8):
 
 def make_rectifier():
     return nn.ReLU()
+
+
+class Tokens(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.linear = nn.Embedding(9, 16), nn.Linear(16, 5)
+
+    def forward(self, tokens, mask, scale):
+        found = self.linear(self.embedding(tokens) * mask.unsqueeze(-1)) * scale.float()
+        wide = found.double()
+        return found.half(), found.bfloat16(), found, wide, found > 0, found.argmax(-1), (found * 9).to(torch.int8)
+
+
+def make_tokens():
+    torch.manual_seed(0)
+    return Tokens()
 """
 
 
@@ -75,6 +91,35 @@ def test_the_folder_is_a_program(folder, tmp_path, options):
     assert public and all(name.startswith(made.name) for name in public)
     memory = (made / "memory.txt").read_text()
     assert all(int(line.split(" bytes")[0].split()[-1].replace(",", "")) > 0 for line in memory.splitlines())
+
+
+def export_tokens(folder, name):
+    source, made = f"{folder}/net.py:make_tokens", folder / name
+    shapes = ["--shape=2x6:int64", "--shape=2x6:bool", "--shape=2x6x1:float64"]
+    assert cli.main(["export", source, *shapes, "--format=c", f"--name={name}", "-o", str(made)]) == 0
+    return made
+
+
+def test_elements_have_any_type(folder, tmp_path):
+    made = export_tokens(folder, "tokens")
+    header = (made / "tokens.h").read_text()
+    for parameter in ("const int64_t *", "const uint8_t *", "const double *", "uint16_t *", "int8_t *"):
+        assert parameter in header
+    assert get_difference(build(made, made.name, tmp_path / "main")) <= 1e-6
+
+
+@pytest.mark.parametrize("result", range(7))
+def test_a_wrong_element_of_any_type_is_a_failure(folder, tmp_path, result):
+    made = export_tokens(folder, f"wrong{result}")
+    place = int((made / "main.c").read_text().split(f"(result{result}, ")[1].split("_example + ")[1].split(")")[0])
+    data = bytearray((made / "example.data").read_bytes())
+    # The sign and the exponent of the first element, or all of it where it has a byte.
+    size = {0: 2, 1: 2, 2: 4, 3: 8, 5: 8}.get(result, 1)
+    data[place + size - 1] ^= 0x5F
+    (made / "example.data").write_bytes(data)
+    with pytest.raises(subprocess.CalledProcessError) as found:
+        build(made, made.name, tmp_path / "main")
+    assert found.value.returncode == 1
 
 
 def test_the_example_is_what_pytorch_computes(folder):
