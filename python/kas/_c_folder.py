@@ -103,7 +103,7 @@ class _Array(NamedTuple):
     """Elements as they lie in memory."""
 
     data: bytes
-    count: int
+    num_elements: int
     type: str
     """As MLIR writes it, for numbers that C has no type for: f16 or bf16; else empty."""
 
@@ -229,10 +229,10 @@ class _Writer:
         arguments = [f"(const {one.type} *)({name}_example + {start})" for one, start in zip(self.inputs, starts)]
         kinds = [array.type or one.type for one, array in zip(self.results, example[count:])]
         for number, (one, start, array, kind) in enumerate(zip(self.results, starts[count:], example[count:], kinds)):
-            buffers += f"static {one.type} result{number}[{array.count}];\n"
+            buffers += f"static {one.type} result{number}[{array.num_elements}];\n"
             arguments.append(f"result{number}")
             expected = f"(const {one.type} *)({name}_example + {start})"
-            checks += f"  largest = compare_{kind}(result{number}, {expected}, {array.count}, largest);\n"
+            checks += f"  largest = compare_{kind}(result{number}, {expected}, {array.num_elements}, largest);\n"
         if self.prepared:
             buffers += f"static _Alignas(64) float packed[{name.upper()}_PREPARED_ELEMENTS];\n"
             last.append("packed")
