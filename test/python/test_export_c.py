@@ -103,7 +103,7 @@ def export_tokens(folder, name):
 def test_elements_have_any_type(folder, tmp_path):
     made = export_tokens(folder, "tokens")
     header = (made / "tokens.h").read_text()
-    for parameter in ("const int64_t *", "const uint8_t *", "const double *", "uint16_t *", "int8_t *"):
+    for parameter in ("const int64_t *", "const bool *", "const double *", "uint16_t *", "int8_t *"):
         assert parameter in header
     assert get_difference(build(made, made.name, tmp_path / "main")) <= 1e-6
 
