@@ -14,6 +14,7 @@
 #include "kas/ExecutionEngine/JIT.h"
 #include "LLVMModule.h"
 #include "ModuleParts.h"
+#include "SpecialFunctions.h"
 #include "kas/Dialect/KasCPU/IR/ModuleTarget.h"
 #include "kas/ExecutionEngine/BufferPool.h"
 #include "kas/ExecutionEngine/Timing.h"
@@ -306,6 +307,11 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options,
   addFunction("__truncsfhf2", &roundToHalf);
   addFunction("__truncdfhf2", &roundDoubleToHalf);
   addFunction("__extendhfsf2", &extendHalf);
+  for (const SpecialFunction &function : getSpecialFunctions())
+    symbols.try_emplace(session.mangleAndIntern(function.name),
+                        llvm::orc::ExecutorAddr::fromPtr(function.address),
+                        llvm::JITSymbolFlags::Exported |
+                            llvm::JITSymbolFlags::Callable);
   if (Error error = session.getMainJITDylib().define(
           llvm::orc::absoluteSymbols(std::move(symbols))))
     return error;

@@ -91,14 +91,14 @@ def test_memory_of_results_is_taken_again_only_where_nothing_has_it():
 
 def test_strict_graphs_are_compiled_or_errors():
     def call(x):
-        return torch.special.i0(x @ x) + 1
+        return (x @ x).mode()[0] + 1
 
     data = torch.randn(4, 4)
     with torch.no_grad():
         torch.compile(call, backend=kas.torch.backend)(data)
         assert kas.torch.explain()[0].left
         torch._dynamo.reset()
-        with pytest.raises(Exception, match=r"strict=True requires a graph that kas compiles, got: .*i0"):
+        with pytest.raises(Exception, match=r"strict=True requires a graph that kas compiles, got: .*mode"):
             torch.compile(call, backend=kas.torch.backend, options={"strict": True})(data)
         torch._dynamo.reset()
         torch.compile(torch.exp, backend=kas.torch.backend, options={"strict": True}, fullgraph=True)(data)

@@ -17,9 +17,12 @@ from typing import Any
 import torch
 
 from ._comparisons import clamp, get_comparison_table
+from ._indexing import get_indexing_table
+from ._max_pooling import get_max_pooling_table
 from ._operations import get_operations_table
 from ._orders import get_orders_table
 from ._pooling import get_pooling_table
+from ._special import get_special_table
 
 aten = torch.ops.aten
 
@@ -109,29 +112,6 @@ def constant_pad_nd(data: torch.Tensor, pad: Sequence[int], value: float = 0) ->
     return aten.constant_pad_nd(data, pad, value) if any(pad) else data.clone()
 
 
-def index(data: torch.Tensor, indices: Sequence[torch.Tensor | None]) -> Any:
-    """Rows that one tensor of integers names, as of an embedding, which checks that they exist."""
-    found = [(dim, places) for dim, places in enumerate(indices) if places is not None]
-    if len(found) != 1 or found[0][1].dtype not in (torch.int32, torch.int64):
-        return NotImplemented
-    return _select(data, *found[0])
-
-
-def index_select(data: torch.Tensor, dim: int, places: torch.Tensor) -> Any:
-    """The same along one dimension."""
-    return _select(data, dim, places) if data.dim() and places.dim() == 1 else NotImplemented
-
-
-def _select(data: torch.Tensor, dim: int, places: torch.Tensor) -> torch.Tensor:
-    data = data.movedim(dim, 0)
-    size, rest = data.shape[0], data.shape[1:]
-    places = torch.where(places < 0, places + size, places)
-    rows: torch.Tensor = aten.embedding(data.reshape(size, -1), places.reshape(-1)).reshape(*places.shape, *rest)
-    # The dimensions of the places come where the one was that they index.
-    first = dim % data.dim()
-    return rows.movedim(list(range(places.dim())), list(range(first, first + places.dim())))
-
-
 def relu(x: torch.Tensor) -> torch.Tensor:
     """`torch.relu`, which leaves -0 as it is."""
     return torch.where(x < 0, torch.zeros_like(x), x)
@@ -195,11 +175,12 @@ def get_inference_table() -> dict[Any, Callable[..., Any]]:
         **table,
         _apply._opoverload: apply_operator,
         aten.hardtanh.default: hardtanh,
-        aten.index.Tensor: index,
-        aten.index_select.default: index_select,
         aten.reciprocal.default: reciprocal,
         aten.relu.default: relu,
         aten.view.default: view,
         **get_operations_table(table),
+        **get_indexing_table(),
+        **get_max_pooling_table(),
         **get_orders_table(),
+        **get_special_table(table),
     }

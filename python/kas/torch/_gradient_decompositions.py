@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import torch
 
 from ._decompositions import get_inference_table
+from ._indexing import get_indexing_table
+from ._max_pooling import get_max_pooling_table
 
 aten = torch.ops.aten
 
@@ -231,10 +233,8 @@ def get_training_table() -> dict[Any, Callable[..., Any]]:
     gradients: dict[Any, Callable[..., Any]] = dict(core_aten_decompositions())
     del gradients[aten._softmax_backward_data.default]
     table |= {name: function for name, function in gradients.items() if "_backward" in str(name)}
-    # What reads or writes at places that are given as integers stays with PyTorch, in one operation.
-    indexed = ("embedding", "nll_loss", "gather", "index")
-    for name in [name for name in table if "_backward" in str(name) and any(part in str(name) for part in indexed)]:
-        del table[name]
+    # These write at places that are checked.
+    table |= get_indexing_table() | get_max_pooling_table()
     table[aten.avg_pool2d_backward.default] = avg_pool2d_backward
     table[aten.convolution_backward.default] = convolution_backward
     table[aten._scaled_dot_product_flash_attention_for_cpu.default] = flash_attention

@@ -20,6 +20,8 @@ from ._decompositions import get_inference_table
 from ._element_types import keep_doubles, narrow_types, replace_unsigned
 from ._gradient_decompositions import get_training_table
 from ._graph_constants import fold_empty
+from ._loops import cut_loops, insert_loops
+from ._max_pooling import get_places_table, uses_places
 
 
 class UnsupportedGraphError(Exception):
@@ -52,16 +54,24 @@ def trace(graph: Callable[..., Any], arguments: Sequence[Any], with_gradients: b
 
     tensors = [arguments[place] for place in places]
     table = get_training_table() if with_gradients else get_inference_table()
-    try:
-        with torch.no_grad():
-            traced: fx.GraphModule = make_fx(call, decomposition_table=table, tracing_mode="fake")(*tensors)
-    except Exception as error:
-        # Whatever a graph has that cannot be traced, PyTorch can run it.
-        raise UnsupportedGraphError(f"cannot be traced: {' '.join(str(error).split())}") from error
-    fold_empty(traced)
-    # Decompositions compute all results, such as the places of maxima, wanted or not.
-    traced.graph.eliminate_dead_code()
-    traced.recompile()
+
+    def decompose() -> fx.GraphModule:
+        try:
+            with torch.no_grad():
+                traced: fx.GraphModule = make_fx(call, decomposition_table=table, tracing_mode="fake")(*tensors)
+        except Exception as error:
+            # Whatever a graph has that cannot be traced, PyTorch can run it.
+            raise UnsupportedGraphError(f"cannot be traced: {' '.join(str(error).split())}") from error
+        fold_empty(traced)
+        # Decompositions compute all results, such as the places of maxima, wanted or not.
+        traced.graph.eliminate_dead_code()
+        traced.recompile()
+        return traced
+
+    traced = decompose()
+    if uses_places(traced):
+        table |= get_places_table()
+        traced = decompose()
     return traced
 
 
@@ -110,6 +120,7 @@ def import_graph(graph: fx.GraphModule) -> Module:
     replace_comparisons(graph)
     replace_unsigned(graph)
     keep_doubles(graph)
+    loops = cut_loops(graph)
     graph.recompile()
     context = ir.Context()
     dialect.register_dialect(context)
@@ -127,6 +138,8 @@ def import_graph(graph: fx.GraphModule) -> Module:
                 fx_importer=FxImporter(context=context),
                 model_name="forward",
             )
+            if loops:
+                insert_loops(module, loops)
             return Module(str(module), "<graph>")
     except Exception as error:
         text = "\n".join([*diagnostics, str(error)])

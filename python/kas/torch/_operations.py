@@ -159,11 +159,6 @@ def softmax_backward(gradient: torch.Tensor, output: torch.Tensor, dim: int, inp
     return ((gradient - total) * output).to(input_dtype)
 
 
-def remainder(x: Any, y: torch.Tensor) -> torch.Tensor:
-    """`torch.remainder` of a number."""
-    return torch.remainder(torch.full_like(y, x, dtype=torch.result_type(y, x)), y)
-
-
 def add(x: Any, y: Any, *, alpha: Any = 1) -> Any:
     """`torch.add` of flags, which has no carry."""
     if alpha != 1 or torch.result_type(x, y) != torch.bool:
@@ -191,20 +186,6 @@ def sum_flags(x: torch.Tensor, dim: Any = None, keepdim: bool = False, *, dtype:
 def neg(x: torch.Tensor) -> Any:
     """`torch.neg` of integers, which torch-mlir rounds to doubles."""
     return NotImplemented if x.dtype.is_floating_point else x.new_zeros(()) - x
-
-
-def floor_divide(x: torch.Tensor, y: Any) -> Any:
-    """`torch.floor_divide` of integers by a number, which torch-mlir rounds to doubles."""
-    return div(x, y, rounding_mode="floor")
-
-
-def div(x: torch.Tensor, y: Any, *, rounding_mode: str | None = None) -> Any:
-    """`torch.div` of integers by a number that rounds down."""
-    if rounding_mode != "floor" or x.dtype.is_floating_point or type(y) is not int:
-        return NotImplemented
-    quotient = torch.div(x, y, rounding_mode="trunc")
-    rest = x - quotient * y
-    return quotient - ((rest != 0) & ((rest < 0) != (y < 0))).to(quotient.dtype)
 
 
 def pow(x: torch.Tensor, exponent: Any) -> Any:
@@ -294,10 +275,6 @@ def get_operations_table(others: Mapping[Any, Callable[..., Any]]) -> dict[Any, 
         aten.block_diag.default: block_diag,
         aten.diagonal_scatter.default: diagonal_scatter,
         aten.dist.default: dist,
-        aten.div.Scalar_mode: div,
-        aten.div.Tensor_mode: div,
-        aten.floor_divide.Scalar: floor_divide,
-        aten.floor_divide.default: floor_divide,
         aten.grid_sampler_2d.default: _sample_grid(others[aten.grid_sampler_2d.default]),
         aten.hypot.default: hypot,
         aten.max.dim: _take_extreme(aten.amax),
@@ -308,7 +285,6 @@ def get_operations_table(others: Mapping[Any, Callable[..., Any]]) -> dict[Any, 
         aten.pow.Tensor_Scalar: pow,
         aten.prod.default: prod_all,
         aten.prod.dim_int: prod,
-        aten.remainder.Scalar_Tensor: remainder,
         aten.sum.dim_IntList: sum_flags,
         aten.var_mean.correction: var_mean,
         aten.unbind_copy.int: unbind_copy,

@@ -1,9 +1,9 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sums up to each place, and orders of short rows, which torch-mlir leaves to a dialect of its own.
+"""Sums up to each place, and orders of rows, which torch-mlir leaves to a dialect of its own.
 
-Sums up to each place are made in steps of doubled length. Orders count for each element what comes before it.
+Sums up to each place are made in steps of doubled length, orders by merging parts of doubled length.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import Any
 
 import torch
 
+from ._loops import ELEMENTS, Result, compute, get_type, pointwise
+
 aten = torch.ops.aten
 LONGEST = 64
-"""Rows that are ordered by comparing all pairs."""
+"""What each element is compared with."""
 
 Pair = tuple[torch.Tensor, ...]
 
@@ -100,34 +102,87 @@ def _cumulative(compare: Callable[[Any, Any], torch.Tensor]) -> Callable[..., An
     return decompose
 
 
+def _compare(descending: bool, is_float: bool, element: str) -> str:
+    """Whether `%b`, which comes later, is to be before `%a`: NaN are largest."""
+    if not is_float:
+        return f"%precedes = arith.cmpi {'sgt' if descending else 'slt'}, %b, %a : {element}"
+    one, two = ("b", "a") if descending else ("a", "b")
+    return f"""%first = arith.cmpf {"ogt" if descending else "olt"}, %b, %a : {element}
+%is_none = arith.cmpf uno, %{one}, %{one} : {element}
+%is_one = arith.cmpf ord, %{two}, %{two} : {element}
+%is_larger = arith.andi %is_none, %is_one : i1
+%precedes = arith.ori %first, %is_larger : i1"""
+
+
+def _merge(level: int, width: int, x: torch.Tensor, descending: bool) -> str:
+    """Merges sorted parts of `width` elements to ones of twice the size, with the places where elements were."""
+    values, places = get_type(x.shape, x.dtype), get_type(x.shape, torch.int64)
+    both, element = f"{values}, {places}", ELEMENTS[x.dtype]
+    return f"""%width{level} = arith.constant {width} : index
+%step{level} = arith.constant {2 * width} : index
+%empty_values{level} = tensor.empty() : {values}
+%empty_places{level} = tensor.empty() : {places}
+%values{level + 1}, %places{level + 1} = scf.for %row = %zero to %rows step %one
+    iter_args(%v0 = %empty_values{level}, %p0 = %empty_places{level}) -> ({both}) {{
+  %block:2 = scf.for %begin = %zero to %size step %step{level} iter_args(%v1 = %v0, %p1 = %p0) -> ({both}) {{
+    %half = arith.addi %begin, %width{level} : index
+    %middle = arith.minsi %half, %size : index
+    %whole = arith.addi %begin, %step{level} : index
+    %end = arith.minsi %whole, %size : index
+    %merged:4 = scf.for %k = %begin to %end step %one
+        iter_args(%i = %begin, %j = %middle, %v2 = %v1, %p2 = %p1) -> (index, index, {both}) {{
+      %left = arith.minsi %i, %last : index
+      %right = arith.minsi %j, %last : index
+      %a = tensor.extract %values{level}[%row, %left] : {values}
+      %b = tensor.extract %values{level}[%row, %right] : {values}
+      %place_a = tensor.extract %places{level}[%row, %left] : {places}
+      %place_b = tensor.extract %places{level}[%row, %right] : {places}
+      {_compare(descending, x.dtype.is_floating_point, element)}
+      %no_left = arith.cmpi sge, %i, %middle : index
+      %is_right = arith.cmpi slt, %j, %end : index
+      %wanted = arith.ori %no_left, %precedes : i1
+      %takes = arith.andi %wanted, %is_right : i1
+      %value = arith.select %takes, %b, %a : {element}
+      %place = arith.select %takes, %place_b, %place_a : i64
+      %v3 = tensor.insert %value into %v2[%row, %k] : {values}
+      %p3 = tensor.insert %place into %p2[%row, %k] : {places}
+      %next_i = arith.addi %i, %one : index
+      %next_j = arith.addi %j, %one : index
+      %new_i = arith.select %takes, %i, %next_i : index
+      %new_j = arith.select %takes, %next_j, %j : index
+      scf.yield %new_i, %new_j, %v3, %p3 : index, index, {both}
+    }}
+    scf.yield %merged#2, %merged#3 : {both}
+  }}
+  scf.yield %block#0, %block#1 : {both}
+}}"""
+
+
 def _sort(x: torch.Tensor, dim: int, descending: bool) -> tuple[torch.Tensor, torch.Tensor]:
     """With the places where the elements were; those that are the same stay in order, NaN are largest."""
-    x = x.movedim(dim, -1)
-    mine, other = x.unsqueeze(-1), x.unsqueeze(-2)
-    precedes = other > mine if descending else other < mine
-    same = mine == other
-    if x.dtype.is_floating_point:
-        no_number, other_is_none = mine != mine, other != other
-        one, two = (other_is_none, no_number) if descending else (no_number, other_is_none)
-        precedes = precedes | (one & ~two)
-        same = same | (no_number & other_is_none)
-    places = torch.arange(x.shape[-1])
-    precedes = precedes | (same & (places < places.unsqueeze(-1)))
-    ranks = precedes.to(torch.int64).sum(-1)
-    # Of each rank the element that has it.
-    chosen = ranks.unsqueeze(-2) == places.unsqueeze(-1)
-    # A sum would lose the sign of zeros.
-    least = -math.inf if x.dtype.is_floating_point else torch.iinfo(x.dtype).min
-    values = torch.where(chosen, x.unsqueeze(-2), x.new_full((), least)).amax(-1)
-    found = torch.where(chosen, places, places.new_zeros(())).sum(-1)
-    return values.movedim(-1, dim), found.movedim(-1, dim)
+    moved = x.movedim(dim, -1)
+    size = moved.shape[-1]
+    rows = moved.reshape(-1, size)
+    places = torch.arange(size).expand(rows.shape)
+    level, lines = 0, []
+    for name, value in (("zero", 0), ("one", 1), ("rows", rows.shape[0]), ("size", size), ("last", size - 1)):
+        lines.append(f"%{name} = arith.constant {value} : index")
+    while (1 << level) < size:
+        lines.append(_merge(level, 1 << level, rows, descending))
+        level += 1
+    body = "\n".join(lines).replace("%values0[", "%0[").replace("%places0[", "%1[")
+    if not level:
+        return x.clone(), torch.zeros_like(x, dtype=torch.int64)
+    results = [Result(rows.shape, rows.dtype), Result(rows.shape, torch.int64)]
+    found = compute([rows, places], results, f"{body}\nreturn %values{level}, %places{level}")
+    return tuple(part.reshape(moved.shape).movedim(-1, dim).contiguous() for part in found)
 
 
 def sort(x: torch.Tensor, dim: int = -1, descending: bool = False) -> Any:
     """`torch.sort`."""
     if not x.dim():
         return x.clone(), torch.zeros_like(x, dtype=torch.int64)
-    if x.shape[dim] > LONGEST or x.dtype == torch.bool:
+    if x.dtype not in ELEMENTS or not x.numel():
         return NotImplemented
     return _sort(x, dim, descending)
 
@@ -141,17 +196,101 @@ def topk(x: torch.Tensor, k: int, dim: int = -1, largest: bool = True, sorted: b
     """`torch.topk`."""
     found = sort(x, dim, largest)
     if found is NotImplemented or not x.dim():
-        return NotImplemented
+        return found
     return tuple(part.narrow(dim, 0, k).clone() for part in found)
+
+
+def _choose(found: Pair, dim: int, keepdim: bool) -> Pair:
+    return tuple((part if keepdim else part.squeeze(dim)).clone() for part in found)
 
 
 def kthvalue(x: torch.Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """`torch.kthvalue`."""
     found = sort(x, dim)
     if found is NotImplemented or not x.dim():
+        return found
+    return _choose(tuple(part.narrow(dim, k - 1, 1) for part in found), dim, keepdim)
+
+
+def _median(skips: bool) -> Callable[..., Any]:
+    def decompose(x: torch.Tensor, dim: int, keepdim: bool = False) -> Any:
+        """`torch.median` and `torch.nanmedian`: of an even number the lower one."""
+        found = sort(x, dim)
+        if found is NotImplemented or not x.dim():
+            return found
+        size = x.shape[dim]
+        if not x.dtype.is_floating_point:
+            return _choose(tuple(part.narrow(dim, (size - 1) // 2, 1) for part in found), dim, keepdim)
+        numbers = (x == x).to(torch.int64).sum(dim, keepdim=True)
+        if skips:
+            place = torch.div(torch.where(numbers > 0, numbers - 1, numbers), 2, rounding_mode="floor")
+        else:
+            place = torch.where(numbers < size, numbers, torch.full_like(numbers, (size - 1) // 2))
+        return _choose(tuple(part.gather(dim, place) for part in found), dim, keepdim)
+
+    return decompose
+
+
+def _median_of_all(skips: bool) -> Callable[..., Any]:
+    find = _median(skips)
+
+    def decompose(x: torch.Tensor) -> Any:
+        found = find(x.reshape(-1), 0)
+        return found if found is NotImplemented else found[0]
+
+    return decompose
+
+
+def searchsorted(
+    boundaries: torch.Tensor,
+    x: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: torch.Tensor | None = None,
+) -> Any:
+    """`torch.searchsorted`, by halves."""
+    if not isinstance(x, torch.Tensor):
+        x = torch.full((), x, dtype=boundaries.dtype)
+    if sorter is not None:
+        boundaries = boundaries.gather(-1, sorter)
+    dtype = torch.promote_types(boundaries.dtype, x.dtype)
+    if boundaries.dtype != x.dtype or dtype not in ELEMENTS or not boundaries.numel() or not x.numel():
         return NotImplemented
-    parts = tuple(part.narrow(dim, k - 1, 1) for part in found)
-    return tuple((part if keepdim else part.squeeze(dim)).clone() for part in parts)
+    size, after = boundaries.shape[-1], right or side == "right"
+    of_rows = boundaries.dim() > 1
+    rows = boundaries.reshape(-1, size)
+    given = x.reshape(rows.shape[0], -1) if of_rows else x.reshape(1, -1)
+    kind = "cmpf o" if dtype.is_floating_point else "cmpi s"
+    body = f"""%row = linalg.index 0 : index
+%column = linalg.index 1 : index
+%wanted = tensor.extract %1[%row, %column] : {get_type(given.shape, dtype)}
+%found:2 = scf.for %i = %zero to %halves step %one iter_args(%begin = %zero, %end = %size) -> (index, index) {{
+  %sum = arith.addi %begin, %end : index
+  %middle = arith.shrui %sum, %one : index
+  %place = arith.minsi %middle, %last : index
+  %value = tensor.extract %0[%row, %place] : {get_type(rows.shape, dtype)}
+  %is_behind = arith.{kind}{"gt" if after else "ge"}, %value, %wanted : {ELEMENTS[dtype]}
+  %is_open = arith.cmpi slt, %begin, %end : index
+  %next = arith.addi %middle, %one : index
+  %moved = arith.select %is_behind, %begin, %next : index
+  %cut = arith.select %is_behind, %middle, %end : index
+  %new_begin = arith.select %is_open, %moved, %begin : index
+  %new_end = arith.select %is_open, %cut, %end : index
+  scf.yield %new_begin, %new_end : index, index
+}}
+%number = arith.index_cast %found#0 : index to i64
+yield %number"""
+    names = (("zero", 0), ("one", 1), ("size", size), ("last", size - 1), ("halves", size.bit_length()))
+    constants = "\n".join(f"%{name} = arith.constant {value} : index" for name, value in names)
+    found = pointwise([rows, given], [Result(given.shape, torch.int64)], body, constants).reshape(x.shape)
+    return found.to(torch.int32) if out_int32 else found
+
+
+def bucketize(x: Any, boundaries: torch.Tensor, *, out_int32: bool = False, right: bool = False) -> Any:
+    """`torch.bucketize`."""
+    return searchsorted(boundaries, x, out_int32=out_int32, right=right)
 
 
 def isin(elements: torch.Tensor, others: torch.Tensor, *, assume_unique: bool = False, invert: bool = False) -> Any:
@@ -183,10 +322,18 @@ def get_orders_table() -> dict[Any, Callable[..., Any]]:
         aten.cumprod.default: cumprod,
         aten.cumsum.default: cumsum,
         aten.isin.Tensor_Tensor: isin,
+        aten.bucketize.Scalar: bucketize,
+        aten.bucketize.Tensor: bucketize,
         aten.kthvalue.default: kthvalue,
         aten.logaddexp.default: logaddexp,
         aten.logaddexp2.default: logaddexp2,
         aten.logcumsumexp.default: logcumsumexp,
+        aten.median.default: _median_of_all(False),
+        aten.median.dim: _median(False),
+        aten.nanmedian.default: _median_of_all(True),
+        aten.nanmedian.dim: _median(True),
+        aten.searchsorted.Scalar: searchsorted,
+        aten.searchsorted.Tensor: searchsorted,
         aten.sort.default: sort,
         aten.sort.stable: sort_stable,
         aten.topk.default: topk,

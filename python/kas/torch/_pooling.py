@@ -32,7 +32,7 @@ class _Axis(NamedTuple):
         return (self.windows - 1) * self.stride + self.dilation * (self.kernel - 1) + 1 - self.padding - self.size
 
 
-def _get_axes(
+def get_axes(
     data: torch.Tensor,
     rank: int,
     kernel: Sequence[int],
@@ -41,6 +41,7 @@ def _get_axes(
     dilation: Sequence[int],
     ceil_mode: bool,
 ) -> list[_Axis]:
+    """The windows of a pooling of images of this rank."""
     kernel, padding, dilation = ([*size] * (rank if len(size) == 1 else 1) for size in (kernel, padding, dilation))
     stride = [*(stride or kernel)] * (rank if len(stride) == 1 else 1)
     axes = []
@@ -89,7 +90,7 @@ def _average(rank: int) -> Callable[..., Any]:
         divisor_override: int | None = None,
     ) -> Any:
         """`torch.nn.functional.avg_pool1d` to `avg_pool3d`."""
-        axes = _get_axes(data, rank, kernel, stride, padding, [1], ceil_mode)
+        axes = get_axes(data, rank, kernel, stride, padding, [1], ceil_mode)
         is_known = data.dim() == rank + 2 and not ceil_mode and divisor_override is None
         if not data.dtype.is_floating_point or is_known:
             return NotImplemented
@@ -119,7 +120,7 @@ def _maximum(rank: int) -> Callable[..., Any]:
         """`torch.nn.functional.max_pool1d` to `max_pool3d`, without places."""
         if not ceil_mode or not data.dtype.is_floating_point:
             return NotImplemented
-        axes = _get_axes(data, rank, kernel, stride, padding, dilation, ceil_mode)
+        axes = get_axes(data, rank, kernel, stride, padding, dilation, ceil_mode)
         sizes = ([getattr(axis, name) for axis in axes] for name in ("kernel", "stride", "dilation"))
         kernel, stride, dilation = sizes
         return pool(_pad(data, axes, -math.inf), kernel, stride, [0] * rank, dilation)
