@@ -48,7 +48,9 @@ _MOVES = (
 """That do not look at what they move, as views do."""
 _OF_THE_TYPE = (
     aten.grid_sampler_2d,
+    aten.grid_sampler_2d_backward,
     aten.grid_sampler_3d,
+    aten.grid_sampler_3d_backward,
     aten.linalg_matrix_exp,
     aten.nextafter,
     aten.soft_margin_loss,

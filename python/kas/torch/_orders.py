@@ -305,11 +305,11 @@ def cdist(x: torch.Tensor, y: torch.Tensor, p: float, compute_mode: int | None =
     """`torch.cdist`."""
     difference = (x.unsqueeze(-2) - y.unsqueeze(-3)).abs()
     if p == 0:
-        return (difference != 0).to(x.dtype).sum(-1)
+        return torch.where(difference > 0, torch.ones_like(difference), difference).sum(-1)
     if p == 1:
         return difference.sum(-1)
     if p == math.inf:
-        return difference.amax(-1)
+        return NotImplemented
     return (difference * difference).sum(-1).sqrt() if p == 2 else difference.pow(p).sum(-1).pow(1 / p)
 
 
