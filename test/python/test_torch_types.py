@@ -83,7 +83,7 @@ def test_halves_are_rounded_by_each_operation(dtype):
 
     def compute(x, y):
         sums = (x + y) - y, x * 3 + y * y, (x + 1) / 3, torch.add(x, y, alpha=0.5), x.square().sqrt()
-        sums = *sums, x.nan_to_num(), x.nan_to_num(posinf=2.0)
+        sums = *sums, x.nan_to_num(), x.nan_to_num(posinf=2.0), x / 0.3, x // 0.3, x % 0.3, torch.fmod(x, 0.3)
         return *sums, -x, x.abs(), x.relu(), torch.maximum(x, y), x.clamp(-0.3, 0.1), torch.where(x > y, x, y)
 
     def compare(x, y):
@@ -91,6 +91,7 @@ def test_halves_are_rounded_by_each_operation(dtype):
         return x == y, x < y, x >= y, x > 0.1, x == 0.1, x.isnan(), x.bool()
 
     check(compute, x, y)
+    check(lambda x, y: (x // y,), x, y, tolerance=torch.finfo(dtype).eps)
     check(compare, x, torch.cat([y[:-1], torch.tensor([0.1], dtype=dtype)]))
     check(compare, torch.full((3,), 0.1, dtype=dtype), y[:3])
 

@@ -38,14 +38,13 @@ _MOVES = (
     aten._unsafe_view.default,
     aten.cat.default,
     aten.clone.default,
-    aten.embedding.default,
     aten.flip.default,
-    aten.gather.default,
-    aten.index_select.default,
     aten.lift_fresh_copy.default,
     aten.roll.default,
 )
 """That do not look at what they move, as views do."""
+_SIGNED_MOVES = (aten.embedding.default, aten.gather.default, aten.index_select.default)
+"""The same, for elements that are not unsigned."""
 _OF_THE_TYPE = (
     aten.grid_sampler_2d,
     aten.grid_sampler_2d_backward,
@@ -61,10 +60,9 @@ _CONVERT = torch.ops.prims.convert_element_type.default
 """What decompositions make of `_to_copy`."""
 _ROUNDED = (
     *(aten.eq.Scalar, aten.ne.Scalar, aten.lt.Scalar, aten.le.Scalar, aten.gt.Scalar, aten.ge.Scalar),
-    *(aten.remainder.Scalar, aten.fmod.Scalar, aten.floor_divide.Scalar, aten.div.Scalar_mode),
-    aten.pow.Tensor_Scalar,
+    *(aten.remainder.Scalar, aten.fmod.Scalar, aten.pow.Tensor_Scalar),
 )
-"""Whose scalars are rounded as elements are. Those of sums and products are not."""
+"""Whose scalars are rounded as elements are. Those of sums, products and quotients are not."""
 
 
 def is_random(target: Any, arguments: Sequence[Any]) -> bool:
@@ -132,7 +130,9 @@ class _NarrowTypes(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return _to_copy(*arguments, **options)
         tensors = [t for t in tree_leaves((arguments, options)) if isinstance(t, torch.Tensor)]
         dtype = options.get("dtype")
-        if not (dtype in WIDE or any(t.dtype in WIDE for t in tensors)) or _is_left(target, arguments):
+        is_narrow = dtype in WIDE or any(t.dtype in WIDE for t in tensors)
+        is_moved = target in _SIGNED_MOVES and not any(t.dtype in _SIGNED for t in tensors)
+        if not is_narrow or is_moved or _is_left(target, arguments):
             return target(*arguments, **options)
         return _compute_wide(target, tensors, arguments, options)
 
