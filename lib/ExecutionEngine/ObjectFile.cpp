@@ -76,6 +76,39 @@ define weak_odr hidden bfloat @__truncdfbf2(double %x) nounwind {
 declare double @llvm.fabs.f64(double)
 )";
 
+/// Extremes that are NaN where one number is, and -0 below 0: without an
+/// instruction they are calls of functions that C has since 2023 only, and
+/// libraries for small processors have not. Equal numbers have the same bits,
+/// but for zeros.
+static constexpr llvm::StringRef extremeFunctions = R"(
+define weak_odr hidden float @fmaximumf(float %x, float %y) nounwind {
+  %xBits = bitcast float %x to i32
+  %yBits = bitcast float %y to i32
+  %bothBits = and i32 %xBits, %yBits
+  %both = bitcast i32 %bothBits to float
+  %isSame = fcmp oeq float %x, %y
+  %isNaN = fcmp uno float %x, %x
+  %isLarger = fcmp ogt float %x, %y
+  %isFirst = or i1 %isNaN, %isLarger
+  %chosen = select i1 %isFirst, float %x, float %y
+  %result = select i1 %isSame, float %both, float %chosen
+  ret float %result
+}
+define weak_odr hidden float @fminimumf(float %x, float %y) nounwind {
+  %xBits = bitcast float %x to i32
+  %yBits = bitcast float %y to i32
+  %bothBits = or i32 %xBits, %yBits
+  %both = bitcast i32 %bothBits to float
+  %isSame = fcmp oeq float %x, %y
+  %isNaN = fcmp uno float %x, %x
+  %isSmaller = fcmp olt float %x, %y
+  %isFirst = or i1 %isNaN, %isSmaller
+  %chosen = select i1 %isFirst, float %x, float %y
+  %result = select i1 %isSame, float %both, float %chosen
+  ret float %result
+}
+)";
+
 static bool hasBFloat(const llvm::Module &module) {
   auto isBFloat = [](const llvm::Type *type) {
     return type->getScalarType()->isBFloatTy();
@@ -92,19 +125,25 @@ static bool hasBFloat(const llvm::Module &module) {
   });
 }
 
-/// Each object may have them; the linker keeps one.
-static void addRoundingFunctions(llvm::Module &module) {
-  if (!module.getTargetTriple().isX86() || !hasBFloat(module))
-    return;
+/// Adds functions; each object may have them, and the linker keeps one.
+static void addFunctions(llvm::Module &module, llvm::StringRef text) {
   llvm::SMDiagnostic error;
-  auto functions =
-      llvm::parseAssemblyString(roundingFunctions, error, module.getContext());
-  assert(functions && "the text above is valid");
+  auto functions = llvm::parseAssemblyString(text, error, module.getContext());
+  assert(functions && "the texts above are valid");
   functions->setDataLayout(module.getDataLayout());
   functions->setTargetTriple(module.getTargetTriple());
   bool failed = llvm::Linker::linkModules(module, std::move(functions));
   assert(!failed && "no function of kas has these names");
   (void)failed;
+}
+
+/// What objects call that the compiler's library or the C library may lack.
+static void addLibraryFunctions(llvm::Module &module) {
+  const llvm::Triple &triple = module.getTargetTriple();
+  if (triple.isX86() && hasBFloat(module))
+    addFunctions(module, roundingFunctions);
+  if (triple.isArch32Bit())
+    addFunctions(module, extremeFunctions);
 }
 
 Expected<std::unique_ptr<llvm::MemoryBuffer>>
@@ -137,7 +176,7 @@ kas::execution::compileToObject(mlir::ModuleOp module, unsigned optLevel) {
     return createStringError("expected at least one public function that takes "
                              "pointers and returns nothing or a message, "
                              "got none");
-  addRoundingFunctions(**llvmModule);
+  addLibraryFunctions(**llvmModule);
   (*llvmModule)->setPICLevel(llvm::PICLevel::BigPIC);
   optimize(**llvmModule, **machine, optLevel);
   return generateCode(**llvmModule, **machine);

@@ -23,6 +23,7 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/AArch64TargetParser.h"
+#include "llvm/TargetParser/ARMTargetParser.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/RISCVTargetParser.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
@@ -79,6 +80,13 @@ static SmallVector<StringRef> getCPUs(const Triple &triple) {
   case Triple::riscv64:
     llvm::RISCV::fillValidCPUArchList(names, /*IsRV64=*/true);
     break;
+  case Triple::riscv32:
+    llvm::RISCV::fillValidCPUArchList(names, /*IsRV64=*/false);
+    break;
+  case Triple::arm:
+  case Triple::thumb:
+    llvm::ARM::fillValidCPUArchList(names);
+    break;
   default:
     return {};
   }
@@ -112,8 +120,9 @@ static Expected<Triple> chooseTriple(const TargetNames &names) {
   }
   Triple triple(Triple::normalize(names.triple));
   if (getCPUs(triple).empty() || !triple.isOSBinFormatELF())
-    return createStringError("expected the triple of an x86_64, aarch64 or "
-                             "riscv64 system with ELF objects, such as " +
+    return createStringError("expected the triple of an x86_64, aarch64, arm, "
+                             "thumb, riscv64 or riscv32 system with ELF "
+                             "objects, such as " +
                              llvm::join(llvm::ArrayRef(linuxTriples), " or ") +
                              ", got '" + names.triple + "'");
   return triple;
@@ -193,6 +202,15 @@ static bool hasWideArithmetic(StringRef cpu,
          (llvm::is_contained(wide, cpu) || info.checkFeatures("+amx-tile"));
 }
 
+/// Whether one instruction multiplies and adds, which is a call elsewhere.
+static bool hasFMA(const Triple &triple, const llvm::MCSubtargetInfo &info) {
+  if (triple.isX86())
+    return info.checkFeatures("+fma") || info.checkFeatures("+avx512f");
+  if (triple.isARM() || triple.isThumb())
+    return info.checkFeatures("+vfp4d16sp");
+  return triple.isAArch64() || info.checkFeatures("+f");
+}
+
 /// The vectors that one instruction multiplies bytes of.
 static int64_t getByteDotBits(const Triple &triple,
                               const llvm::MCSubtargetInfo &info) {
@@ -252,6 +270,20 @@ static Error describeRegisters(Target &target) {
   return Error::success();
 }
 
+/// Whether floats are passed in registers of their own.
+static bool isHardFloat(const Triple &triple) {
+  return triple.getEnvironment() == Triple::EABIHF ||
+         triple.getEnvironment() == Triple::GNUEABIHF ||
+         triple.getEnvironment() == Triple::MuslEABIHF;
+}
+
+/// Features that the CPU "generic" lacks and every CPU of the triple has.
+static StringRef getImpliedFeatures(const Triple &triple) {
+  if (!isHardFloat(triple))
+    return "";
+  return triple.isThumb() ? "+vfp4d16sp" : "+vfp3d16";
+}
+
 static Expected<Target> lookUpTarget(const TargetNames &names) {
   Expected<Triple> triple = chooseTriple(names);
   if (!triple)
@@ -280,6 +312,11 @@ static Expected<Target> lookUpTarget(const TargetNames &names) {
     if (Error error = checkCPU(*triple, names.cpu))
       return error;
     target.cpu = names.cpu;
+    StringRef implied = getImpliedFeatures(*triple);
+    if (target.cpu == "generic" && !implied.empty())
+      target.features =
+          (implied + (names.features.empty() ? "" : ",") + names.features)
+              .str();
   }
 
   std::string message;
@@ -293,15 +330,18 @@ static Expected<Target> lookUpTarget(const TargetNames &names) {
     return error;
   std::unique_ptr<llvm::MCSubtargetInfo> info(
       llvmTarget->createMCSubtargetInfo(*triple, target.cpu, target.features));
-  StringRef needed = triple->isX86()       ? "+64bit,+sse2"
-                     : triple->isAArch64() ? "+neon"
-                                           : "+f,+d";
+  // Small processors may have no arithmetic of floats: the compiler's library
+  // has it.
+  StringRef needed = triple->isX86()        ? "+64bit,+sse2"
+                     : triple->isAArch64()  ? "+neon"
+                     : triple->isRISCV64()  ? "+f,+d"
+                     : isHardFloat(*triple) ? "+vfp2sp"
+                                            : "";
   if (!isHost && !info->checkFeatures(needed))
     return createStringError("expected a target with the features '" + needed +
                              "', got '" + target.cpu + "' with '" +
                              target.features + "'");
-  target.hasFMA = !triple->isX86() || info->checkFeatures("+fma") ||
-                  info->checkFeatures("+avx512f");
+  target.hasFMA = hasFMA(*triple, *info);
   if (hasWideArithmetic(target.cpu, *info))
     target.arithmeticBits = 512;
   target.byteDotBits = getByteDotBits(*triple, *info);
@@ -342,8 +382,10 @@ kas::createTargetMachine(const Target &target, unsigned optLevel, bool jit) {
   options.EmitStackSizeSection = !jit;
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   std::optional<llvm::Reloc::Model> relocation;
+  // Without a system nothing moves a program.
   if (!jit)
-    relocation = llvm::Reloc::PIC_;
+    relocation = triple.getOS() == Triple::UnknownOS ? llvm::Reloc::Static
+                                                     : llvm::Reloc::PIC_;
   auto level = llvm::CodeGenOpt::getLevel(std::min(optLevel, 3u))
                    .value_or(llvm::CodeGenOptLevel::Aggressive);
   return std::unique_ptr<llvm::TargetMachine>(llvmTarget->createTargetMachine(

@@ -356,11 +356,11 @@ def _read_sizes(path: str) -> tuple[int, int]:
     """What the functions of an object of ELF take of the stack, all together, and its bytes of code and constants."""
     with open(path, "rb") as file:
         data = file.read()
-    start, size, count, names = (
-        *struct.unpack_from("<Q", data, 0x28),
-        *struct.unpack_from("<3H", data, 0x3A),
-    )
-    sections = [struct.unpack_from("<2I4Q2I2Q", data, start + number * size) for number in range(count)]
+    is_wide = data[4] == 2
+    (start,) = struct.unpack_from("<Q", data, 0x28) if is_wide else struct.unpack_from("<I", data, 0x20)
+    size, count, names = struct.unpack_from("<3H", data, 0x3A if is_wide else 0x2E)
+    form = "<2I4Q2I2Q" if is_wide else "<10I"
+    sections = [struct.unpack_from(form, data, start + number * size) for number in range(count)]
     stack = code = 0
     for name, kind, flags, _, offset, length, *_ in sections:
         begin = sections[names][4] + name
@@ -368,15 +368,15 @@ def _read_sizes(path: str) -> tuple[int, int]:
         if flags & 2:  # Loaded into memory.
             code += length
         if text == b".stack_sizes" and kind == 1:
-            stack += _sum_stack_sizes(data[offset : offset + length])
+            stack += _sum_stack_sizes(data[offset : offset + length], 8 if is_wide else 4)
     return stack, code
 
 
-def _sum_stack_sizes(data: bytes) -> int:
+def _sum_stack_sizes(data: bytes, address_bytes: int) -> int:
     """Entries of an address and a number in base 128."""
     total, place = 0, 0
     while place < len(data):
-        place += 8
+        place += address_bytes
         shift = 0
         while True:
             byte = data[place]

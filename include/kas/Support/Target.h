@@ -60,8 +60,9 @@ struct Target {
 
 /// Looks a target up. Registers and instructions are LLVM's; the caches are
 /// those of the machine for `host`, else the usual ones of the CPU. Errors name
-/// what can be chosen: a triple that is not x86_64, aarch64 or riscv64 with
-/// ELF objects, an unknown CPU or feature, features without vectors of f32.
+/// what can be chosen: a triple of another architecture or without ELF objects,
+/// an unknown CPU or feature, features without vectors of f32 (of 64 bits), or
+/// without registers of floats that the triple passes them in.
 llvm::Expected<Target> getTarget(const TargetNames &names = {});
 
 /// The compiler for `target` at LLVM's level `optLevel`, from 0 to 3; for a

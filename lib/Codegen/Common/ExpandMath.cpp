@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Rewrites functions of the math dialect as arithmetic: MLIR's polynomials and
-// our own for erf.
+// Rewrites functions of the math dialect as arithmetic: MLIR's polynomials, our
+// own for erf, and roundings.
 //
 //===----------------------------------------------------------------------===//
 
@@ -81,6 +81,74 @@ struct ExpandExpM1 : OpRewritePattern<math::ExpM1Op> {
     return success();
   }
 };
+
+/// The nearest integer to `x`, of two the even one, with the sign of `x`: the
+/// sum with 2^23 has no fraction left. For what is less than that.
+Value roundSmall(ImplicitLocOpBuilder &b, Value x) {
+  Value large = makeConstant(b, x.getType(), 1 << 23);
+  Value sum = arith::AddFOp::create(b, math::AbsFOp::create(b, x), large);
+  return math::CopySignOp::create(b, arith::SubFOp::create(b, sum, large), x);
+}
+
+/// By how much a rounding differs from the nearest integer, in the direction
+/// that it goes to.
+Value correct(ImplicitLocOpBuilder &b, math::RoundEvenOp, Value, Value near) {
+  return near;
+}
+
+Value correctTowards(ImplicitLocOpBuilder &b, arith::CmpFPredicate isBeyond,
+                     Value x, Value near, double step) {
+  Value other =
+      arith::AddFOp::create(b, near, makeConstant(b, x.getType(), step));
+  return arith::SelectOp::create(b, arith::CmpFOp::create(b, isBeyond, near, x),
+                                 other, near);
+}
+
+Value correct(ImplicitLocOpBuilder &b, math::FloorOp, Value x, Value near) {
+  return correctTowards(b, arith::CmpFPredicate::OGT, x, near, -1);
+}
+
+Value correct(ImplicitLocOpBuilder &b, math::CeilOp, Value x, Value near) {
+  return correctTowards(b, arith::CmpFPredicate::OLT, x, near, 1);
+}
+
+Value correct(ImplicitLocOpBuilder &b, math::TruncOp, Value x, Value near) {
+  return correctTowards(b, arith::CmpFPredicate::OGT,
+                        math::AbsFOp::create(b, x),
+                        math::AbsFOp::create(b, near), -1);
+}
+
+/// A half goes away from zero.
+Value correct(ImplicitLocOpBuilder &b, math::RoundOp, Value x, Value near) {
+  Value size = math::AbsFOp::create(b, near);
+  Value rest = arith::SubFOp::create(b, math::AbsFOp::create(b, x), size);
+  Value next = arith::AddFOp::create(b, size, makeConstant(b, x.getType(), 1));
+  Value isHalf = compare(b, rest, makeConstant(b, x.getType(), 0.5));
+  return arith::SelectOp::create(b, isHalf, next, size);
+}
+
+/// Roundings of f32 where no instruction has them, and the C library may not
+/// have all.
+template <typename OpT>
+struct ExpandRounding : OpRewritePattern<OpT> {
+  using OpRewritePattern<OpT>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpT op,
+                                PatternRewriter &rewriter) const override {
+    Value x = op.getOperand();
+    if (!getElementTypeOrSelf(x.getType()).isF32())
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value rounded = correct(b, op, x, roundSmall(b, x));
+    // Large numbers are integers; what is no number stays so.
+    Value isSmall = arith::CmpFOp::create(
+        b, arith::CmpFPredicate::OLT, math::AbsFOp::create(b, x),
+        makeConstant(b, x.getType(), 1 << 23));
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(
+        op, isSmall, math::CopySignOp::create(b, rounded, x), x);
+    return success();
+  }
+};
 } // namespace
 
 LogicalResult kas::codegen::expandMath(Operation *root,
@@ -97,5 +165,10 @@ LogicalResult kas::codegen::expandMath(Operation *root,
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
   if (expansions.differences)
     patterns.add<ExpandLog1p, ExpandExpM1>(patterns.getContext());
+  if (expansions.roundings)
+    patterns.add<ExpandRounding<math::RoundEvenOp>,
+                 ExpandRounding<math::RoundOp>, ExpandRounding<math::FloorOp>,
+                 ExpandRounding<math::CeilOp>, ExpandRounding<math::TruncOp>>(
+        patterns.getContext());
   return applyPatternsGreedily(root, std::move(patterns));
 }

@@ -25,6 +25,8 @@ struct MathExpansions {
   bool divisions = false;
   /// `math.log1p` and `math.expm1`, exact near zero.
   bool differences = false;
+  /// Roundings of f32 to integers.
+  bool roundings = false;
 };
 
 /// Rewrites all operations below `root`.

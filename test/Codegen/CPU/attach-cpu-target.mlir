@@ -11,6 +11,11 @@
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=x86-64-v3 features=-fma,+avx512f" | FileCheck %s --check-prefix=FEATURES
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=x86-64-v4 features=+amx-tile" | FileCheck %s --check-prefix=SERVER
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=emeraldrapids features=-amx-tile" | FileCheck %s --check-prefix=SERVER
+// What processors of the triple have in any case.
+// RUN: kas-opt %s -kas-attach-cpu-target=triple=arm-linux-gnueabihf | FileCheck %s --check-prefix=HARD-FLOAT
+// RUN: kas-opt %s -kas-attach-cpu-target="triple=thumbv7em-none-eabihf cpu=cortex-m4" | FileCheck %s --check-prefix=SMALL
+// RUN: kas-opt %s -kas-attach-cpu-target="triple=riscv32-unknown-elf" | FileCheck %s --check-prefix=RISCV32
+// RUN: not kas-opt %s -kas-attach-cpu-target="triple=arm-linux-gnueabihf cpu=arm7tdmi" 2>&1 | FileCheck %s --check-prefix=NO-FLOATS
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=cascadelake | FileCheck %s --check-prefix=VNNI
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=alderlake | FileCheck %s --check-prefix=AVX-VNNI
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=neoverse-v1 | FileCheck %s --check-prefix=I8MM
@@ -31,6 +36,12 @@
 // GENERIC-SAME: chip = "generic"
 // GENERIC-ARM: triple = "aarch64-unknown-linux-gnu", chip = "generic"
 // GENERIC-RISCV: triple = "riscv64-unknown-linux-gnu", chip = "generic", features = <["+m", "+a", "+f", "+d", "+c", "+v"]>
+// HARD-FLOAT: "fused_multiply_add" = false
+// HARD-FLOAT-SAME: triple = "arm-unknown-linux-gnueabihf", chip = "generic", features = <["+vfp3d16"]>
+// SMALL: "fused_multiply_add" = true
+// SMALL-SAME: triple = "thumbv7em-unknown-none-eabihf", chip = "cortex-m4"
+// RISCV32: "fused_multiply_add" = false
+// NO-FLOATS: error: expected a target with the features '+vfp2sp', got 'arm7tdmi' with ''
 // FEATURES: "max_vector_op_width" = 512 : i64
 // FEATURES-SAME: features = <["-fma", "+avx512f"]>
 // With instructions for products of bytes, and of bf16.
@@ -60,7 +71,7 @@
 // NEAR-CPU: got 'neoverse-n11' (did you mean 'neoverse-n1'?)
 // OTHER-CPU: error: expected a CPU of 'aarch64-unknown-linux-gnu' (see llc -mtriple=aarch64 -mcpu=help), got 'znver4'
 // NARROW-CPU: error: expected a CPU of 'x86_64-unknown-linux-gnu' (see llc -mtriple=x86_64 -mcpu=help), got 'i486'
-// TRIPLE: error: expected the triple of an x86_64, aarch64 or riscv64 system with ELF objects, such as x86_64-unknown-linux-gnu or {{.*}}, got 'pdp11-bsd'
+// TRIPLE: error: expected the triple of an x86_64, aarch64, arm, thumb, riscv64 or riscv32 system with ELF objects, such as x86_64-unknown-linux-gnu or {{.*}}, got 'pdp11-bsd'
 // ELF: error: expected the triple of {{.*}} with ELF objects, {{.*}}, got 'x86_64-apple-macosx'
 // FEATURE: error: expected features of 'x86_64-unknown-linux-gnu' with '+' or '-' before each (see llc -mtriple=x86_64 -mattr=help), got '+avx1024'
 // SIGN: error: expected features of {{.*}} with '+' or '-' before each {{.*}}, got 'avx2'{{$}}

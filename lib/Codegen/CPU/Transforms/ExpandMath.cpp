@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/TargetParser/Triple.h"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_EXPANDMATH
@@ -32,8 +33,9 @@ namespace {
 struct ExpandMath : kas::codegen::impl::ExpandMathBase<ExpandMath> {
   void runOnOperation() override {
     Operation *module = getOperation()->getParentOp();
+    Target target = getContractionTarget(module, /*vectorBits=*/0);
     // Without them each of the multiply-adds would be a call.
-    bool hasFMA = getContractionTarget(module, /*vectorBits=*/0).hasFMA;
+    bool hasFMA = target.hasFMA;
     auto isApproximated = [=](StringRef name) {
       return hasFMA && (name == math::ExpOp::getOperationName() ||
                         name == math::ErfOp::getOperationName() ||
@@ -41,6 +43,9 @@ struct ExpandMath : kas::codegen::impl::ExpandMathBase<ExpandMath> {
     };
     MathExpansions expansions{isApproximated};
     expansions.differences = true;
+    llvm::Triple triple(target.triple);
+    expansions.roundings = triple.isARM() || triple.isThumb() ||
+                           triple.getArch() == llvm::Triple::riscv32;
     if (failed(expandMath(getOperation(), expansions)))
       signalPassFailure();
   }
