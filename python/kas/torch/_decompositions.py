@@ -22,6 +22,7 @@ from ._max_pooling import get_max_pooling_table
 from ._operations import get_operations_table
 from ._orders import get_orders_table
 from ._pooling import get_pooling_table
+from ._segments import get_segments_table
 from ._special import get_special_table
 
 aten = torch.ops.aten
@@ -169,11 +170,13 @@ def get_inference_table() -> dict[Any, Callable[..., Any]]:
     """Decompositions of the operations of graphs without gradients."""
     # Importing it is what makes the operation known.
     from ._apply import _apply
+    from ._gradient_decompositions import transposed_convolution
 
     table = get_table()
     return {
         **table,
         _apply._opoverload: apply_operator,
+        aten.convolution.default: transposed_convolution,
         aten.hardtanh.default: hardtanh,
         aten.reciprocal.default: reciprocal,
         aten.relu.default: relu,
@@ -182,5 +185,6 @@ def get_inference_table() -> dict[Any, Callable[..., Any]]:
         **get_indexing_table(),
         **get_max_pooling_table(),
         **get_orders_table(),
+        **get_segments_table(),
         **get_special_table(table),
     }

@@ -121,6 +121,33 @@ def _gather_windows(convolution: _Convolution) -> torch.Tensor:
     return torch.cat(windows, -1).flatten(0, -2)
 
 
+def transposed_convolution(
+    data: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Any:
+    """A transposed convolution of several groups, which torch-mlir does not lower: the gradient of another one."""
+    if not transposed or groups == 1 or not data.numel():
+        return NotImplemented
+    rank = data.dim() - 2
+    sizes = (stride, padding, dilation, output_padding)
+    stride, padding, dilation, output_padding = ([*size] * (rank if len(size) == 1 else 1) for size in sizes)
+    windows = zip(data.shape[2:], weight.shape[2:], stride, padding, dilation, output_padding)
+    shape = [
+        (size - 1) * step - 2 * before + far * (taps - 1) + 1 + after
+        for size, taps, step, before, far, after in windows
+    ]
+    outputs = data.new_empty((data.shape[0], weight.shape[1] * groups, *shape))
+    result = _get_data_gradient(_Convolution(data, outputs, weight, stride, padding, dilation, groups))
+    return result if bias is None else result + bias.view([-1] + [1] * rank)
+
+
 def convolution_backward(
     gradient: torch.Tensor,
     data: torch.Tensor,

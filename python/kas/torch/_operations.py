@@ -200,6 +200,26 @@ def pow(x: torch.Tensor, exponent: Any) -> Any:
     return torch.ones_like(x) if result is None else result.clone()
 
 
+def batch_norm_with_update(
+    x: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    mean: torch.Tensor,
+    variance: torch.Tensor,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """A batch norm in training, with the memory that only other devices use."""
+    norm = aten._native_batch_norm_legit_functional.default
+    _, saved_mean, saved_factor, *running = norm(x, weight, bias, mean, variance, True, momentum, eps)
+    # In the order of PyTorch's kernel, where something is infinite.
+    factor = saved_factor if weight is None else saved_factor * weight
+    shift = -saved_mean * factor if bias is None else bias - saved_mean * factor
+    factor, shift = (part.view([-1] + [1] * (x.dim() - 2)) for part in (factor, shift))
+    result = x * factor + shift
+    return result, saved_mean, saved_factor, torch.zeros((0,), dtype=torch.uint8), *running
+
+
 def all_dims(x: torch.Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> torch.Tensor:
     """`torch.all` along several dimensions."""
     dims = range(x.dim()) if dim is None else [axis % x.dim() for axis in dim] if x.dim() else []
@@ -263,6 +283,7 @@ def _sample_grid(otherwise: Callable[..., Any]) -> Callable[..., Any]:
 def get_operations_table(others: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
     """The decompositions of this file; of batches of images those of `others`."""
     table: dict[Any, Any] = {
+        aten._batch_norm_with_update_functional.default: batch_norm_with_update,
         aten._softmax_backward_data.default: softmax_backward,
         aten.add.Tensor: add,
         aten.addmv.default: addmv,
