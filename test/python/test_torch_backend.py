@@ -597,6 +597,28 @@ def test_networks_learn_as_with_pytorch():
     assert len(kas.torch.explain()) == 2
 
 
+def test_random_transposed_convolutions_are_those_of_pytorch():
+    from kas.torch._gradient_decompositions import convolution_backward, transposed_convolution
+
+    for seed in range(60):
+        chance = random.Random(seed)
+        torch.manual_seed(seed)
+        rank, groups = chance.choice([1, 2, 3]), chance.choice([1, 2])
+        kernel, stride, dilation = ([chance.choice([1, 2, 3]) for _ in range(rank)] for _ in range(3))
+        padding = [chance.randrange(far * (taps - 1) + 1) for far, taps in zip(dilation, kernel)]
+        after = [chance.randrange(max(step, far)) for step, far in zip(stride, dilation)]
+        data = torch.randn(2, 2 * groups, *(chance.choice([4, 5, 12]) for _ in range(rank)), dtype=torch.float64)
+        weight = torch.randn(2 * groups, 3, *kernel, dtype=torch.float64)
+        sizes = (stride, padding, dilation, True, after, groups)
+        result = torch.ops.aten.convolution(data, weight, None, *sizes)
+        if groups > 1:
+            torch.testing.assert_close(transposed_convolution(data, weight, None, *sizes), result)
+        arguments = (torch.randn_like(result), data, weight, [3 * groups], *sizes, [True] * 3)
+        expected = torch.ops.aten.convolution_backward(*arguments)
+        for found, gradient in zip(convolution_backward(*arguments), expected):
+            torch.testing.assert_close(found, gradient, msg=lambda text, seed=seed: f"seed {seed}: {text}")
+
+
 def test_random_convolutions_have_the_gradients_of_pytorch():
     from kas.torch._gradient_decompositions import avg_pool2d_backward, convolution_backward
 

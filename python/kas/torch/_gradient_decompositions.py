@@ -162,13 +162,24 @@ def convolution_backward(
     output_mask: Sequence[bool],
 ) -> Any:
     """The gradients of data, weights and bias, as convolutions and sums."""
-    if transposed:
-        return NotImplemented
+    rank = data.dim() - 2
     sizes = (stride, padding, dilation)
-    stride, padding, dilation = ([*size] * (data.dim() - 2 if len(size) == 1 else 1) for size in sizes)
-    convolution = _Convolution(gradient, data, weight, stride, padding, dilation, groups)
+    stride, padding, dilation = ([*size] * (rank if len(size) == 1 else 1) for size in sizes)
+    if transposed:
+        # It is the gradient of a convolution, of which its data are the results and its results the data.
+        convolution = _Convolution(data, gradient, weight, stride, padding, dilation, groups)
+        zeros = [0] * rank
+        change: torch.Tensor | None = None
+        if output_mask[0]:
+            change = aten.convolution(gradient, weight, None, stride, padding, dilation, False, zeros, groups)
+            # What was padded at the end may have room for more windows.
+            for axis in range(2, data.dim()):
+                change = change.narrow(axis, 0, data.shape[axis])
+    else:
+        convolution = _Convolution(gradient, data, weight, stride, padding, dilation, groups)
+        change = _get_data_gradient(convolution) if output_mask[0] else None
     return (
-        _get_data_gradient(convolution) if output_mask[0] else None,
+        change,
         _get_weight_gradient(convolution) if output_mask[1] else None,
         gradient.sum([0, *range(2, gradient.dim())]) if output_mask[2] else None,
     )
