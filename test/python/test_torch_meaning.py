@@ -117,7 +117,18 @@ def test_no_elements(name):
 def test_single_numbers_have_no_dimension():
     def call(x):
         reductions = x.amax(0), x.amin(-1), x.max(0), x.min(0), x.argmax(0), x.argmin(), x.sum(0), x.logsumexp(0)
-        return x.softmax(0), x.log_softmax(-1), reductions, x.sort(0), x.cumsum(0), x.cummax(0), x.prod(0), x.all(0)
+        norms = [torch.linalg.vector_norm(x, order, 0) for order in (0, 1, 2, 3, math.inf, -math.inf)]
+        return (
+            norms,
+            x.softmax(0),
+            x.log_softmax(-1),
+            reductions,
+            x.sort(0),
+            x.cumsum(0),
+            x.cummax(0),
+            x.prod(0),
+            x.all(0),
+        )
 
     compile_and_compare(call, torch.tensor(1.5))
 

@@ -126,6 +126,16 @@ def dist(x: torch.Tensor, y: torch.Tensor, p: Any = 2) -> torch.Tensor:
     return norm
 
 
+def vector_norm(
+    x: torch.Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None
+) -> Any:
+    """`torch.linalg.vector_norm` of a single number, which has no dimension."""
+    if x.dim() or not x.dtype.is_floating_point:
+        return NotImplemented
+    x = x if dtype is None else x.to(dtype)
+    return (x != 0).to(x.dtype) if ord == 0 else x.abs()
+
+
 def hypot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """`torch.hypot`, without overflow of squares."""
     x, y = x.abs(), y.abs()
@@ -298,6 +308,7 @@ def get_operations_table(others: Mapping[Any, Callable[..., Any]]) -> dict[Any, 
         aten.dist.default: dist,
         aten.grid_sampler_2d.default: _sample_grid(others[aten.grid_sampler_2d.default]),
         aten.hypot.default: hypot,
+        aten.linalg_vector_norm.default: vector_norm,
         aten.max.dim: _take_extreme(aten.amax),
         aten.min.dim: _take_extreme(aten.amin),
         aten.narrow_copy.default: _copy(torch.narrow),
