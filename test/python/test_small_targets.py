@@ -51,13 +51,36 @@ def export(folder, made, triple, cpu, *options):
 
 
 def run(made, triple, cpu, emulator, tmp_path):
-    place, count = re.search(r"compare_float\(result0, .*net_example \+ (\d+)\), (\d+),", (made / "main.c").read_text()).groups()
-    sources = [pathlib.Path(__file__).parent / "Inputs/bare.c", made / "example.S", made / "net_weights.S", made / "net.o"]
+    place, count = re.search(
+        r"compare_float\(result0, .*net_example \+ (\d+)\), (\d+),", (made / "main.c").read_text()
+    ).groups()
+    sources = [
+        pathlib.Path(__file__).parent / "Inputs/bare.c",
+        made / "example.S",
+        made / "net_weights.S",
+        made / "net.o",
+    ]
     # Its own code is for the processor, too, and passes numbers as the object does.
     options = ["-march=rv32imafc", "-mabi=ilp32f"] if triple.startswith("riscv32") else [f"-mcpu={cpu}"] if cpu else []
     options += ["-march=rv64gc"] if triple.startswith("riscv64") else []
-    command = [C_COMPILER, f"--target={triple}", *options, "-O1", "-ffreestanding", "-nostdlib", "-static", "-fuse-ld=lld"]
-    command += [f"-DEXPECTED={place}", f"-DCOUNT={count}", f"-I{made}", *map(str, sources), "-o", str(tmp_path / "main")]
+    command = [
+        C_COMPILER,
+        f"--target={triple}",
+        *options,
+        "-O1",
+        "-ffreestanding",
+        "-nostdlib",
+        "-static",
+        "-fuse-ld=lld",
+    ]
+    command += [
+        f"-DEXPECTED={place}",
+        f"-DCOUNT={count}",
+        f"-I{made}",
+        *map(str, sources),
+        "-o",
+        str(tmp_path / "main"),
+    ]
     subprocess.run(command, check=True)
     return subprocess.run([emulator, tmp_path / "main"], check=False).returncode
 
@@ -77,7 +100,10 @@ def test_the_folder_runs(folder, tmp_path, name, precision):
     assert run(made, triple, cpu, emulator, tmp_path) == 1
 
 
-@pytest.mark.parametrize("triple, cpu", [("thumbv6m-none-eabi", "cortex-m0"), ("riscv32-unknown-elf", "generic-rv32"), ("arm-linux-gnueabihf", "")])
+@pytest.mark.parametrize(
+    "triple, cpu",
+    [("thumbv6m-none-eabi", "cortex-m0"), ("riscv32-unknown-elf", "generic-rv32"), ("arm-linux-gnueabihf", "")],
+)
 def test_without_instructions_the_library_of_the_compiler_does(folder, tmp_path, triple, cpu):
     """And no function of the C library but an exponential and an error function."""
     assert export(folder, tmp_path / "net", triple, cpu) == 0
@@ -100,7 +126,24 @@ def test_roundings_without_instructions(name):
     )
     expanded = re.sub(r"^module attributes .*{$", "module {", str(module), flags=re.MULTILINE)
     assert f"math.{name}" not in expanded and "linux" not in expanded
-    edges = [0, 0.3, 0.5, 0.7, 1, 1.5, 2.5, 2.7, 0.49999997, 2**22 + 0.5, 2**23 - 0.5, 2**23, 2**24, 1e30, 1e-40, math.inf]
+    edges = [
+        0,
+        0.3,
+        0.5,
+        0.7,
+        1,
+        1.5,
+        2.5,
+        2.7,
+        0.49999997,
+        2**22 + 0.5,
+        2**23 - 0.5,
+        2**23,
+        2**24,
+        1e30,
+        1e-40,
+        math.inf,
+    ]
     x = numpy.array([*edges, *(-edge for edge in edges), math.nan, *range(-3, 4)], numpy.float32)
     found = kas.parse(expanded).compile("f")(x)
     sizes = numpy.floor(numpy.abs(x) + numpy.where(numpy.abs(x) == numpy.float32(0.49999997), 0, 0.5))

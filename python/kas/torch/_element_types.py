@@ -51,6 +51,7 @@ _OF_THE_TYPE = (
     aten.grid_sampler_3d,
     aten.grid_sampler_3d_backward,
     aten.linalg_matrix_exp,
+    aten.mvlgamma,
     aten.nextafter,
     aten.soft_margin_loss,
     aten.soft_margin_loss_backward,

@@ -230,6 +230,11 @@ def batch_norm_with_update(
     return result, saved_mean, saved_factor, torch.zeros((0,), dtype=torch.uint8), *running
 
 
+def pow_of_number(x: Any, exponent: torch.Tensor) -> torch.Tensor:
+    """`torch.pow` of a number."""
+    return torch.pow(torch.full((), x, dtype=torch.result_type(x, exponent)), exponent)
+
+
 def all_dims(x: torch.Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> torch.Tensor:
     """`torch.all` along several dimensions."""
     dims = range(x.dim()) if dim is None else [axis % x.dim() for axis in dim] if x.dim() else []
@@ -314,6 +319,7 @@ def get_operations_table(others: Mapping[Any, Callable[..., Any]]) -> dict[Any, 
         aten.narrow_copy.default: _copy(torch.narrow),
         aten.neg.default: neg,
         aten.permute_copy.default: _copy(torch.permute),
+        aten.pow.Scalar: pow_of_number,
         aten.pow.Tensor_Scalar: pow,
         aten.prod.default: prod_all,
         aten.prod.dim_int: prod,
