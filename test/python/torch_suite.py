@@ -355,8 +355,8 @@ def run_task(task: Task) -> Outcome:
         samples = [samples[number] for number in chosen]
     if task.mode == "extremal":
         for sample in samples:
-            # Whether a weight counts where there is no data is not the same in all of PyTorch's convolutions, nor whether
-            # those of halves multiply it by zeros of their own.
+            # Whether a weight counts where there is no data is not the same in all of PyTorch's convolutions, nor
+            # whether those of halves multiply it by zeros of their own.
             if "conv" in task.name:
                 data = make_extremal(sample.args[0], generator)
                 data = torch.where(data.isfinite(), data, data.new_ones(())) if "float16" in task.dtype else data
