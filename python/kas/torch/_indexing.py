@@ -448,7 +448,7 @@ def masked_scatter_backward(gradient: torch.Tensor, mask: torch.Tensor, sizes: S
         return NotImplemented
     gradient, mask = broadcast(gradient, mask)
     rows, flags = gradient.reshape(-1), mask.reshape(-1)
-    # What is not masked is put behind the end.
+    # What is not masked is put past the end.
     numbers = flags.to(torch.int64).cumsum(0) - 1
     places = torch.where(flags & (numbers < count), numbers, torch.full_like(numbers, count))
     zeros = gradient.new_zeros((count + 1, 1))

@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Loops in MLIR that stand in a graph for what torch-mlir does not lower, or lowers with another meaning.
+"""Loops in MLIR that are in a graph for what torch-mlir does not lower, or lowers with another meaning.
 
 A decomposition calls `compute` with the text of a function on tensors. torch-mlir never sees it: before a graph is
 imported, what the function takes becomes results of the graph, and what it makes arguments; afterwards the function is
@@ -233,7 +233,7 @@ def insert_loops(module: Any, cuts: Sequence[Cut]) -> None:
 
 
 def _sort(block: Any) -> None:
-    """Puts operations behind those whose results they read, else in the order in which they are."""
+    """Puts operations after those whose results they read, else in the order in which they are."""
     from torch_mlir import ir
 
     operations = list(block.operations)

@@ -271,11 +271,11 @@ def searchsorted(
   %middle = arith.shrui %sum, %one : index
   %place = arith.minsi %middle, %last : index
   %value = tensor.extract %0[%row, %place] : {get_type(rows.shape, dtype)}
-  %is_behind = arith.{kind}{"gt" if after else "ge"}, %value, %wanted : {ELEMENTS[dtype]}
+  %is_past = arith.{kind}{"gt" if after else "ge"}, %value, %wanted : {ELEMENTS[dtype]}
   %is_open = arith.cmpi slt, %begin, %end : index
   %next = arith.addi %middle, %one : index
-  %moved = arith.select %is_behind, %begin, %next : index
-  %cut = arith.select %is_behind, %middle, %end : index
+  %moved = arith.select %is_past, %begin, %next : index
+  %cut = arith.select %is_past, %middle, %end : index
   %new_begin = arith.select %is_open, %moved, %begin : index
   %new_end = arith.select %is_open, %cut, %end : index
   scf.yield %new_begin, %new_end : index, index

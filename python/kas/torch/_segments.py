@@ -252,7 +252,7 @@ yield %x0"""
 
 
 def _count(places: torch.Tensor, is_counted: torch.Tensor, bins: int, weight: torch.Tensor) -> torch.Tensor:
-    """The sums of weights at places; what is not counted goes behind the last."""
+    """The sums of weights at places; what is not counted goes past the last."""
     places = torch.where(is_counted, places, torch.full_like(places, bins))
     return write_rows(weight.new_zeros((bins + 1, 1)), places, weight.reshape(-1, 1), "sum")[:bins, 0].clone()
 
