@@ -271,6 +271,17 @@ def test_gradients(dtype):
         torch.testing.assert_close(b, a, rtol=0, atol=20 * torch.finfo(dtype).eps * a.abs().max().item())
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_small_gradients_are_no_differences_of_large_numbers(dtype):
+    x, target, gradients = torch.tensor([-15.0, 0.5, 15.0, 40.0], dtype=dtype), torch.ones(4, dtype=dtype), []
+    torch._dynamo.reset()
+    for call in (functional.soft_margin_loss, torch.compile(functional.soft_margin_loss, backend=kas.torch.backend)):
+        given = x.clone().requires_grad_()
+        call(given, target).backward()
+        gradients.append(given.grad)
+    torch.testing.assert_close(gradients[1], gradients[0], rtol=8 * torch.finfo(dtype).eps, atol=0)
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
 def test_weights_are_never_stale(dtype):
     network = torch.nn.Sequential(torch.nn.Linear(33, 17), torch.nn.ReLU(), torch.nn.Linear(17, 5)).to(dtype).eval()

@@ -263,6 +263,14 @@ def _get_scores(
     return scores if mask is None else scores + mask
 
 
+def soft_margin_loss_backward(
+    gradient: torch.Tensor, x: torch.Tensor, target: torch.Tensor, reduction: int
+) -> torch.Tensor:
+    """Without the difference of 1 and what is almost 1."""
+    change = -target * gradient * torch.sigmoid(-target * x)
+    return change / x.numel() if reduction == 1 else change
+
+
 def get_training_table() -> dict[Any, Callable[..., Any]]:
     """Decompositions of the operations of forward and backward graphs."""
     from torch._decomp import core_aten_decompositions
@@ -275,6 +283,7 @@ def get_training_table() -> dict[Any, Callable[..., Any]]:
     del table[aten.reflection_pad3d_backward.default]
     # These write at places that are checked.
     table |= get_indexing_table() | get_max_pooling_table()
+    table[aten.soft_margin_loss_backward.default] = soft_margin_loss_backward
     table[aten.avg_pool2d_backward.default] = avg_pool2d_backward
     table[aten.convolution_backward.default] = convolution_backward
     table[aten._scaled_dot_product_flash_attention_for_cpu.default] = flash_attention
