@@ -13,6 +13,7 @@
 
 #include "kas/ExecutionEngine/ObjectFile.h"
 #include "LLVMModule.h"
+#include "SpecialFunctions.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/InstIterator.h"
@@ -146,6 +147,20 @@ static void addLibraryFunctions(llvm::Module &module) {
     addFunctions(module, extremeFunctions);
 }
 
+/// An error where an object would call what only this process has.
+static Error checkCalls(const llvm::Module &module) {
+  for (const SpecialFunction &special : getSpecialFunctions()) {
+    const llvm::Function *function = module.getFunction(special.name);
+    if (function && function->isDeclaration() && !function->use_empty())
+      return createStringError("expected calls of functions that objects can "
+                               "be linked with, got '" +
+                               special.name +
+                               "', which is there for code that is compiled "
+                               "and run at once");
+  }
+  return Error::success();
+}
+
 Expected<std::unique_ptr<llvm::MemoryBuffer>>
 kas::execution::compileToObject(mlir::ModuleOp module, unsigned optLevel) {
   if (Error error = checkOperations(module))
@@ -160,6 +175,8 @@ kas::execution::compileToObject(mlir::ModuleOp module, unsigned optLevel) {
   auto llvmModule = translateToLLVM(module, context, **machine);
   if (!llvmModule)
     return llvmModule.takeError();
+  if (Error error = checkCalls(**llvmModule))
+    return error;
   makePrivateInternal(module, **llvmModule);
   unsigned numEntries = 0;
   for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>()) {
