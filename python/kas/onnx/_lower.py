@@ -184,7 +184,7 @@ def _import(graph: fx.GraphModule) -> str:
     from ..torch._graph_import import UnsupportedGraphError, import_graph
 
     try:
-        return str(import_graph(graph))
+        return str(import_graph(graph, is_narrowed=False))
     except UnsupportedGraphError as error:
         found = {
             str(node.meta.get("onnx"))
@@ -214,7 +214,7 @@ def _find_failing(graph: fx.GraphModule) -> list[str]:
             copies[given].meta["val"] = value
         alone.output((alone.node_copy(node, copies.__getitem__),))
         try:
-            import_graph(fx.GraphModule(graph, alone))
+            import_graph(fx.GraphModule(graph, alone), is_narrowed=False)
         except UnsupportedGraphError:
             return [str(node.meta["onnx"])] if "onnx" in node.meta else []
     return []

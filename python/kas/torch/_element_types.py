@@ -196,13 +196,16 @@ def _narrow(found: Any, expected: Any) -> Any:
 
 
 def narrow_types(graph: Any) -> contextlib.AbstractContextManager[Any]:
-    """Within it, what the graph computes of halves and integers of few bits is computed, and traced, in wider types."""
+    """Within it, what the graph computes of halves and integers of few bits is computed, and traced, in wider types.
+
+    Of a function it is not known whether there are such.
+    """
     if isinstance(graph, fx.GraphModule):
         values = [node.meta.get("val") for node in graph.graph.nodes]
-        if any(isinstance(v, torch.Tensor) and v.dtype in WIDE for v in tree_leaves(values)):
-            mode: contextlib.AbstractContextManager[Any] = _NarrowTypes()  # type: ignore[no-untyped-call]
-            return mode
-    return contextlib.nullcontext()
+        if not any(isinstance(v, torch.Tensor) and v.dtype in WIDE for v in tree_leaves(values)):
+            return contextlib.nullcontext()
+    mode: contextlib.AbstractContextManager[Any] = _NarrowTypes()  # type: ignore[no-untyped-call]
+    return mode
 
 
 def keep_doubles(graph: fx.GraphModule) -> None:

@@ -110,15 +110,19 @@ def _as_list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, (tuple, list)) else [value]
 
 
-def import_graph(graph: fx.GraphModule) -> Module:
-    """The graph in linalg on tensors; UnsupportedGraphError where torch-mlir cannot express it."""
+def import_graph(graph: fx.GraphModule, is_narrowed: bool = True) -> Module:
+    """The graph in linalg on tensors; UnsupportedGraphError where torch-mlir cannot express it.
+
+    `is_narrowed`: it was traced by `trace`, and so computes nothing but moves and conversions of unsigned elements.
+    """
     from torch_mlir import fx as importer
     from torch_mlir import ir
     from torch_mlir.dialects import torch as dialect
     from torch_mlir.extras.fx_importer import FxImporter
 
     replace_comparisons(graph)
-    replace_unsigned(graph)
+    if is_narrowed:
+        replace_unsigned(graph)
     keep_doubles(graph)
     loops = cut_loops(graph)
     graph.recompile()
