@@ -29,6 +29,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Regex.h"
 #include <csignal>
 #include <fcntl.h>
 #include <memory>
@@ -171,6 +172,20 @@ static bool runOne(MLIRContext &context, llvm::StringRef text) {
   return runPasses(*module, diagnosed);
 }
 
+/// Whether the text has a list of numbers that is none in an operation of
+/// linalg: upstream's parser of these (release 22) then uses an attribute that
+/// is not there.
+static bool hitsParserOfLinalg(llvm::StringRef text) {
+  static const llvm::Regex list("^ *\\[[0-9, -]*\\]");
+  for (llvm::StringRef key : {"dimensions =", "permutation ="})
+    for (llvm::StringRef rest = text; !rest.empty();) {
+      rest = rest.split(key).second;
+      if (!rest.empty() && !list.match(rest))
+        return true;
+    }
+  return false;
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   llvm::cl::ParseCommandLineOptions(argc, argv,
@@ -193,6 +208,8 @@ int main(int argc, char **argv) {
     if (i % 1000 == 0)
       context = makeContext();
     currentText = mutator.next();
+    if (hitsParserOfLinalg(currentText))
+      continue;
     alarm(limit);
     valid += runOne(*context, currentText);
     alarm(0);
