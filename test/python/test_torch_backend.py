@@ -784,3 +784,28 @@ def test_operators_are_compiled_with_the_rest(name):
     assert graph.reason is None and graph.left == () and graph.parts == 1
     compiled(x).sum().backward()
     assert other[2].weight0.grad is not None
+
+
+@torch.library.custom_op("others::twice", mutates_args=())
+def _twice(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x
+
+
+@_twice.register_fake
+def _(x: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(x)
+
+
+def test_operations_of_others_leave_the_rest_compiled():
+    network = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16)).eval()
+    after = nn.Sequential(nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 4)).eval()
+
+    def call(x):
+        return after(_twice(network(x)))
+
+    x = torch.randn(3, 8)
+    kas.torch.explain()
+    with torch.no_grad():
+        assert torch.allclose(torch.compile(call, backend=kas.torch.backend)(x), call(x), atol=1e-5)
+    (graph,) = kas.torch.explain()
+    assert [name for name, _ in graph.left] == ["others.twice.default"] and graph.share > 0.99

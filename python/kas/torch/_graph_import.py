@@ -147,7 +147,9 @@ def import_graph(graph: fx.GraphModule, is_narrowed: bool = True) -> Module:
             return Module(str(module), "<graph>")
     except Exception as error:
         text = "\n".join([*diagnostics, str(error)])
-        unknown = sorted({name.rstrip(".") for name in re.findall(r"torch\.aten\.[\w.]+", text)})
+        # Operations of others are calls of their names.
+        names = re.findall(r'torch\.aten\.[\w.]+|(?<=name = ")torch\.[\w.]+(?=")', text)
+        unknown = sorted({name.rstrip(".") for name in names})
         reason = ", ".join(unknown) if unknown else " ".join((diagnostics or [str(error)])[0].split())
         operations = [name.removeprefix("torch.") for name in unknown]
         raise UnsupportedGraphError(f"torch-mlir cannot express {reason}", operations) from error
