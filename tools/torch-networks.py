@@ -67,8 +67,8 @@ def write_page(file: pathlib.Path) -> str:
         "",
         f"Networks of {' and '.join(packages)}, made",
         "small, with random weights: the values of two batch sizes, and the gradients of all parameters, against "
-        "PyTorch's. Where gradients jump when parameters change by as little as rounding does, they may differ by such a "
-        "jump.",
+        "PyTorch's. Where gradients jump when parameters change by as little as rounding does, they may differ by as "
+        "much.",
         "",
         "- *Error*: the largest difference over the largest value.",
         "- *Compiled*: the share of the FLOPs that kas computes, in inference and in training; PyTorch computes the "
