@@ -77,7 +77,7 @@ def test_zeta():
     compare(special.zeta, x, y)
 
 
-@pytest.mark.parametrize("name", ["chebyshev_polynomial_t", "hermite_polynomial_he", "shifted_chebyshev_polynomial_w"])
+@pytest.mark.parametrize("name", ["chebyshev_polynomial_t", "hermite_polynomial_he", "shifted_chebyshev_polynomial_t"])
 def test_polynomials(name):
     x, n = (
         part.reshape(-1) for part in torch.meshgrid(torch.linspace(-3, 3, 25), torch.arange(-1.0, 12), indexing="ij")

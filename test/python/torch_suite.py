@@ -309,6 +309,8 @@ def _get_entries(suite: str) -> dict[str, Any]:
 
 def supports(task: Task) -> bool:
     """Whether PyTorch has samples of an entry for the type and the mode."""
+    if task.mode == "extremal" and task.name == "linalg.eigvals":
+        return False  # NaN ends PyTorch's own process, in MKL.
     import torch
 
     entry, dtype = _get_entries(task.suite)[task.name], getattr(torch, task.dtype)
@@ -387,8 +389,9 @@ def _run_sample(task: Task, sample: Sample) -> Outcome:
         return sample.function(*args, **options)
 
     theirs, mine = (copy(sample.args), copy(kwargs)), (copy(sample.args), copy(kwargs))
+    reference = _in_double(sample.function) if task.name in _INEXACT and not gradient else sample.function
     try:
-        expected = _run(sample.function, *theirs, gradient, sample.parameters)
+        expected = _run(reference, *theirs, gradient, sample.parameters)
     except Exception as error:
         return Outcome("none", f"PyTorch raises {type(error).__name__}")
     if is_module:
@@ -437,6 +440,17 @@ def _is_traced_wrongly(call: Any, sample: Sample, given: Any, gradient: bool, fo
     except Exception:
         return False
     return not differ(traced, found)
+
+
+_INEXACT = ("special.airy_ai",)
+"""Of which PyTorch's float32 has no right digits from -1000 on."""
+
+
+def _in_double(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(x: Any) -> Any:
+        return function(x.double()).to(x.dtype)
+
+    return call
 
 
 _TIES = ("argsort", "bucketize", "kthvalue", "median", "mode", "msort", "nanmedian", "searchsorted", "sort", "topk")
