@@ -27,6 +27,9 @@ namespace kas {
 static LogicalResult verifyDims(OperatorOp op, ArrayRef<int64_t> dims,
                                 EmitErrorFn emitError) {
   int64_t rank = op.getOutputs().size();
+  if (dims.empty())
+    return emitError() << "requires output dimensions of '@" << op.getSymName()
+                       << "', 0 to " << rank - 1 << ", got none";
   llvm::SmallSet<int64_t, 4> seen;
   for (int64_t dim : dims)
     if (dim < 0 || dim >= rank || !seen.insert(dim).second)

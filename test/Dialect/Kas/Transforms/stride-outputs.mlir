@@ -1,3 +1,5 @@
+// RUN: not kas-opt %s -split-input-file -kas-stride-outputs 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: error: {{.*}}requires output dimensions of '@conv1d', 0 to 1, got none
 // RUN: kas-opt %s -split-input-file -verify-diagnostics -kas-stride-outputs='dims=1' | FileCheck %s
 
 // CHECK: kas.operator @conv1d<C, H | k, s>(%[[C:.*]]: C, %[[FEW:.*]]: H/s) from [C, H] {

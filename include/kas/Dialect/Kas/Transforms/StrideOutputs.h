@@ -22,7 +22,7 @@ namespace kas {
 /// computes every s-th point, the first one first, where s is the value of the
 /// new coefficient `symbol`. Each extent must be a multiple of s at a binding
 /// (C6). Fails, with a diagnostic made by `emitError` and without a change,
-/// when `op` has no such dimension, or has the symbol already.
+/// when `dims` is empty, `op` has no such dimension or has the symbol already.
 llvm::LogicalResult strideOutputs(OperatorOp op, llvm::ArrayRef<int64_t> dims,
                                   llvm::StringRef symbol,
                                   EmitErrorFn emitError);
