@@ -81,34 +81,28 @@ declare double @llvm.fabs.f64(double)
 /// instruction they are calls of functions that C has since 2023 only, and
 /// libraries for small processors have not. Equal numbers have the same bits,
 /// but for zeros.
-static constexpr llvm::StringRef extremeFunctions = R"(
-define weak_odr hidden float @fmaximumf(float %x, float %y) nounwind {
+static std::string makeExtreme(const llvm::Twine &name,
+                               const llvm::Twine &ofZeros,
+                               const llvm::Twine &takesFirst) {
+  return ("define weak_odr hidden float @" + name +
+          R"((float %x, float %y) nounwind {
   %xBits = bitcast float %x to i32
   %yBits = bitcast float %y to i32
-  %bothBits = and i32 %xBits, %yBits
+  %bothBits = )" +
+          ofZeros + R"( i32 %xBits, %yBits
   %both = bitcast i32 %bothBits to float
   %isSame = fcmp oeq float %x, %y
   %isNaN = fcmp uno float %x, %x
-  %isLarger = fcmp ogt float %x, %y
-  %isFirst = or i1 %isNaN, %isLarger
+  %isBeyond = fcmp )" +
+          takesFirst + R"( float %x, %y
+  %isFirst = or i1 %isNaN, %isBeyond
   %chosen = select i1 %isFirst, float %x, float %y
   %result = select i1 %isSame, float %both, float %chosen
   ret float %result
 }
-define weak_odr hidden float @fminimumf(float %x, float %y) nounwind {
-  %xBits = bitcast float %x to i32
-  %yBits = bitcast float %y to i32
-  %bothBits = or i32 %xBits, %yBits
-  %both = bitcast i32 %bothBits to float
-  %isSame = fcmp oeq float %x, %y
-  %isNaN = fcmp uno float %x, %x
-  %isSmaller = fcmp olt float %x, %y
-  %isFirst = or i1 %isNaN, %isSmaller
-  %chosen = select i1 %isFirst, float %x, float %y
-  %result = select i1 %isSame, float %both, float %chosen
-  ret float %result
+)")
+      .str();
 }
-)";
 
 static bool hasBFloat(const llvm::Module &module) {
   auto isBFloat = [](const llvm::Type *type) {
@@ -144,7 +138,8 @@ static void addLibraryFunctions(llvm::Module &module) {
   if (triple.isX86() && hasBFloat(module))
     addFunctions(module, roundingFunctions);
   if (triple.isArch32Bit())
-    addFunctions(module, extremeFunctions);
+    addFunctions(module, makeExtreme("fmaximumf", "and", "ogt") +
+                             makeExtreme("fminimumf", "or", "olt"));
 }
 
 /// An error where an object would call what only this process has.

@@ -460,13 +460,6 @@ float laguerreL(float x, float n) {
     return std::fma(k + k + (1 - x), now, -(k * before)) / (k + 1);
   });
 }
-float legendreP(float x, float n) {
-  if (std::abs(x) == 1 && getDegree(n) >= 0)
-    return x > 0 || getDegree(n) % 2 == 0 ? 1 : -1;
-  return recur(n, x, [x](float k, float now, float before) {
-    return std::fma((k + k + 1) * x, now, -(k * before)) / (k + 1);
-  });
-}
 
 //===----------------------------------------------------------------------===//
 // On floats
@@ -508,7 +501,6 @@ llvm::ArrayRef<SpecialFunction> kas::execution::getSpecialFunctions() {
       make("kas_bessel_y1", one<besselY1>),
       make("kas_chebyshev_polynomial_t", &chebyshev<Kind::T>),
       make("kas_chebyshev_polynomial_u", &chebyshev<Kind::U>),
-      make("kas_chebyshev_polynomial_v", &chebyshev<Kind::V>),
       make("kas_chebyshev_polynomial_w", &chebyshev<Kind::W>),
       make("kas_digamma", one<digamma>),
       make("kas_erfc", one<upperErf>),
@@ -525,7 +517,6 @@ llvm::ArrayRef<SpecialFunction> kas::execution::getSpecialFunctions() {
       make("kas_igamma", two<igamma>),
       make("kas_igammac", two<igammac>),
       make("kas_laguerre_polynomial_l", &laguerreL),
-      make("kas_legendre_polynomial_p", &legendreP),
       make("kas_lgamma", one<logGamma>),
       make("kas_log_ndtr", one<logNdtr>),
       make("kas_modified_bessel_k0", one<k0>),
@@ -536,9 +527,7 @@ llvm::ArrayRef<SpecialFunction> kas::execution::getSpecialFunctions() {
       make("kas_scaled_modified_bessel_k0", one<k0e>),
       make("kas_scaled_modified_bessel_k1", one<k1e>),
       make("kas_shifted_chebyshev_polynomial_t", &shifted<Kind::T>),
-      make("kas_shifted_chebyshev_polynomial_u", &shifted<Kind::U>),
       make("kas_shifted_chebyshev_polynomial_v", &shifted<Kind::V>),
-      make("kas_shifted_chebyshev_polynomial_w", &shifted<Kind::W>),
       make("kas_spherical_bessel_j0", one<sphericalBesselJ0>),
       make("kas_zeta", two<zeta>),
   };
