@@ -9,6 +9,11 @@
 // Loads, stores and multiply-adds of vectors that all strategies for
 // contractions share, with masks for the lanes beyond the end of a dimension.
 //
+// Buffers are viewed as one dimension (`flatten`), since plans give addresses
+// as `base + sum of stride * index`. Sums are f32, or i32 for int8 inputs; bf16
+// and int8 inputs are read as words of 32 bits, the VNNI groups of two or four
+// elements that one instruction multiplies and adds up.
+//
 //===----------------------------------------------------------------------===//
 
 #include "ContractionEmitter.h"
@@ -20,7 +25,11 @@ using namespace kas::codegen;
 using namespace mlir;
 
 void ContractionEmitter::flattenBuffers() {
+  // The largest addresses (`size`) rather than shapes: the output may be a view
+  // with strides.
   output = flatten(contraction.output.buffer, contraction.output.size);
+  // `output` is where sums are read from, `result` where they are stored; they
+  // differ where an elementwise operation writes to another buffer.
   result = output;
   for (const PackedAccess &input : contraction.vectorInputs)
     vectorInputs.push_back(flattenInput(input.buffer, input.size));
@@ -47,6 +56,8 @@ void ContractionEmitter::flattenTail() {
 }
 
 Value ContractionEmitter::tailMask(int64_t lanes, int64_t size) {
+  // A constant mask: LLVM makes `active` scalar accesses without branches of it
+  // where the target has no masked ones.
   auto type = VectorType::get({size}, builder.getI1Type());
   return vector::ConstantMaskOp::create(builder, loc, type,
                                         ArrayRef<int64_t>{lanes});
@@ -81,8 +92,11 @@ Value ContractionEmitter::multiplyAdd(Value row, Value column, Value sum) {
   VectorType type = contraction.isOfBytes()
                         ? VectorType::get({4 * lanes}, builder.getI8Type())
                         : VectorType::get({2 * lanes}, builder.getBF16Type());
+  // From 32-bit words to the elements of their VNNI groups: `vector<8xi32>` is
+  // `vector<32xi8>` or `vector<16xbf16>`.
   row = vector::BitCastOp::create(builder, loc, type, row);
   column = vector::BitCastOp::create(builder, loc, type, column);
+  // `kas_cpu.dot` takes the unsigned operand first, as `vpdpbusd` does.
   if (contraction.elements == ElementKind::UnsignedVectorBytes)
     std::swap(row, column);
   return DotOp::create(builder, loc, sum.getType(), row, column, sum);

@@ -8,7 +8,10 @@
 //
 // Finds the bias before a contraction and the elementwise operation after it
 // that register tiles can compute while the sums are in registers (a fused
-// epilogue).
+// epilogue). There are two ways in: `find` looks at the neighbours of an
+// operation on buffers, `findReader` and `takeReader` at the only reader of a
+// tensor. Each tile strategy then says by `suits...` whether it can compute
+// what was found.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,7 +41,8 @@ static Operation *findNeighbour(Operation *op, Value buffer, Next next) {
   return nullptr;
 }
 
-/// The buffer that `value` is all or part of.
+/// The buffer that `value` is all or part of. Two values with the same whole
+/// buffer may alias.
 static Value getWhole(Value value) {
   while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
     value = view.getViewSource();
@@ -55,10 +59,15 @@ static bool isPlain(Value buffer) {
 }
 
 /// How the loops step through a bias of one dimension, that of the output at
-/// `position`; nothing if some loop steps through parts of it.
+/// `position`; nothing if some loop steps through parts of it. With the output
+/// `[N, C, H, W]` and `position` 1, a loop over all of N or along H and W stays
+/// in one channel, or returns to it (stride 0). One over C has stride 1, one
+/// over groups of four channels has stride 4; a loop that runs through part of
+/// C and H as one has no stride.
 static std::optional<SmallVector<int64_t>>
 getBiasStrides(const StridedContraction &contraction, MemRefType output,
                int64_t position) {
+  // Elements of the output that share one value of the bias and lie together.
   int64_t inner = 1;
   for (int64_t size : output.getShape().drop_front(position + 1))
     inner *= size;
@@ -67,6 +76,8 @@ getBiasStrides(const StridedContraction &contraction, MemRefType output,
   for (auto [stride, loop] :
        llvm::zip_equal(contraction.output.strides, contraction.loops)) {
     int64_t range = stride * loop.extent;
+    // In this order: within one channel, or over whole lists of channels; over
+    // channels; across both.
     if (stride == 0 || range <= inner || stride % (inner * channels) == 0)
       strides.push_back(0);
     else if (stride % inner == 0 && range <= inner * channels)
@@ -85,6 +96,8 @@ static int64_t getBiasPosition(linalg::BroadcastOp op) {
   return position;
 }
 
+/// Rows must be the channels one by one: row vectors load consecutive elements
+/// of the bias as one vector.
 bool ContractionTail::takeBias(Value buffer, int64_t position,
                                const StridedContraction &contraction) {
   auto found = getBiasStrides(
@@ -104,16 +117,22 @@ bool ContractionTail::suitsRowVectors(
   bool hasChannels = bias || llvm::any_of(inputs, [](const Input &input) {
                        return !input.strides.empty();
                      });
+  // With two loops of rows, or with none, nothing tells which lanes are which
+  // channel.
   return !hasChannels || contraction.rows.size() == 1;
 }
 
 bool ContractionTail::suitsDirectTiles(const StridedContraction &contraction,
                                        unsigned vectorLoop) const {
+  // The factor multiplies the sums at the end, and with them a bias that they
+  // began with.
   if (bias && (biasStrides[vectorLoop] != 0 || contraction.factor != 1))
     return false;
   return llvm::all_of(inputs, [&](const Input &input) {
     if (!input.buffer)
       return true;
+    // A tile whose last vector begins earlier would read what it has
+    // overwritten.
     return input.strides.empty() ? getWhole(input.buffer) != getWhole(result)
                                  : input.strides[vectorLoop] == 0;
   });
@@ -126,6 +145,8 @@ bool ContractionTail::overwritesInput() const {
   });
 }
 
+/// The broadcast of a vector that fills the output of `op` right before it;
+/// null if something else does.
 static linalg::BroadcastOp findBroadcast(linalg::LinalgOp op) {
   Value output = op.getDpsInits().front();
   auto before = dyn_cast_or_null<linalg::BroadcastOp>(findNeighbour(
@@ -137,7 +158,9 @@ static linalg::BroadcastOp findBroadcast(linalg::LinalgOp op) {
   return before;
 }
 
-/// An operation that can be done on vectors.
+/// An operation that can be done on vectors. Operations of arith have the same
+/// name on vectors, so that `emit` can make them as they are; the accumulator's
+/// argument must not be read, since it has no vector.
 static bool isElementwiseBody(Block &body) {
   return body.getArguments().back().use_empty() &&
          llvm::all_of(body.without_terminator(), [](Operation &op) {
@@ -150,8 +173,11 @@ static bool isElementwiseBody(Block &body) {
 
 /// Whether nobody reads `buffer` after `op` before it is written again.
 static bool isDeadAfter(Operation *op, Value buffer) {
+  // Of an argument or a view nothing is known: the caller may read it.
   if (!buffer.getDefiningOp<memref::AllocOp>())
     return false;
+  // The first use after `op` in its block decides, if it overwrites or frees
+  // all of the buffer.
   Operation *next = nullptr;
   for (Operation *user : buffer.getUsers()) {
     Operation *inBlock = op->getBlock()->findAncestorOpInBlock(*user);
@@ -177,6 +203,9 @@ static std::optional<unsigned> getOnlyDim(AffineMap map) {
   return expr ? std::optional(expr.getPosition()) : std::nullopt;
 }
 
+/// The elementwise operation on the output right after `op`, which tiles may
+/// compute in its stead: it reads the sums once, at the same index, and nobody
+/// needs the sums themselves afterwards. Null if there is none.
 static linalg::GenericOp findElementwise(linalg::LinalgOp op) {
   Value output = op.getDpsInits().front();
   auto next = dyn_cast_or_null<linalg::GenericOp>(findNeighbour(
@@ -193,6 +222,7 @@ static linalg::GenericOp findElementwise(linalg::LinalgOp op) {
                           : !next.isDpsInput(&operand) || !getOnlyDim(map)))
       return nullptr;
   }
+  // Its other inputs must exist where the contraction is, which computes both.
   unsigned count = 0;
   for (Value input : next.getDpsInputs()) {
     if (input == output)
@@ -210,6 +240,7 @@ static linalg::GenericOp findElementwise(linalg::LinalgOp op) {
                                                 !made->isBeforeInBlock(op) &&
                                                 !isa<memref::AllocOp>(made))
     return nullptr;
+  // Tiles write results while others still read the contraction's inputs.
   for (Value input : op.getDpsInputs())
     if (getWhole(input) == getWhole(result))
       return nullptr;
@@ -227,6 +258,7 @@ ContractionTail ContractionTail::find(linalg::LinalgOp op,
     Value output = op.getDpsInits().front();
     SmallVector<Value> buffers(next.getDpsInputs());
     for (Value &buffer : buffers)
+      // `takeReader` takes null for the sums.
       if (buffer == output)
         buffer = Value();
     if (tail.takeReader(next, buffers, contraction))
@@ -263,6 +295,7 @@ bool ContractionTail::takeReader(linalg::GenericOp reader, ValueRange buffers,
     AffineMap map = reader.getMatchingIndexingMap(operand);
     Input input{buffer, {}};
     if (!map.isIdentity()) {
+      // A value per channel steps through the loops exactly as a bias does.
       ContractionTail channel;
       if (!channel.takeBias(buffer, *getOnlyDim(map), contraction))
         return false;
@@ -272,10 +305,14 @@ bool ContractionTail::takeReader(linalg::GenericOp reader, ValueRange buffers,
   }
   elementwise = reader;
   inputs = std::move(found);
+  // The buffer of the contraction itself; `find` corrects it where the
+  // operation writes to another one.
   result = contraction.output.buffer;
   return true;
 }
 
+/// The allocation of the result may stand between the contraction and its
+/// epilogue: it moves up.
 void ContractionTail::prepare(linalg::LinalgOp op) const {
   if (!elementwise)
     return;
@@ -293,6 +330,7 @@ Value ContractionTail::emit(OpBuilder &builder, Location loc,
   IRMapping map;
   for (auto [argument, input] : llvm::zip(body.getArguments(), inputs))
     map.map(argument, input);
+  // Constants and other scalars from outside of the body are broadcast.
   auto getVector = [&](Value value) -> Value {
     Value mapped = map.lookupOrDefault(value);
     if (isa<VectorType>(mapped.getType()))
@@ -301,6 +339,7 @@ Value ContractionTail::emit(OpBuilder &builder, Location loc,
         builder, loc, VectorType::get(shape, mapped.getType()), mapped);
   };
   for (Operation &inner : body.without_terminator()) {
+    // Remains scalar until an operation uses it.
     if (isa<arith::ConstantOp>(inner)) {
       builder.clone(inner, map);
       continue;

@@ -7,6 +7,12 @@
 //===----------------------------------------------------------------------===//
 //
 // The loops of direct contractions, and the order of the products in a tile.
+// DirectPlan.cpp chooses the tile, DirectLoads.cpp loads what it reads.
+//
+// The nest is: items (shared by threads), blocks of columns, blocks of rows,
+// vectors along the output's last dimension, looped reductions; inside, one
+// step with all unrolled reductions. The sums of a tile are iteration arguments
+// of the reductions' loops, so that they stay in registers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +30,7 @@ using namespace mlir;
 void DirectEmitter::emit() {
   flattenBuffers();
   flattenTail();
+  // Everything that is not in registers is a digit of the item's number.
   int64_t numItems = plan.rowGroups * plan.columnGroups;
   for (ArrayRef<unsigned> loops :
        {ArrayRef(contraction.batches), ArrayRef(contraction.columns),
@@ -36,13 +43,16 @@ void DirectEmitter::emit() {
 }
 
 /// All iterations of one group of rows and one of columns, for one iteration of
-/// the loops that are not in registers.
+/// the loops that are not in registers. The digits of `item`, from the fastest:
+/// group of rows, group of columns, other rows, other columns, batches.
+/// `takeIndex` takes them in this order.
 void DirectEmitter::emitItem(Value item) {
   AffineExpr rest = dim(0);
   auto take = [&](int64_t extent) { return takeIndex(rest, extent); };
   auto takeStart = [&](std::optional<unsigned> loop, int64_t groups) {
     int64_t size = loop ? contraction.loops[*loop].extent / groups : 1;
     AffineExpr group = take(groups);
+    // No value means 0, and saves the addition.
     return groups == 1 ? Value() : apply(group * size, {item});
   };
   Value rowStart = takeStart(plan.rowLoop, plan.rowGroups);
@@ -67,6 +77,9 @@ void DirectEmitter::emitItem(Value item) {
 
 /// Blocks of `loop` within a group of its iterations. The last one begins
 /// earlier, and computes some values again, where it would reach beyond.
+/// `groupStart` is the first iteration of the group, `block` how many
+/// iterations a tile has. 7 iterations in blocks of 4 begin at 0 and 3. Plans
+/// cut only such loops with a remainder whose outputs may be computed twice.
 void DirectEmitter::emitBlocks(std::optional<unsigned> loop, Value groupStart,
                                int64_t groups, int64_t block,
                                function_ref<void()> body) {
@@ -74,6 +87,7 @@ void DirectEmitter::emitBlocks(std::optional<unsigned> loop, Value groupStart,
     return body();
   int64_t extent = contraction.loops[*loop].extent;
   int64_t size = extent / groups;
+  // Where a tile may begin, over all groups: the tests of guards rely on it.
   ranges[*loop] = {0, groups == 1 && size == block ? 0 : extent - block};
   indices[*loop] = groupStart;
   if (size == block)
@@ -89,8 +103,11 @@ void DirectEmitter::emitBlocks(std::optional<unsigned> loop, Value groupStart,
   indices[*loop] = Value();
 }
 
-/// The vectors after `start`, fewer than the tile has. The last one is
-/// narrower or begins earlier or has lanes that do not exist.
+/// The vectors after `start`, fewer than the tile has. The last one is narrower
+/// or begins earlier or has lanes that do not exist. With 8 lanes and a width
+/// of 21, 5 columns are left after 16: a vector of 8 that begins at 13 or,
+/// where sums are added to what the output holds and must not be added twice,
+/// one at 16 with 5 active lanes.
 SmallVector<Piece> DirectEmitter::getRest(int64_t start) const {
   SmallVector<Piece> pieces;
   int64_t width = contraction.loops[plan.vectorLoop].extent;
@@ -113,6 +130,7 @@ void DirectEmitter::emitVectors() {
   SmallVector<Piece> pieces;
   for (int64_t offset = 0; offset < block; offset += plan.lanes)
     pieces.push_back({offset, plan.lanes, plan.lanes});
+  // One tile needs neither a loop nor an index.
   if (whole == block) {
     emitTile(pieces);
   } else if (whole) {
@@ -138,6 +156,7 @@ void DirectEmitter::emitVectors() {
 Value DirectEmitter::loadChannel(Value buffer, ArrayRef<int64_t> strides,
                                  int64_t row, int64_t column, int64_t lanes) {
   StridedAccess access;
+  // The indices of the tile's loops are those of its first row and column.
   access.strides.assign(strides.begin(), strides.end());
   int64_t offset = (plan.rowLoop ? row * strides[*plan.rowLoop] : 0) +
                    (plan.columnLoop ? column * strides[*plan.columnLoop] : 0);
@@ -175,6 +194,8 @@ forEachSum(const DirectPlan &plan, ArrayRef<Piece> pieces,
 /// The sums of the tile at the current indices: rows, then columns, then
 /// vectors.
 void DirectEmitter::emitTile(ArrayRef<Piece> pieces) {
+  // All addresses are that of the first sum plus constants, which instructions
+  // take as displacements.
   ArrayRef<int64_t> strides = contraction.output.strides;
   int64_t rowStride = plan.rowLoop ? strides[*plan.rowLoop] : 0;
   int64_t columnStride = plan.columnLoop ? strides[*plan.columnLoop] : 0;
@@ -194,6 +215,7 @@ void DirectEmitter::emitTile(ArrayRef<Piece> pieces) {
   forEachSum(plan, pieces, [&](int64_t row, int64_t column, Piece piece) {
     Value sum = sums[index], place = places[index];
     ++index;
+    // Once per sum rather than once per product.
     if (contraction.factor != 1) {
       auto factors = DenseElementsAttr::get(
           getVectorType(piece.lanes), static_cast<float>(contraction.factor));
@@ -204,7 +226,10 @@ void DirectEmitter::emitTile(ArrayRef<Piece> pieces) {
   });
 }
 
-/// Nested loops that carry the sums; inside, one step of all of them.
+/// Nested loops that carry the sums; inside, one step of all of them. Takes and
+/// returns the sums, in the order of `forEachSum`. While a loop is being
+/// emitted its index is known and `ranges` covers all of its iterations;
+/// outside it counts as 0.
 SmallVector<Value> DirectEmitter::emitReduction(ArrayRef<unsigned> loops,
                                                 ValueRange sums,
                                                 ArrayRef<Piece> pieces) {
@@ -236,17 +261,23 @@ void DirectEmitter::emitProducts(StepLoads &loads, MutableArrayRef<Value> sums,
                                  ArrayRef<Piece> pieces) {
   for (auto [number, piece] : llvm::enumerate(pieces)) {
     Value column = loads.loadVector(number);
+    // No lane exists here, for instance at the padding of an image.
     if (!column)
       continue;
     Value &sum = sums[number];
     if (Value factor = loads.loadScalar(piece.lanes))
       sum = multiplyAdd(factor, column, sum);
+    // An input without a partner: a plain sum, as in average pooling.
     else
       sum = add(sum, column);
   }
 }
 
-/// Calls `body` with each row, column, place along the lines, and step.
+/// Calls `body` with each row, column, place along the lines, and step. `row`
+/// and `column` are those within the tile, `place` is the position in the
+/// window along the vectors, `step` the iteration of the unrolled reduction.
+/// The order decides how long loaded vectors stay alive, and so whether
+/// registers suffice.
 void DirectEmitter::forEachProduct(
     llvm::function_ref<void(int64_t, int64_t, int64_t, int64_t)> body) {
   int64_t rows = plan.registerRows, columns = plan.registerColumns;
@@ -284,6 +315,7 @@ void DirectEmitter::forEachProduct(
 SmallVector<Value> DirectEmitter::emitStep(ValueRange start,
                                            ArrayRef<Piece> pieces) {
   SmallVector<Value> sums(start);
+  // It lives for one step only: what it loaded dominates nothing outside.
   StepLoads loads(*this, pieces);
   auto setOffset = [&](std::optional<unsigned> loop, int64_t offset) {
     if (loop)
@@ -295,6 +327,8 @@ SmallVector<Value> DirectEmitter::emitStep(ValueRange start,
     setOffset(plan.lineLoop, place);
     if (!plan.unrolled.empty())
       loads.setOffset(plan.unrolled.front(), step);
+    // The position of the sums of this row and column in the order of
+    // `forEachSum`.
     int64_t first = (row * plan.registerColumns + column) * pieces.size();
     emitProducts(loads, MutableArrayRef(sums).slice(first, pieces.size()),
                  pieces);

@@ -6,10 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the tiles of direct contractions read, each vector once. Data of stride
-// 2 is read line by line: the elements of two vectors are parted into those of
-// even and of odd numbers, and the places of the window take one of these,
-// moved by some lanes.
+// What the tiles of direct contractions read, each vector once. `loadVector`
+// and `loadScalar` are asked for the same element again by several products of
+// a step; caches keyed by constant offsets from the tile's addresses answer
+// them.
+//
+// Data of stride 2 is read row by row: the elements of two vectors are
+// separated into those of even and of odd numbers, and the positions of the
+// window take one of these, moved by some lanes. With 4 lanes and a window of
+// 3:
+//
+//     loaded      0 1 2 3 | 4 5 6 7 | 8 ..
+//     position 0  0 2 4 6     even
+//     position 1  1 3 5 7     odd
+//     position 2  2 4 6 8     even, moved by one lane
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +34,8 @@ StepLoads::StepLoads(DirectEmitter &tile, ArrayRef<Piece> pieces)
     : tile(tile), builder(tile.builder), loc(tile.loc),
       contraction(tile.contraction), pieces(pieces),
       offsets(contraction.loops.size()) {
+  // Guards of all segments get one numbering: those of segment `s` are
+  // `firstGuards[s]` up to `firstGuards[s + 1]`.
   ArrayRef<ColumnSegment> segments = contraction.segments;
   for (const ColumnSegment &segment : segments) {
     firstGuards.push_back(guards.size());
@@ -35,7 +47,8 @@ StepLoads::StepLoads(DirectEmitter &tile, ArrayRef<Piece> pieces)
 }
 
 /// How much the offsets add to `expr`, which is linear in the loops that have
-/// one.
+/// one. `pieceOffset` is where the vector begins, relative to the tile, along
+/// the vector loop.
 int64_t StepLoads::getOffset(AffineExpr expr, int64_t pieceOffset) const {
   int64_t sum = pieceOffset * *getCoefficient(expr, tile.plan.vectorLoop);
   for (auto [loop, offset] : llvm::enumerate(offsets))
@@ -45,7 +58,8 @@ int64_t StepLoads::getOffset(AffineExpr expr, int64_t pieceOffset) const {
 }
 
 /// The guards of a segment that some lane may fail; nothing if all lanes fail
-/// one.
+/// one. Decided by interval arithmetic over all tiles (`tile.ranges`), so that
+/// interior vectors need no mask.
 std::optional<SmallVector<StepLoads::Test>>
 StepLoads::getTests(Piece piece, unsigned segment) const {
   SmallVector<Test> tests;
@@ -54,6 +68,8 @@ StepLoads::getTests(Piece piece, unsigned segment) const {
     const Guard &guard = guards[number];
     Interval range = getInterval(guard.expr, tile.ranges);
     int64_t offset = getOffset(guard.expr, piece.offset);
+    // How far the guard's expression moves from the first to the last active
+    // lane.
     int64_t lanes =
         *getCoefficient(guard.expr, tile.plan.vectorLoop) * (piece.active - 1);
     int64_t lower = range.lower + offset + std::min<int64_t>(lanes, 0);
@@ -66,6 +82,8 @@ StepLoads::getTests(Piece piece, unsigned segment) const {
   return tests;
 }
 
+/// The value of a guard's expression at offsets of zero, evaluated once per
+/// step.
 Value StepLoads::getStart(unsigned guard) {
   Value &start = guardStarts[guard];
   if (!start)
@@ -77,6 +95,7 @@ Value StepLoads::getStart(unsigned guard) {
 Value StepLoads::testLanes(Piece piece, Test test, int64_t coefficient) {
   const Guard &guard = guards[test.guard];
   Interval range = getInterval(guard.expr, tile.ranges);
+  // The same for all tiles: the mask is a constant.
   if (range.lower == range.upper) {
     SmallVector<bool> holds;
     for (int64_t lane = 0; lane < piece.lanes; ++lane) {
@@ -104,6 +123,8 @@ Value StepLoads::testScalar(Test test) {
 
 /// The lanes that exist and pass all tests.
 Value StepLoads::getMask(Piece piece, ArrayRef<Test> tests) {
+  // A mask depends on the piece's size and tests; within a step its number
+  // stands for the former.
   unsigned number = llvm::find_if(pieces,
                                   [&](const Piece &other) {
                                     return other.offset == piece.offset;
@@ -143,11 +164,14 @@ Value StepLoads::getVectorStart(unsigned input, unsigned segment) {
 /// Whether an input is read a page or more from its elements where a test that
 /// all lanes share fails.
 bool StepLoads::isFar(Test test, AffineExpr address) const {
+  // Elements of f32 in a page of 4 KiB.
   constexpr int64_t page = 4096 / sizeof(float);
   const Guard &guard = guards[test.guard];
   if (*getCoefficient(guard.expr, tile.plan.vectorLoop))
     return false;
   Interval range = getInterval(guard.expr, tile.ranges);
+  // The most by which the guard is missed; the address misses its tensor by as
+  // many steps of the loop, times the loop's stride in the tensor.
   int64_t outside = std::max(-(range.lower + test.offset),
                              range.upper + test.offset - (guard.extent - 1));
   for (unsigned loop = 0; loop < contraction.loops.size(); ++loop)
@@ -169,6 +193,8 @@ Value StepLoads::getVectorStart(unsigned input, unsigned segment,
   for (Test test : tests)
     if (isFar(test, address))
       shared.push_back(test);
+  // Also the case of all tests that differ between lanes: their lanes are close
+  // to elements that exist.
   if (shared.empty())
     return start;
   Value &chosen = chosenStarts[{input, segment, shared}];
@@ -190,10 +216,12 @@ Value StepLoads::getVectorStart(unsigned input, unsigned segment,
 }
 
 /// One vector input at the lanes of a segment that pass the tests, and `others`
-/// at the other ones.
+/// at the other ones. A chain over the segments merges them: no lane is in two
+/// of them.
 Value StepLoads::loadSegment(unsigned input, unsigned number, const Part &part,
                              Value others) {
   AffineExpr address = contraction.segments[part.segment].addresses[input];
+  // Stride 2 occurs with one segment only, so that there is nothing to merge.
   if (*getCoefficient(address, tile.plan.vectorLoop) != 1)
     return loadEverySecond(input, number);
   Piece piece = pieces[number];
@@ -217,6 +245,8 @@ Value StepLoads::loadSegment(unsigned input, unsigned number, const Part &part,
 /// does.
 StepLoads::Line StepLoads::getLine(unsigned input, unsigned number) {
   std::optional<unsigned> loop = tile.plan.lineLoop;
+  // Computes all offsets as if the window were at its first position, then puts
+  // the current one back.
   int64_t place = loop ? std::exchange(offsets[*loop], 0) : 0;
   int64_t pieceOffset = pieces[number].offset;
   const ColumnSegment &segment = contraction.segments.front();
@@ -231,6 +261,8 @@ StepLoads::Line StepLoads::getLine(unsigned input, unsigned number) {
 }
 
 /// The last element of a line that some lane reads at some place of the window.
+/// Relative to the first element of the piece. Nothing after it may be read: it
+/// may lie beyond the tensor.
 int64_t StepLoads::getLastElement(Piece piece, unsigned input) const {
   int64_t last = 2 * (piece.active - 1);
   std::optional<unsigned> loop = tile.plan.lineLoop;
@@ -250,12 +282,17 @@ Value StepLoads::getElementMask(const Line &line, int64_t first, int64_t lanes,
   auto step = [&](Test test) {
     return *getCoefficient(guards[test.guard].expr, tile.plan.vectorLoop);
   };
+  // A guard that moves by 2 per output moves by 1 per element of the row, and
+  // so says of odd elements, too, whether they exist. One that moves otherwise
+  // says it only of the elements that outputs are at.
   bool isWhole = llvm::all_of(line.guards, [&](Test test) {
     return step(test) == 0 || step(test) == 2;
   });
   auto getValue = [&](Test test, int64_t lane) {
     return test.offset + step(test) * (first + lane) / 2;
   };
+  // Known at compile time: beyond the last one that is read, or outside for all
+  // tiles. The tests remain for what depends on the tile.
   int64_t last = getLastElement(pieces[line.number], line.input);
   SmallVector<bool> exists;
   for (int64_t lane = 0; lane < lanes; ++lane)
@@ -320,12 +357,14 @@ Value StepLoads::loadElements(const Line &line, int64_t first, int64_t lanes) {
 
 /// What depends on the line and on `part` of it only.
 std::vector<int64_t> StepLoads::Line::getKey(int64_t part) const {
+  // Equal offsets of all guards mean equal masks.
   std::vector<int64_t> key{input, number, offset, part};
   for (Test test : guards)
     key.push_back(test.offset);
   return key;
 }
 
+/// As `loadElements`, from the cache if it was loaded in this step.
 Value StepLoads::loadOnce(const Line &line, int64_t first, int64_t lanes) {
   Value &loaded = elements[line.getKey(first)];
   if (!loaded)
@@ -355,6 +394,8 @@ Value StepLoads::loadEverySecond(unsigned input, unsigned number) {
   Piece piece = pieces[number];
   Line line = getLine(input, number);
   AffineExpr address = contraction.segments.front().addresses[input];
+  // In elements of the row; the position of the window is at `steps` elements
+  // of its parity.
   int64_t moved = getOffset(address, piece.offset) - line.offset;
   int64_t parity = moved % 2, steps = moved / 2;
   auto getParity = [&](unsigned number) {
@@ -368,6 +409,8 @@ Value StepLoads::loadEverySecond(unsigned input, unsigned number) {
   if (steps == 0)
     return here;
   // The last lanes are the first ones of the next piece, or lie after it.
+  // Otherwise a third vector has them, not yet separated: element `i` of the
+  // parity is its lane `2 i + parity`.
   bool hasNext = number + 1 < pieces.size() &&
                  pieces[number + 1].offset == piece.offset + piece.lanes &&
                  pieces[number + 1].lanes == piece.lanes;
@@ -386,6 +429,7 @@ Value StepLoads::loadEverySecond(unsigned input, unsigned number) {
 Value StepLoads::loadVector(unsigned number) {
   Piece piece = pieces[number];
   SmallVector<Part> parts;
+  // All that the emitted code depends on: the segments, addresses and tests.
   std::vector<int64_t> key{number};
   for (auto [index, segment] : llvm::enumerate(contraction.segments)) {
     std::optional<SmallVector<Test>> tests = getTests(piece, index);
@@ -419,6 +463,7 @@ Value StepLoads::loadVector(unsigned number) {
 Value StepLoads::loadScalar(int64_t lanes) {
   if (contraction.scalarInputs.empty())
     return Value();
+  // The number of lanes, then the constant part of each address.
   std::vector<int64_t> key{lanes};
   for (const StridedAccess &access : contraction.scalarInputs) {
     int64_t offset = 0;

@@ -6,8 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Chooses between the three ways to emit a contraction by the time of their
-// plans, and emits it: panels, direct tiles, or vectors along the rows.
+// Chooses between the three ways to emit a contraction by the estimated time of
+// their plans, and emits it: panels (PanelPlan.cpp), direct tiles
+// (DirectPlan.cpp), or vectors along the rows (RowVectorPlan.cpp). Every
+// strategy makes its plan; the shortest time wins, unless a schedule or an
+// algorithm names one. docs/internals/code-generation.md, "The cost model", has
+// the units.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +34,9 @@ using namespace mlir;
 
 namespace {
 
-/// Whether tiles of `plan` compute the tail with the sums.
+/// Whether tiles of `plan` compute the epilogue (`options.tail`) with the sums.
+/// Panels never do: with more than one block of reductions their sums are not
+/// finished when they are stored.
 bool takesTail(const PanelPlan &, const StridedContraction &,
                const ContractionOptions &) {
   return false;
@@ -47,11 +53,13 @@ bool takesTail(const RowVectorPlan &, const StridedContraction &contraction,
 
 /// How a contraction is emitted.
 struct ContractionChoice {
+  /// The plan itself, which says what strategy it is by its type.
   std::variant<PanelPlan, DirectPlan, RowVectorPlan> plan;
   /// Estimated time, in halves of a cycle, with the loops of the tail where the
   /// tiles do not compute it.
   int64_t time;
 
+  /// Whether the plan is one of the strategy `Plan`.
   template <typename Plan>
   bool is() const {
     return std::holds_alternative<Plan>(plan);
@@ -66,11 +74,15 @@ struct ContractionChoice {
   }
 };
 
-/// Why plans do not suit, by the order of the plans; empty where they do.
+/// Why plans do not suit: panels, direct tiles, row vectors, in this order.
+/// Empty where the plan suits, or was not tried.
 using PlanReasons = std::array<std::string, 3>;
 
 } // namespace
 
+/// Says by a remark how the contraction was cut. The metric `schedule` is an
+/// attribute that requests the same cut, to begin with when tuning by hand;
+/// numbers that a strategy does not have are 0 in it.
 static void remarkPlan(Location loc, const PanelPlan &plan, int64_t lanes,
                        bool weightsCombined) {
   ScheduleAttrInterface schedule = CPUScheduleAttr::get(
@@ -131,12 +143,15 @@ static void remarkPlan(Location loc, const RowVectorPlan &plan,
 static int64_t getTailTime(const StridedContraction &contraction,
                            const ContractionTarget &target,
                            const ContractionOptions &options) {
+  // For one vector: a load and a store that go to the second-level cache.
   constexpr int64_t vectorTime = 16;
   if (!options.tail)
     return 0;
   int64_t elements = contraction.getExtent(contraction.batches) *
                      contraction.getExtent(contraction.rows) *
                      contraction.getExtent(contraction.columns);
+  // A bias is a loop that fills the output before, the elementwise operation
+  // one after.
   int64_t passes =
       (options.tail->bias ? 1 : 0) + (options.tail->elementwise ? 1 : 0);
   return passes * elements / target.lanes * vectorTime;
@@ -192,8 +207,11 @@ static std::optional<ContractionChoice>
 choosePlan(const StridedContraction &contraction,
            const ContractionTarget &target, const ContractionOptions &options,
            std::optional<CPUStrategy> strategy, PlanReasons &reasons) {
+  // All plans are compared with the same extra time, so that a faster
+  // contraction that leaves the epilogue to a loop of its own may lose.
   std::optional<ContractionChoice> best;
   int64_t tailTime = getTailTime(contraction, target, options);
+  // Plans need a number of threads; 8 stands for one that is not known.
   auto considerFor = [&](const StridedContraction &contraction, auto makePlan,
                          std::string &reason) {
     auto plan = makePlan(
@@ -207,6 +225,7 @@ choosePlan(const StridedContraction &contraction,
     if (!best || time < best->time)
       best = ContractionChoice{*plan, time};
   };
+  // As above, for the contraction as it is.
   auto consider = [&](auto makePlan, std::string &reason) {
     considerFor(contraction, makePlan, reason);
   };
@@ -219,6 +238,7 @@ choosePlan(const StridedContraction &contraction,
     considerFor(contraction.withOneRow(), makePanelPlan, reasons[0]);
   else if (strategy.value_or(CPUStrategy::Panels) == CPUStrategy::Panels)
     consider(makePanelPlan, reasons[0]);
+  // Where that did not suit, the others are tried as for any contraction.
   if (best && oneRow)
     return best;
   if (strategy.value_or(CPUStrategy::Direct) == CPUStrategy::Direct)
@@ -247,6 +267,9 @@ chooseContraction(const StridedContraction &contraction,
                                             : getStrategy(options.algorithm);
   std::optional<ContractionChoice> choice =
       choosePlan(contraction, target, options, strategy, reasons);
+  // An algorithm is a wish, a schedule is an order: only the former falls back
+  // on all strategies. A caller that reads unpadded data has another way to go
+  // on.
   if (!choice && strategy && !options.schedule && !options.readsUnpadded) {
     reasons = {};
     choice = choosePlan(contraction, target, options, std::nullopt, reasons);
@@ -256,8 +279,12 @@ chooseContraction(const StridedContraction &contraction,
     emitReason(llvm::join(llvm::make_filter_range(reasons, isGiven), "; "));
     return failure();
   }
+  // Direct tiles with one row use each element of the data for one output only,
+  // so that a padded copy would be written and read once: not worth it.
   bool isReadOnce =
       choice->is<DirectPlan>() && contraction.getExtent(contraction.rows) == 1;
+  // The unpadded form has no loop that fills the output before it: a bias must
+  // be what the sums begin with.
   bool beginsRight = !options.tail || !options.tail->bias ||
                      choice->takesTail(contraction, options);
   if (options.readsUnpadded &&
@@ -270,6 +297,8 @@ chooseContraction(const StridedContraction &contraction,
   return *choice;
 }
 
+/// Emits what was chosen. Panels need a loop of rows; the choice may have been
+/// made for the form that has one.
 static void emitPlan(OpBuilder &builder, Location loc,
                      const StridedContraction &contraction,
                      const ContractionChoice &choice,

@@ -7,7 +7,15 @@
 //===----------------------------------------------------------------------===//
 //
 // Emits contractions by inner products: vectors lie along a reduction, and
-// their lanes are added up at the end. InnerProductPlan.cpp makes the plan.
+// their lanes are added up at the end. InnerProductPlan.cpp makes the plan;
+// docs/internals/code-generation.md, "Vectors along a reduction", says what it
+// is for.
+//
+// The nest is: blocks of the outermost reduction (sequential), tiles of the
+// output (shared by threads), other reductions, vectors along `vectorLoop`. A
+// tile has one vector of partial sums for each of its elements. Guards are
+// tested as far outside as their loops allow: before the tile, as bounds of a
+// loop, before its body, or as masks of lanes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +37,7 @@ struct Index {
   int64_t offset = 0;
 };
 
+/// Emits one contraction; `emit` is called once.
 class InnerProductEmitter : protected LoopEmitter {
 public:
   InnerProductEmitter(OpBuilder &builder, Location loc,
@@ -68,6 +77,7 @@ private:
   const InnerProductPlan &plan;
   const ContractionTarget &target;
   int64_t threads;
+  /// The output as it is, and flat; the inputs are flat.
   Value output, flatOutput;
   SmallVector<Value> inputs;
   SmallVector<Index> indices;
@@ -112,6 +122,8 @@ void InnerProductEmitter::emit() {
   Value zero =
       arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0));
   linalg::FillOp::create(builder, loc, zero, output);
+  // The sums of a block are added to those of the blocks before it, in their
+  // order.
   serialLoop(plan.loops[plan.reductions.front()].extent, plan.block,
              [&](Value start) {
                blockStart = start;
@@ -119,6 +131,8 @@ void InnerProductEmitter::emit() {
              });
 }
 
+/// One item per tile of the output. Threads never share a sum, so that results
+/// do not depend on their number.
 void InnerProductEmitter::emitBlock() {
   int64_t numItems = 1;
   for (auto [loop, size] : llvm::zip_equal(plan.loops, plan.tile))
@@ -132,6 +146,8 @@ void InnerProductEmitter::emitBlock() {
     sharedLoop(numItems, [&](Value item) { emitItem(item); });
 }
 
+/// The digits of `item` are the tiles along each loop, the last loop the
+/// fastest.
 void InnerProductEmitter::emitItem(Value item) {
   AffineExpr rest = dim(0);
   for (unsigned loop = plan.loops.size(); loop-- > 0;) {
@@ -146,6 +162,8 @@ void InnerProductEmitter::emitItem(Value item) {
     indices[loop] = {};
 }
 
+/// Sets the offsets of all loops from `loop` on, as nested loops would, and
+/// calls `body` in the order of the tile's sums.
 void InnerProductEmitter::forEachPlace(unsigned loop,
                                        function_ref<void()> body) {
   if (loop == plan.loops.size())
@@ -205,6 +223,8 @@ void InnerProductEmitter::emitTile() {
 // Reductions
 //===----------------------------------------------------------------------===//
 
+/// True if `expr` depends neither on the vector loop nor on a reduction from
+/// `level` on.
 bool InnerProductEmitter::isKnown(AffineExpr expr, unsigned level) const {
   if (expr.isFunctionOfDim(plan.vectorLoop))
     return false;
@@ -250,9 +270,12 @@ SmallVector<Value> InnerProductEmitter::emitReduction(unsigned level,
   SmallVector<Guard> ready;
   Value lower = constant(0), upper = constant(extent);
   for (const Guard &guard : plan.guards) {
+    // Guards whose last loop is this one; others are tested outside or inside.
     if (!isKnown(guard.expr, level + 1) || isKnown(guard.expr, level))
       continue;
-    // 0 <= loop + rest < extent is a matter of the loop's bounds.
+    // 0 <= loop + rest < extent is a matter of the loop's bounds. The loop of a
+    // block counts from the block's begin, which the bounds are not relative
+    // to.
     if (isBlock || getCoefficient(guard.expr, loop) != 1) {
       ready.push_back(guard);
       continue;
@@ -285,7 +308,11 @@ SmallVector<Value> InnerProductEmitter::emitReduction(unsigned level,
 // Vectors
 //===----------------------------------------------------------------------===//
 
+/// All of the vector loop: whole vectors, in a loop or unrolled, then the last
+/// one, which may be partial. Returns the new sums.
 SmallVector<Value> InnerProductEmitter::emitVectors(ValueRange start) {
+  // Vectors of products in the unrolled code; longer rows become a loop, so
+  // that code stays short.
   constexpr int64_t mostUnrolled = 64;
   int64_t extent = plan.loops[plan.vectorLoop].extent;
   int64_t whole = extent / plan.lanes * plan.lanes;
@@ -315,7 +342,8 @@ SmallVector<Value> InnerProductEmitter::emitVectors(ValueRange start) {
 }
 
 /// The lanes that the guards and the end of the line leave, `tail` of them
-/// before the end.
+/// before the end. Constant parts are one mask, those that depend on indices
+/// are tested when the code runs.
 InnerProductEmitter::Lanes InnerProductEmitter::getLanes(int64_t tail) {
   Lanes lanes;
   auto type = VectorType::get({plan.lanes}, builder.getI1Type());
@@ -368,7 +396,12 @@ InnerProductEmitter::Lanes InnerProductEmitter::getLanes(int64_t tail) {
 }
 
 /// The elements at `place`, two after it, and so on. Those between are read
-/// where that is cheaper, but nothing after the last.
+/// where that is cheaper, but nothing after the last. `mask` has a lane for
+/// each chosen element; it is spread over two vectors, whose even lanes hold
+/// these:
+///
+///     mask    a b c d
+///     first   a a b b   second  c c d d
 Value InnerProductEmitter::loadEveryOther(Value flat, Value place, Value mask) {
   VectorType type = getVectorType(plan.lanes);
   auto maskType = VectorType::get({plan.lanes}, builder.getI1Type());
@@ -395,6 +428,8 @@ Value InnerProductEmitter::loadEveryOther(Value flat, Value place, Value mask) {
     return arith::AndIOp::create(builder, loc, spread, evenMask);
   };
   Value first = loadPart(0, mask ? getMask(low) : Value());
+  // The last lane would be the element after the last chosen one, which may lie
+  // beyond the buffer: `evenMask` leaves it out.
   Value second = loadPart(plan.lanes, mask ? getMask(high) : evenMask);
   return vector::ShuffleOp::create(builder, loc, first, second, chosen);
 }
@@ -427,12 +462,15 @@ Value InnerProductEmitter::load(const InnerProductPlan::Input &input,
 
 /// Adds one vector of products to each sum.
 SmallVector<Value> InnerProductEmitter::emitStep(ValueRange start) {
+  // The caches hold values of this step only: those of another one are in
+  // another block, or at other indices.
   loaded.clear();
   tested.clear();
   addresses.clear();
   for (const InnerProductPlan::Input &input : plan.inputs)
     addresses.push_back(evaluate(input.address));
   const Index &index = indices[plan.vectorLoop];
+  // In a loop over whole vectors the tail is never reached.
   int64_t tail = plan.lanes;
   if (!index.start)
     tail = std::min(tail, plan.loops[plan.vectorLoop].extent - index.offset);
@@ -444,10 +482,13 @@ SmallVector<Value> InnerProductEmitter::emitStep(ValueRange start) {
   forEachPlace([&] {
     Value sum = start[sums.size()];
     Lanes lanes = getLanes(tail);
+    // This vector reads padding only.
     if (lanes.isEmpty) {
       sums.push_back(sum);
       return;
     }
+    // All factors but the last are multiplied, the last one is part of the
+    // fused multiply-add.
     Value product, last;
     bool needsMask = lanes.mask && !isGuarded;
     for (auto [input, flat] : llvm::zip_equal(plan.inputs, inputs)) {

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // What emitters of loops on buffers have in common: sequential and parallel
-// loops, index arithmetic, guards of lanes, transposition in registers.
+// loops, index arithmetic, guards of lanes, transposition in registers. All of
+// it makes scf, arith and vector operations at the builder's insertion point.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +22,8 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
+/// Both attributes of LLVM mean "disable" with `true`. Bodies are vectors
+/// already, and unrolling them would exceed the buffer of decoded instructions.
 Attribute kas::codegen::getFinishedLoop(MLIRContext *context) {
   auto yes = BoolAttr::get(context, true);
   auto vectorize =
@@ -32,6 +35,7 @@ Attribute kas::codegen::getFinishedLoop(MLIRContext *context) {
 
 Value LoopEmitter::flatten(Value buffer, int64_t size) {
   Type type = cast<MemRefType>(buffer.getType()).getElementType();
+  // Addresses count from the start of the allocation, also those of views.
   return memref::ReinterpretCastOp::create(
       builder, loc, MemRefType::get({size}, type), buffer, /*offset=*/0,
       ArrayRef<int64_t>{size}, ArrayRef<int64_t>{1});
@@ -47,6 +51,8 @@ Value LoopEmitter::flattenInput(Value buffer, int64_t size) {
     return memref::ViewOp::create(builder, loc, words,
                                   flatten(buffer, 4 * size), constant(0),
                                   ValueRange());
+  // Of bf16 that leaves an operation of our own, which lowers to the same
+  // pointer.
   return ViewWordsOp::create(builder, loc, words, flatten(buffer, 2 * size));
 }
 
@@ -60,6 +66,8 @@ scf::ForOp LoopEmitter::serialLoop(int64_t extent, int64_t step, Body body) {
 }
 
 void LoopEmitter::sharedLoop(int64_t numItems, Body body) {
+  // Whether threads share it is up to the pipeline: with one thread this
+  // becomes a sequential loop.
   auto op = scf::ParallelOp::create(builder, loc, ValueRange{constant(0)},
                                     ValueRange{constant(numItems)},
                                     ValueRange{constant(1)});
@@ -78,6 +86,8 @@ static Value emitExpr(OpBuilder &builder, Location loc, AffineExpr expr,
     return arith::ConstantIndexOp::create(builder, loc, constant.getValue());
   auto binary = cast<AffineBinaryOpExpr>(expr);
   Value left = emitExpr(builder, loc, binary.getLHS(), operands);
+  // Divisions and remainders by constants: MLIR's expansion rounds them to
+  // minus infinity.
   if (expr.getKind() != AffineExprKind::Add &&
       expr.getKind() != AffineExprKind::Mul)
     return affine::expandAffineExpr(
@@ -92,6 +102,7 @@ static Value emitExpr(OpBuilder &builder, Location loc, AffineExpr expr,
 }
 
 Value LoopEmitter::apply(AffineExpr expr, ArrayRef<Value> operands) {
+  // Constant operands become part of the expression, whose constructors fold.
   SmallVector<AffineExpr> known;
   for (auto [position, operand] : llvm::enumerate(operands)) {
     std::optional<int64_t> value = getConstantIntValue(operand);
@@ -137,6 +148,13 @@ Value LoopEmitter::multiplyAdd(Value row, Value column, Value sum,
 
 // Blocks off the diagonal change places, ever larger ones.
 SmallVector<Value> LoopEmitter::transpose(SmallVector<Value> vectors) {
+  // Step `size` exchanges, in each block of 2 size times 2 size elements, the
+  // upper right block with the lower left one:
+  //
+  //     a b      a c
+  //     c d  ->  b d
+  //
+  // These are log2(lanes) steps of `lanes` shuffles, each of two vectors.
   int64_t lanes = vectors.size();
   for (int64_t size = 1; size < lanes; size *= 2) {
     SmallVector<int64_t> lower, upper;
@@ -146,6 +164,7 @@ SmallVector<Value> LoopEmitter::transpose(SmallVector<Value> vectors) {
       upper.push_back(second ? lanes + lane : lane + size);
     }
     for (int64_t i = 0; i < lanes; ++i) {
+      // The second vector of a pair was rewritten with the first.
       if (i & size)
         continue;
       Value first = vectors[i], second = vectors[i + size];

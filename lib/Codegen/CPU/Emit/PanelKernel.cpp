@@ -10,6 +10,10 @@
 // packed columns, with prefetching of the next panel. The loops around it are
 // in Panels.cpp.
 //
+// Each step loads `registerVectors` vectors of a panel row, broadcasts one
+// scalar of each of `registerRows` rows, and adds their outer product to the
+// sums: one fused multiply-add for each vector of sums.
+//
 //===----------------------------------------------------------------------===//
 
 #include "PanelEmitter.h"
@@ -18,7 +22,8 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
-/// All rows of the group, a register tile at a time.
+/// All rows of the group, a register tile at a time. Rows that the tile does
+/// not divide form one smaller tile after the others.
 void PanelEmitter::emitRows(Value panelBase, Value rowBase) {
   ArrayRef<unsigned> rows = contraction.rows;
   unsigned rowLoop = rows.back();
@@ -30,6 +35,7 @@ void PanelEmitter::emitRows(Value panelBase, Value rowBase) {
       nextPanel = getNextPanel(panelBase, row);
       emitVectors(panelBase, plan.registerRows);
     });
+    // The smaller tile fetches nothing: the whole ones have.
     nextPanel = Value();
     if (remainder) {
       indices[rowLoop] = apply(dim(0) + (groupRows - remainder), {rowBase});
@@ -42,17 +48,22 @@ void PanelEmitter::emitRows(Value panelBase, Value rowBase) {
 /// packed ahead come from beyond the cache for the first rows, no faster than
 /// these need them. So other rows fetch the next one, a vector of each step.
 Value PanelEmitter::getNextPanel(Value panelBase, Value row) {
+  // Panels have the size of one tile's vectors, or there would be several
+  // passes over each.
   int64_t numPanels =
       cast<MemRefType>(panel.getType()).getNumElements() / getPanelSize();
   if (!plan.isPrepared || numPanels == 1 ||
       plan.loopedVectors != plan.registerVectors ||
       plan.paddedColumns != plan.registerVectors * target.lanes)
     return Value();
+  // The last panel fetches itself, which costs nothing and needs no branch.
   Value hasNext =
       arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, panelBase,
                             constant((numPanels - 1) * getPanelSize()));
   Value next = arith::SelectOp::create(builder, loc, hasNext,
                                        constant(getPanelSize()), constant(0));
+  // Tiles of rows take turns with the vectors: after `registerVectors` of them
+  // the whole panel has been fetched.
   return apply(dim(0) + dim(1).floorDiv(plan.registerRows) %
                             plan.registerVectors * target.lanes,
                {next, row});
@@ -68,7 +79,9 @@ void PanelEmitter::emitVectors(Value panelBase, int64_t rows) {
       emitKernel(panelBase, apply(dim(0) * target.lanes, {vector}), rows,
                  pieces);
     });
-  // The others are not in a loop: the last one may be narrow.
+  // The others are not in a loop: the last one may be narrow. The others are
+  // the tail of the tile: 21 columns with 8 lanes are two whole vectors and one
+  // with 5 active lanes.
   pieces.clear();
   int64_t start = plan.loopedVectors * target.lanes;
   for (int64_t column = start; column < plan.tileColumns;
@@ -81,7 +94,10 @@ void PanelEmitter::emitVectors(Value panelBase, int64_t rows) {
 }
 
 /// The loops that run inside of the registers: those of one reduction block,
-/// joined where the scalar inputs allow it.
+/// joined where the scalar inputs allow it. Panel rows follow one another in
+/// the order of the reductions. Two loops are one where the scalar inputs are
+/// contiguous across them, as the channels and the window of a convolution's
+/// weights are.
 void PanelEmitter::makeKernelLoops() {
   int64_t panelRows = plan.panelDepth;
   for (unsigned reduction : contraction.reductions) {
@@ -109,12 +125,14 @@ void PanelEmitter::makeKernelLoops() {
 }
 
 /// The sums of some rows times `pieces` at `column` of the tile, from the
-/// output to the output.
+/// output to the output. `column` is the first column of the pieces within the
+/// panel; the sums are by rows, then by pieces.
 void PanelEmitter::emitKernel(Value panelBase, Value column, int64_t rows,
                               ArrayRef<Piece> pieces) {
   int64_t rowStride = contraction.output.strides[contraction.rows.back()];
   Value outputBase =
       apply(dim(0) + dim(1), {address(contraction.output), column});
+  // Sums of the earlier blocks of reductions are in the output.
   bool accumulates = contraction.accumulates || !isWhole();
   SmallVector<Value> sums, places;
   for (int64_t r = 0; r < rows; ++r)
@@ -163,6 +181,9 @@ SmallVector<Value> PanelEmitter::emitReduction(ArrayRef<KernelLoop> nest,
   return SmallVector<Value>(op.getResults());
 }
 
+/// One step: a row of the panel times a column of scalars. `panelAddress` is
+/// where that row begins, `scalarAddresses` are those of the first row's
+/// scalars. Returns the new sums.
 SmallVector<Value> PanelEmitter::emitProducts(Value panelAddress,
                                               ArrayRef<Value> scalarAddresses,
                                               ValueRange sums, int64_t rows,
@@ -187,6 +208,7 @@ SmallVector<Value> PanelEmitter::emitProducts(Value panelAddress,
       product = product ? arith::MulFOp::create(builder, loc, product, factor)
                         : factor;
     }
+    // Broadcast once to a whole vector; a narrower piece takes the front of it.
     Value row = vector::BroadcastOp::create(builder, loc, vectorType, product);
     for (auto [column, piece] : llvm::zip_equal(columns, pieces)) {
       Value part = row;

@@ -8,7 +8,12 @@
 //
 // Packs the columns of a contraction into panels: copies of what one tile
 // reads, in the order in which the micro-kernel reads it, with zeros for
-// padding.
+// padding. A panel is a matrix in row-major order, one row per iteration of the
+// reductions, `paddedColumns` elements long.
+//
+// There are four ways to copy a row of columns, the fastest first: vectors
+// (masked at padding), a loop over all columns, a loop over an interval of
+// columns between zeros, and a test for each column.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,9 +29,12 @@ void PanelEmitter::emitPacking(Value panelBase) {
   ArrayRef<unsigned> reductions = contraction.reductions;
   ArrayRef<unsigned> columns =
       ArrayRef(contraction.columns).drop_front(plan.blockedColumn);
+  // Both of these loops are cut into blocks: what is copied begins at the
+  // current index.
   Value reductionStart = indices[reductions.front()];
   Value columnStart = indices[columns.front()];
   // `offset` is the position in the panel in iterations of the loops so far.
+  // First the reductions (`inRow` false), then the columns of a panel row.
   std::function<void(ArrayRef<unsigned>, Value, bool)> nest =
       [&](ArrayRef<unsigned> dims, Value offset, bool inRow) {
         if (dims.empty()) {
@@ -46,6 +54,8 @@ void PanelEmitter::emitPacking(Value panelBase) {
         int64_t extent = isReductionStart ? plan.reductionBlock
                          : isColumnStart  ? plan.columnBlock
                                           : contraction.loops[loopDim].extent;
+        // Reductions count through the panel's rows by Horner's rule; columns
+        // add their index times the columns inside of them.
         int64_t scale = 1;
         if (inRow)
           for (unsigned inner : dims.drop_front())
@@ -81,6 +91,8 @@ void PanelEmitter::emitPackedRow(Value panelAddress) {
     return emitPackedVectors(panelAddress, extent);
   if (contraction.guards.empty())
     return emitPackedColumns(panelAddress, constant(0), constant(extent));
+  // With one coefficient for each guard, and none of them negative, the columns
+  // that exist are one interval; a shift around the end of a row makes two.
   bool intervals = llvm::all_of(contraction.guards, [&](const Guard &guard) {
     return getCoefficient(guard.expr, innermost).value_or(-1) >= 0;
   });
@@ -98,11 +110,14 @@ void PanelEmitter::emitPackedRow(Value panelAddress) {
       valid = valid ? arith::AndIOp::create(builder, loc, valid, holds) : holds;
       continue;
     }
+    // 0 <= base + coefficient * column < extent.
     Value first = apply((-dim(0)).ceilDiv(coefficient), {base});
     Value last = apply((guard.extent - dim(0)).ceilDiv(coefficient), {base});
     lower = arith::MaxSIOp::create(builder, loc, lower, first);
     upper = arith::MinSIOp::create(builder, loc, upper, last);
   }
+  // Where a guard that does not depend on the column fails, the interval is
+  // empty.
   if (valid)
     lower = arith::SelectOp::create(builder, loc, valid, lower, end);
   lower = arith::MinSIOp::create(builder, loc, lower, end);
@@ -130,7 +145,8 @@ Value PanelEmitter::isInRange(Value value, int64_t extent) {
                                constant(extent));
 }
 
-/// The product of the vector inputs at the current indices.
+/// The product of the vector inputs at the current indices. Including the
+/// contraction's constant factor: packing is where it costs least.
 Value PanelEmitter::loadProduct() {
   Value product;
   for (auto [access, flat] :
@@ -147,7 +163,9 @@ Value PanelEmitter::loadProduct() {
   return arith::MulFOp::create(builder, loc, product, factor);
 }
 
-/// What `guard` may be at the columns of a vector.
+/// What `guard` may be at the columns of a vector. The vector begins at column
+/// `first` of a row of `extent` columns, and every `step`-th lane is a column.
+/// The row itself may begin anywhere in the loop.
 Interval PanelEmitter::getInterval(const Guard &guard, int64_t first,
                                    int64_t step, int64_t extent) const {
   unsigned innermost = contraction.columns.back();
@@ -170,6 +188,8 @@ Value PanelEmitter::maskColumns(unsigned segment, int64_t first, int64_t step,
                 : lanes;
   };
   auto type = VectorType::get({target.lanes}, builder.getI1Type());
+  // Known lanes first; with step 2 the odd lanes hold elements between the
+  // columns.
   SmallVector<bool> exist;
   for (int64_t lane = 0; lane < target.lanes; ++lane)
     exist.push_back(lane % step == 0 && first + lane / step < extent);
@@ -196,7 +216,8 @@ Value PanelEmitter::maskColumns(unsigned segment, int64_t first, int64_t step,
 }
 
 /// A vector of one input whose first lane is column `first`, with zeros at
-/// lanes that do not exist.
+/// lanes that do not exist. Segments are merged by chained masked loads; one
+/// whose guards no column can meet is left out.
 Value PanelEmitter::loadPart(unsigned input, int64_t first, int64_t step,
                              int64_t extent) {
   Value flat = vectorInputs[input];
@@ -215,6 +236,7 @@ Value PanelEmitter::loadPart(unsigned input, int64_t first, int64_t step,
       continue;
     Value index = evaluate(segment.addresses[input] + first * step);
     Value mask = maskColumns(number, first, step, extent);
+    // All lanes are in this segment.
     if (!mask)
       return vector::LoadOp::create(builder, loc, vectorType, flat, index);
     values = vector::MaskedLoadOp::create(builder, loc, vectorType, flat, index,
@@ -223,7 +245,8 @@ Value PanelEmitter::loadPart(unsigned input, int64_t first, int64_t step,
   return values;
 }
 
-/// A vector of one input from column `first` on.
+/// A vector of one input from column `first` on. With step 2 two vectors have
+/// half of the columns each, at even lanes, which a shuffle joins.
 Value PanelEmitter::loadColumns(unsigned input, int64_t first, int64_t extent) {
   int64_t step = *getCoefficient(contraction.segments.front().addresses[input],
                                  contraction.columns.back());
@@ -247,11 +270,14 @@ void PanelEmitter::testGuards() {
 }
 
 /// One that is the same for all columns is tested at once: where it fails,
-/// another one is made to.
+/// another one is made to. Returns, by guard, the value that lanes are tested
+/// with; null where no test is needed.
 SmallVector<Value> PanelEmitter::testGuards(const ColumnSegment &segment) {
   unsigned innermost = contraction.columns.back();
   SmallVector<Value> starts(segment.guards.size());
   Value holds;
+  // The guard that takes over the tests of the uniform ones: one that lanes are
+  // tested with anyway, if there is one.
   unsigned last = 0;
   for (auto [number, guard] : llvm::enumerate(segment.guards)) {
     Value start = evaluate(guard.expr);
@@ -272,11 +298,14 @@ SmallVector<Value> PanelEmitter::testGuards(const ColumnSegment &segment) {
   Value &start = starts[last];
   start = arith::SelectOp::create(
       builder, loc, holds, start ? start : constant(0),
+      // Half of the range, so that adding the lanes' steps does not wrap
+      // around.
       constant(std::numeric_limits<int32_t>::min() / 2));
   return starts;
 }
 
-/// Consecutive columns as vectors.
+/// Consecutive columns as vectors. Unrolled: a row has few vectors, and their
+/// masks are constants.
 void PanelEmitter::emitPackedVectors(Value panelAddress, int64_t extent) {
   testGuards();
   for (int64_t done = 0; done < extent; done += target.lanes) {
@@ -313,7 +342,8 @@ void PanelEmitter::emitPackedColumns(Value panelAddress, Value lower,
   indices[innermost] = start;
 }
 
-/// Columns that exist or not, one by one.
+/// Columns that exist or not, one by one. Only for guards whose set of columns
+/// is no interval.
 void PanelEmitter::emitGuardedColumns(Value panelAddress, int64_t extent) {
   unsigned innermost = contraction.columns.back();
   Value start = indices[innermost];

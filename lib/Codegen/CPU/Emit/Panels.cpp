@@ -8,7 +8,13 @@
 //
 // The loops of the panel strategy around packing and the micro-kernel: which
 // thread computes which tile, and when each panel is packed. After Goto and van
-// de Geijn, ACM TOMS 34, 2008.
+// de Geijn, ACM TOMS 34, 2008; PanelEmitter.h says how the files divide the
+// work.
+//
+// An item is a tile of columns times a group of rows. Either each thread has
+// one panel, which it packs again for each of its items, or all panels are
+// packed before the first product, which is done once per network where they
+// hold weights.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +26,7 @@ using namespace mlir;
 
 void PanelEmitter::emit() {
   flattenBuffers();
+  // Each block of reductions adds to what the blocks before it have stored.
   if (!contraction.accumulates && !isWhole()) {
     linalg::FillOp::create(builder, loc, zero(), contraction.output.buffer);
   }
@@ -35,8 +42,10 @@ void PanelEmitter::emit() {
     memref::DeallocOp::create(builder, loc, panel);
 }
 
-/// One panel for each thread that may run at once.
+/// One panel for each thread that may run at once. Item `i` belongs to thread
+/// `i % numPanels`.
 void PanelEmitter::emitInTurn() {
+  // With an unknown number of threads 32 panels suffice for as many of them.
   int64_t maxPanels = options.threads ? options.threads : 32;
   int64_t numPanels = std::min(numItems, maxPanels);
   int64_t panelSize = getPanelSize();
@@ -52,7 +61,10 @@ void PanelEmitter::emitInTurn() {
   emitItems(index, constant(numPanels), apply(dim(0) * panelSize, {index}));
 }
 
-/// All panels, in a loop nest of their own that weights suffice for.
+/// All panels, in a loop nest of their own that weights suffice for. The panel
+/// of a tile and of a block of the outermost reduction is number `tile *
+/// numBlocks + block`. The packing nest does not mention the items, so that
+/// `-kas-prepare-weights` can move it to a function of its own.
 void PanelEmitter::emitPrepared() {
   unsigned outer = contraction.reductions.front();
   int64_t numBlocks = contraction.loops[outer].extent / plan.reductionBlock;
@@ -64,6 +76,7 @@ void PanelEmitter::emitPrepared() {
                      panelSize,
                  {tile, start});
   };
+  // Sequential: it runs once for all calls.
   loop(numTiles, 1, [&](Value tile) {
     AffineExpr rest = dim(0);
     setColumns(tile, rest);
@@ -84,6 +97,7 @@ void PanelEmitter::emitPrepared() {
 /// With room for the last vector of a row of the last panel, which may reach
 /// beyond it.
 void PanelEmitter::allocatePanels(int64_t numPanels) {
+  // Aligned to a cache line, which a vector of 512 bits fills.
   auto type = MemRefType::get({numPanels * getPanelSize()}, elementType);
   panel = memref::AllocOp::create(builder, loc, type,
                                   builder.getI64IntegerAttr(64));
@@ -103,7 +117,10 @@ void PanelEmitter::emitItems(Value first, Value step, Value panelBase) {
   });
 }
 
-/// The columns and batches of a tile, whose number is `rest` of `tile`.
+/// The columns and batches of a tile, whose number is `rest` of `tile`. Digits
+/// from the fastest: the blocked column, those outside of it, the batches.
+/// Columns inside of the blocked one are in the tile as a whole and have no
+/// index.
 void PanelEmitter::setColumns(Value tile, AffineExpr rest) {
   auto take = [&](int64_t extent) { return takeIndex(rest, extent); };
   unsigned blocked = contraction.columns[plan.blockedColumn];
@@ -119,7 +136,9 @@ void PanelEmitter::setColumns(Value tile, AffineExpr rest) {
 }
 
 /// One tile of columns times one group of rows, for one batch; `body` is given
-/// where the rows and a block of the outermost reduction begin.
+/// where the rows and a block of the outermost reduction begin. The group of
+/// rows is the fastest digit, so that neighbouring items share a tile of
+/// columns.
 void PanelEmitter::emitItem(Value item, function_ref<void(Value, Value)> body) {
   AffineExpr rest = dim(0);
   unsigned rowLoop = contraction.rows.back();

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The loops that copy weights before a contraction, and transpose its output
-// after it.
+// after it. Rearrangement.cpp decides which ones;
+// docs/internals/code-generation.md, "Other layouts", says when they pay.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +22,8 @@ using namespace mlir;
 
 namespace {
 
+/// Emits plain loops with scalar loads and stores: LLVM vectorizes those that
+/// have consecutive elements.
 class RearrangementEmitter : LoopEmitter {
 public:
   RearrangementEmitter(OpBuilder &builder, Location loc,
@@ -92,6 +95,7 @@ Value RearrangementEmitter::loadOrZero(const Contraction::Input &input) {
   for (auto [expr, size, index] : llvm::zip_equal(
            input.indices, cast<MemRefType>(input.value.getType()).getShape(),
            indices)) {
+    // No test for a dimension whose index is always inside.
     Interval interval = getInterval(expr, ranges);
     if (interval.lower >= 0 && interval.upper < size)
       continue;
@@ -119,6 +123,7 @@ Value RearrangementEmitter::loadOrZero(const Contraction::Input &input) {
       .getResult(0);
 }
 
+/// `copied` has the extents of `loops` as its shape, in their order.
 void RearrangementEmitter::emitCopy(const Contraction::Input &input,
                                     ArrayRef<unsigned> loops, Value copied) {
   enter(loops, [&] {
@@ -130,6 +135,7 @@ void RearrangementEmitter::emitCopy(const Contraction::Input &input,
 void RearrangementEmitter::enterBlocks(unsigned loop, int64_t blockSize,
                                        function_ref<void(int64_t)> body) {
   int64_t extent = contraction.loops[loop].extent;
+  // Whole blocks in a loop, then what is left.
   int64_t block = std::min(extent, blockSize);
   serialLoop(extent / block * block, block, [&](Value start) {
     indices[loop] = start;
@@ -153,9 +159,11 @@ void RearrangementEmitter::enterBlock(unsigned loop, int64_t size,
 
 /// In blocks of the last dimension of `from` and, if it is another loop, of
 /// that of `to`. Loops that step little in `to` are inside of the former, so
-/// that a block touches few lines of both.
+/// that a block touches few lines of both. `loops` are the dimensions of
+/// `from`, outermost first.
 void RearrangementEmitter::emitTransposition(ArrayRef<unsigned> loops,
                                              Value from, Value to) {
+  // Elements of f32: 16 are a cache line, 256 are a quarter of a page.
   constexpr int64_t smallStep = 256, blockSize = 16;
   // Lines at multiples of this (half of what a way of the first-level cache
   // holds) are in one set or two: a whole block of them would not stay there.
@@ -166,6 +174,7 @@ void RearrangementEmitter::emitTransposition(ArrayRef<unsigned> loops,
   std::optional<unsigned> last;
   SmallVector<unsigned> outer, inner;
   for (unsigned loop : loops) {
+    // How far the loop steps in `to`: Horner's rule from the last dimension.
     int64_t stride = 0, size = 1;
     for (auto [expr, extent] : llvm::zip_equal(
              llvm::reverse(contraction.output), llvm::reverse(shape))) {
@@ -176,6 +185,7 @@ void RearrangementEmitter::emitTransposition(ArrayRef<unsigned> loops,
       lineBlock = stride % setStep == 0 ? narrowBlock : blockSize;
       continue;
     }
+    // The loop along the rows of `to`.
     if (stride == 1)
       last = loop;
     else
@@ -187,6 +197,9 @@ void RearrangementEmitter::emitTransposition(ArrayRef<unsigned> loops,
     memref::StoreOp::create(builder, loc, element, to,
                             getIndices(contraction.output));
   };
+  // Blocks of the rows of `from`, inside of them all loops with small steps,
+  // then blocks of the rows of `to`. The innermost loop runs along `to`, so
+  // that stores fill whole cache lines.
   auto moveBlocks = [&] {
     enterBlocks(line, lineBlock, [&](int64_t lines) {
       enter(inner, [&] {
@@ -198,6 +211,8 @@ void RearrangementEmitter::emitTransposition(ArrayRef<unsigned> loops,
       });
     });
   };
+  // Only a loop over far apart parts of `to` is shared: threads do not write to
+  // the same cache lines.
   if (outer.empty() || threads == 1)
     return enter(outer, moveBlocks);
   sharedLoop(contraction.loops[outer.front()].extent, [&](Value index) {

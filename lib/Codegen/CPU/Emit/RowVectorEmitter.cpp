@@ -27,7 +27,10 @@ using namespace mlir;
 //===----------------------------------------------------------------------===//
 
 /// Copies the weights: by batch, block of rows and reductions, the rows of the
-/// block one after another, with zeros after the last one.
+/// block one after another, with zeros after the last one. The layout is
+/// `[batch][block of rows][reductions, in the order of the plan][row in
+/// block]`. The loop over all rows is the outermost and the only operation that
+/// touches both buffers, so that `-kas-prepare-weights` can move it.
 void RowVectorEmitter::emitPacking() {
   const StridedAccess &weight = contraction.scalarInputs.front();
   int64_t batches = contraction.getExtent(contraction.batches);
@@ -46,6 +49,7 @@ void RowVectorEmitter::emitPacking() {
   Value index = outermost.getInductionVar();
   indices[row] = index;
   Value exists;
+  // Rows after the last one read the last one, which exists, and store zero.
   if (paddedRows != rows) {
     exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
                                    index, constant(rows));
@@ -62,6 +66,8 @@ void RowVectorEmitter::emitPacking() {
         if (dims.empty()) {
           Value value =
               memref::LoadOp::create(builder, loc, flat, address(weight));
+          // Packed weights carry the constant factor, so that no tile
+          // multiplies by it.
           if (contraction.factor != 1) {
             Value factor = arith::ConstantOp::create(
                 builder, loc, builder.getF32FloatAttr(contraction.factor));
@@ -73,6 +79,8 @@ void RowVectorEmitter::emitPacking() {
           memref::StoreOp::create(builder, loc, value, packed, place);
           return;
         }
+        // Elements between two iterations of this loop: batches are outside of
+        // the blocks, reductions inside.
         int64_t scale = llvm::is_contained(contraction.batches, dims.front())
                             ? paddedRows * depth
                             : blockRows;
@@ -91,7 +99,9 @@ void RowVectorEmitter::emitPacking() {
   indices[row] = Value();
 }
 
-/// The data, or a copy with zeros around it.
+/// The data, or a copy with zeros around it. The copy is made at each call:
+/// plans take it only where leaving out the steps at the padding would make too
+/// much code.
 void RowVectorEmitter::emitBorders() {
   const PackedAccess &access = contraction.vectorInputs.front();
   if (plan.borderedShape.empty()) {
@@ -105,6 +115,7 @@ void RowVectorEmitter::emitBorders() {
   auto fold = [&](ArrayRef<int64_t> values) {
     return getAsIndexOpFoldResult(builder.getContext(), values);
   };
+  // Zeros everywhere, then the data in the middle.
   SmallVector<int64_t> ones(plan.borderedShape.size(), 1);
   Value inner =
       memref::SubViewOp::create(builder, loc, buffer, fold(plan.bordersBefore),
@@ -119,8 +130,12 @@ void RowVectorEmitter::emitBorders() {
     deallocated.push_back(buffer);
 }
 
-/// The loops of a tile's products, joined where the data allows it.
+/// The loops of a tile's products, joined where the data allows it. Weights are
+/// packed in the order of the reductions, so that two loops are one where the
+/// data is contiguous across them, as a sum over all pixels is. Unrolled
+/// reductions are between the loops outside and those inside.
 void RowVectorEmitter::makeStepLoops() {
+  // Loops whose bounds depend on the tile, or whose index a shift needs.
   auto isAlone = [&](unsigned reduction) {
     return llvm::any_of(plan.rangeGuards,
                         [&](unsigned guard) {
@@ -157,6 +172,7 @@ void RowVectorEmitter::makeStepLoops() {
 
 /// The innermost loop whose steps go to other lines of the cache fetches data.
 void RowVectorEmitter::chooseFetchingLoop() {
+  // Elements of f32 in a cache line of 64 bytes.
   constexpr int64_t line = 16;
   auto choose = [](MutableArrayRef<StepLoop> loops) {
     for (StepLoop &loop : llvm::reverse(loops))
@@ -164,6 +180,7 @@ void RowVectorEmitter::chooseFetchingLoop() {
         return loop.fetchesData = true;
     return false;
   };
+  // Outermost unrolled steps are tried before the loops around them.
   if (!plan.prefetchesData || choose(insideLoops))
     return;
   unrolledStepsFetch = llvm::any_of(plan.getUnrolled(), [&](unsigned loop) {
@@ -183,6 +200,8 @@ void RowVectorEmitter::emit() {
   emitPacking();
   emitBorders();
   makeStepLoops();
+  // One item per batch, block of rows and group of columns: its packed weights
+  // are read for all of its tiles.
   int64_t numItems = contraction.getExtent(contraction.batches) * numBlocks *
                      plan.columnGroups;
   parallelLoop(numItems, [&](Value item) { emitItem(item); });
@@ -203,6 +222,8 @@ void RowVectorEmitter::emitItem(Value item) {
   auto takeGroup = [&] {
     start = apply(take(plan.columnGroups) * extent, {item});
   };
+  // The fastest digit decides what consecutive items share: a block of weights,
+  // or the data of a group of columns.
   if (!plan.groupsOutside)
     takeGroup();
   AffineExpr block = take(numBlocks);
@@ -217,12 +238,15 @@ void RowVectorEmitter::emitItem(Value item) {
   emitColumns(contraction.columns, start, extent);
 }
 
-/// Loops over `columns`, the first of them from `start`, down to tiles.
+/// Loops over `columns`, the first of them from `start`, down to tiles. Only
+/// the first of `columns` may be part of its loop, from `start` on with
+/// `extent` iterations; a null `start` is 0.
 void RowVectorEmitter::emitColumns(ArrayRef<unsigned> columns, Value start,
                                    int64_t extent) {
   unsigned column = columns.front();
   auto run = [&](int64_t from, int64_t count, int64_t step, Body body) {
     loop(count, step, [&](Value index) {
+      // The last tile begins earlier, and computes some outputs again.
       if (count % step != 0)
         index =
             arith::MinSIOp::create(builder, loc, index, constant(count - step));
@@ -251,6 +275,8 @@ void RowVectorEmitter::emitColumns(ArrayRef<unsigned> columns, Value start,
       emitColumns(columns.drop_front(), Value(),
                   contraction.loops[columns[1]].extent);
     });
+  // Some whole rows of the image at a time; those that are left make a smaller
+  // tile.
   auto inside = [&](int64_t outerColumns) {
     indices[columns[1]] = constant(0);
     emitTile(outerColumns);
@@ -263,7 +289,7 @@ void RowVectorEmitter::emitColumns(ArrayRef<unsigned> columns, Value start,
 }
 
 /// Calls `body` with the iteration of each unrolled reduction, and with the
-/// number of the step.
+/// number of the step. Outermost reduction first, as nested loops would run.
 void RowVectorEmitter::forEachUnrolledStep(
     function_ref<void(ArrayRef<int64_t>, int64_t)> body) {
   ArrayRef<unsigned> unrolled = plan.getUnrolled();
@@ -294,7 +320,10 @@ int64_t RowVectorEmitter::getValue(const LinearExpr &expr,
   return value;
 }
 
-/// The columns that the unrolled `steps` exist for, by the current tiles.
+/// The columns that the unrolled `steps` exist for, by the current tiles. Tiles
+/// with the same columns at the same offsets share one entry: of a row of
+/// tiles, mostly the first, the last, and all others. Complexity: tiles of a
+/// row times columns of a tile, for each step.
 SmallVector<PresentColumns>
 RowVectorEmitter::getPresent(ArrayRef<TileColumn> columns,
                              ArrayRef<int64_t> steps) const {
@@ -302,6 +331,8 @@ RowVectorEmitter::getPresent(ArrayRef<TileColumn> columns,
   for (int64_t start : tileStarts) {
     PresentColumns here{start, {}};
     for (TileColumn column : columns) {
+      // All of these depend on the tile's own loops and on the unrolled steps
+      // only, so that their values are numbers here.
       if (llvm::any_of(plan.columnGuards, [&](unsigned guard) {
             int64_t value = getValue(guards[guard], column, start, steps);
             return value < 0 || value >= contraction.guards[guard].extent;

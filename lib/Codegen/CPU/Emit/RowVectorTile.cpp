@@ -8,6 +8,12 @@
 //
 // One tile of vectors along the rows: its steps, and how its sums are stored.
 //
+// A tile has `registerVectors` vectors of rows for each of its columns. A step
+// loads the weights of these rows, and for each column broadcasts one element
+// of the data that multiplies them. Sums are in the order of columns, then
+// vectors; they are transposed when they are stored, since the output has the
+// columns of a row next to each other.
+//
 //===----------------------------------------------------------------------===//
 
 #include "RowVectorEmitter.h"
@@ -21,6 +27,8 @@ using namespace mlir;
 // Tiles
 //===----------------------------------------------------------------------===//
 
+/// `outerColumns` rows of the image, each with the plan's columns; `indices`
+/// say where the tile begins.
 void RowVectorEmitter::emitTile(int64_t outerColumns) {
   ArrayRef<unsigned> columns = contraction.columns;
   int64_t innerStride = plan.dataStrides[columns.back()];
@@ -35,6 +43,7 @@ void RowVectorEmitter::emitTile(int64_t outerColumns) {
   StridedAccess access;
   access.base = plan.dataBase;
   access.strides = plan.dataStrides;
+  // Addresses are those of the first step.
   for (unsigned reduction : contraction.reductions)
     indices[reduction] = Value();
   findStepRanges();
@@ -52,7 +61,9 @@ void RowVectorEmitter::emitTile(int64_t outerColumns) {
   storeTile(sums, tile.size());
 }
 
-/// The steps of clipped reductions that exist for the current tile.
+/// The steps of clipped reductions that exist for the current tile. The output
+/// row 0 of a 3x3 filter with padding 1 has no step 0 along the height: its
+/// range is [1, 3).
 void RowVectorEmitter::findStepRanges() {
   llvm::fill(stepRanges, std::nullopt);
   for (unsigned number : plan.rangeGuards) {
@@ -80,7 +91,8 @@ void RowVectorEmitter::findStepRanges() {
   }
 }
 
-/// The bias of each row, or zero.
+/// The bias of each row, or zero. One vector for each of the tile's sums; all
+/// columns begin with the same ones.
 SmallVector<Value> RowVectorEmitter::getFirstSums(int64_t columns) {
   SmallVector<Value> vectors, sums;
   StridedAccess access;
@@ -94,11 +106,13 @@ SmallVector<Value> RowVectorEmitter::getFirstSums(int64_t columns) {
       continue;
     }
     Value place = address(access, v * plan.lanes);
+    // Such rows exist in every block, also the last one.
     if ((v + 1) * plan.lanes <= getNumLastRows()) {
       vectors.push_back(
           vector::LoadOp::create(builder, loc, vectorType, bias, place));
       continue;
     }
+    // Rows of the last block that do not exist have no bias to be read.
     SmallVector<int64_t> numbers =
         llvm::to_vector(llvm::seq(v * plan.lanes, (v + 1) * plan.lanes));
     vectors.push_back(
@@ -120,6 +134,7 @@ SmallVector<Value> RowVectorEmitter::emitSteps(ArrayRef<StepLoop> loops,
     return body(dataAddress, weightAddress, sums);
   const StepLoop &loop = loops.front();
   Value lower, upper;
+  // Steps that read padding only are not run at all.
   if (loop.alone && stepRanges[*loop.alone])
     std::tie(lower, upper) = *stepRanges[*loop.alone];
   else
@@ -152,6 +167,8 @@ Value RowVectorEmitter::addWraps(Value address,
                                  std::optional<unsigned> reduction) {
   for (const DataWrap &wrap : plan.stepWraps) {
     std::optional<unsigned> last;
+    // A shift is added where its innermost reduction gets its index, once for
+    // all steps inside.
     for (unsigned loop : plan.reductions)
       if (wrap.expr.strides[loop])
         last = loop;
@@ -205,6 +222,8 @@ SmallVector<Value>
 RowVectorEmitter::emitPresent(ArrayRef<PresentColumns> present,
                               ValueRange start, SumsBody body) {
   SmallVector<Value> sums(start);
+  // Tiles are sorted by where they begin, so that a chain of comparisons finds
+  // the entry.
   if (present.size() > 1) {
     Value isFirst = arith::CmpIOp::create(
         builder, loc, arith::CmpIPredicate::sle, indices[tileLoop],
@@ -222,6 +241,7 @@ RowVectorEmitter::emitPresent(ArrayRef<PresentColumns> present,
     }
     return SmallVector<Value>(choice.getResults());
   }
+  // Only the sums of these columns pass through the body.
   ArrayRef<TileColumn> columns = present.front().columns;
   if (columns.empty())
     return sums;
@@ -241,6 +261,7 @@ RowVectorEmitter::emitPresent(ArrayRef<PresentColumns> present,
 /// block, if there is one, of which each tile fetches one vector of each step.
 Value RowVectorEmitter::getNextWeights() {
   ArrayRef<unsigned> columns = contraction.columns;
+  // The number of the tile, roughly: it only has to differ between neighbours.
   AffineExpr tile = dim(0).floorDiv(plan.tileColumns);
   SmallVector<Value> places{indices[columns.back()]};
   if (columns.size() > 1) {
@@ -250,6 +271,8 @@ Value RowVectorEmitter::getNextWeights() {
   Value vector = apply(tile % plan.registerVectors * plan.lanes, places);
   int64_t block = depth * blockRows;
   int64_t numAll = contraction.getExtent(contraction.batches) * numBlocks;
+  // After the last block, the current one: it needs no branch, and is in the
+  // cache.
   Value hasNext =
       arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, weightBase,
                             constant((numAll - 1) * block));
@@ -268,6 +291,7 @@ std::pair<Value, bool> RowVectorEmitter::getNextTile(int64_t outerColumns) {
   int64_t line = plan.dataStrides[columns[columns.size() - 2]];
   if (plan.tileOuterColumns > 1)
     return {constant(line * outerColumns), line == next};
+  // From the last tile of a row of the image to the first one of the next.
   int64_t last = contraction.loops[columns.back()].extent - plan.tileColumns;
   int64_t nextLine = line - plan.dataStrides[columns.back()] * last;
   if (nextLine == next)
@@ -288,18 +312,21 @@ void RowVectorEmitter::emitDataPrefetches(Value dataAddress) {
     emitPrefetch(data,
                  apply(dim(0) + dim(1) + offset, {dataAddress, nextTile}));
   };
+  // From the end, as the begin is part of what this tile has read.
   for (int64_t offset = tileSpan; offset > 0; offset -= line)
     fetch(offset);
   if (!isNextAdjacent || tileSpan == 0)
     fetch(0);
 }
 
+/// Into the second-level cache: locality 2 of 3.
 void RowVectorEmitter::emitPrefetch(Value buffer, Value place) {
   memref::PrefetchOp::create(builder, loc, buffer, place, /*isWrite=*/false,
                              /*localityHint=*/2, /*isDataCache=*/true);
 }
 
-/// The products of one step.
+/// The products of one step. `columns` are those that exist for this step,
+/// `sums` theirs; returns the new ones.
 SmallVector<Value>
 RowVectorEmitter::emitProducts(Value dataAddress, Value weightAddress,
                                ValueRange sums, ArrayRef<TileColumn> columns) {
@@ -331,6 +358,8 @@ RowVectorEmitter::emitProducts(Value dataAddress, Value weightAddress,
 //===----------------------------------------------------------------------===//
 
 /// The sums of all rows at `columns` columns that lie together in the output.
+/// In blocks of `lanes` columns by `lanes` rows; columns that the last block
+/// lacks are zeros, which are not stored.
 void RowVectorEmitter::storeTile(ArrayRef<Value> sums, int64_t columns) {
   Value base = address(contraction.output);
   Value zero =
@@ -354,6 +383,7 @@ void RowVectorEmitter::storeTile(ArrayRef<Value> sums, int64_t columns) {
       int64_t always =
           std::clamp<int64_t>(getNumLastRows() - v * plan.lanes, 0, plan.lanes);
       store(0, always);
+      // Rows beyond those exist in all blocks but the last one.
       if (always == plan.lanes || numBlocks == 1)
         continue;
       Value isWhole =
@@ -383,6 +413,9 @@ Value RowVectorEmitter::loadChannel(Value buffer, ArrayRef<int64_t> strides,
                                      getVectorType(buffer, plan.lanes), value);
 }
 
+/// Stores one row of the block at `columns` columns from `place` on, after
+/// adding what the output holds and after the epilogue. A bias is part of the
+/// sums already: it stands for what the output would hold.
 void RowVectorEmitter::storeRow(Value values, int64_t rowInBlock, Value place,
                                 int64_t columns) {
   if (contraction.accumulates && !bias)

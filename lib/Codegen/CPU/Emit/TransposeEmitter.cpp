@@ -7,7 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Emits `linalg.transpose` of whole f32 buffers as transpositions of square
-// blocks in vector registers.
+// blocks in vector registers: `lanes` vectors are loaded along the rows of the
+// input, transposed by shuffles (`LoopEmitter::transpose`) and stored along the
+// rows of the output, so that both sides are accessed by whole vectors only.
+// docs/internals/code-generation.md, "Batch-innermost tensors", has the costs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,10 +60,14 @@ void TransposeEmitter::forEachBlock(int64_t extent, Body body,
                [&](Value block) { body(apply(dim(0) * lanes, {block})); });
   else
     serialLoop(extent - extent % lanes, lanes, body);
+  // As the last block overlaps others, it must not run at the same time as
+  // them: they write the same values, but unordered writes are a data race.
   if (extent % lanes != 0)
     body(constant(extent - lanes));
 }
 
+/// Moves the block at `row` and `column` of one matrix to `column` and `row` of
+/// its transposed one.
 void TransposeEmitter::moveBlock(Value matrix, Value row, Value column) {
   const auto &[count, rows, columns] = matrices;
   Value start = apply(dim(0) * (rows * columns), {matrix});
@@ -77,6 +84,8 @@ void TransposeEmitter::moveBlock(Value matrix, Value row, Value column) {
                                   {start, row, column}));
 }
 
+/// `source` is `count` matrices of `rows` by `columns`, `result` those of
+/// `columns` by `rows`.
 void TransposeEmitter::emit(Value source, Value result, bool isParallel) {
   from = flatten(source, matrices.getSize());
   to = flatten(result, matrices.getSize());
@@ -105,7 +114,10 @@ void TransposeEmitter::emit(Value source, Value result, bool isParallel) {
     serialLoop(matrices.count, 1, moveMatrix);
 }
 
-/// What `op` transposes, where that is a number of matrices.
+/// What `op` transposes, where that is a number of matrices. The permutation
+/// must be `0 .. kept-1`, then a rotation of the other dimensions: `[0, 2, 3,
+/// 1]` moves dimension 1 behind 2 and 3, and is one matrix of `size(1)` by
+/// `size(2) * size(3)` for each index of dimension 0.
 static std::optional<Matrices> getMatrices(linalg::TransposeOp op) {
   auto type = dyn_cast<MemRefType>(op.getInput().getType());
   auto result = dyn_cast<MemRefType>(op.getInit().getType());
@@ -117,6 +129,7 @@ static std::optional<Matrices> getMatrices(linalg::TransposeOp op) {
   int64_t rank = order.size(), kept = 0;
   while (kept < rank && order[kept] == kept)
     ++kept;
+  // The identity is a copy.
   if (kept == rank)
     return std::nullopt;
   int64_t split = order[kept];
@@ -128,6 +141,7 @@ static std::optional<Matrices> getMatrices(linalg::TransposeOp op) {
       continue;
     }
     (position < split ? matrices.rows : matrices.columns) *= size;
+    // The dimension of the input that the rotation puts here.
     int64_t moved = position + split - kept;
     if (order[position] != (moved < rank ? moved : moved - rank + kept))
       return std::nullopt;

@@ -11,6 +11,15 @@
 // back to 4x4 outputs. After Lavin and Gray, "Fast Algorithms for Convolutional
 // Neural Networks", CVPR 2016, section 4.
 //
+//     Y = A^T [ (G g G^T) * (B^T d B) ] A
+//
+// where `*` multiplies the 36 elements one by one, `d` is a tile of 6x6, `g` a
+// window of 3x3 and `Y` 4x4 outputs. Summed over channels, each of the 36
+// elements (a point) is a matrix product of outputs by inputs and inputs by
+// tiles, which is emitted like any contraction. WinogradMatch.cpp finds the
+// convolutions; docs/internals/convolutions.md, "Winograd's error", says what
+// it costs in accuracy.
+//
 //===----------------------------------------------------------------------===//
 
 #include "../Transforms/PackOperations.h"
@@ -31,7 +40,8 @@ constexpr int64_t tileOut = winogradTile, window = winogradWindow;
 constexpr int64_t tileIn = tileOut + window - 1;
 constexpr int64_t numPoints = tileIn * tileIn;
 
-/// The transforms of section 4.3, by rows: of the data, of the windows, back.
+/// The transforms of section 4.3, by rows: of the data (B^T), of the windows
+/// (G), back (A^T).
 constexpr float dataTransform[tileIn][tileIn] = {
     {4, 0, -5, 0, 1, 0},  {0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0},
     {0, -2, -1, 2, 1, 0}, {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}};
@@ -62,6 +72,7 @@ public:
         joined(numTiles < minColumns ? images : 1),
         lanes(std::max<int64_t>(4, target.getLanes(columnsOfTiles))) {}
 
+  /// Emits all of it before `op`; see `emitWinograd`.
   Value emit();
 
 private:
@@ -142,6 +153,7 @@ private:
   const WinogradConvolution &conv;
   const ContractionOptions &options;
   ContractionTarget target;
+  /// Tiles of one image: rows of tiles, tiles in a row, and all.
   int64_t linesOfTiles, columnsOfTiles, numTiles;
   /// That share what is transformed.
   int64_t threads;
@@ -151,6 +163,7 @@ private:
   /// matrix, and the first of them; null if that is the first of all.
   int64_t images, joined;
   Value firstImage;
+  /// Lanes of the vectors of tiles, at least 4.
   int64_t lanes;
 };
 
@@ -172,6 +185,8 @@ WinogradEmitter::transform(const float (&matrix)[rows][columns],
   for (const auto &row : matrix) {
     Value sum;
     for (auto [factor, value] : llvm::zip_equal(row, values)) {
+      // Zeros and ones of the matrices save a multiplication: 12 of the 36
+      // factors of `dataTransform` remain.
       if (factor == 0)
         continue;
       bool isOne = factor == 1 || factor == -1;
@@ -220,6 +235,7 @@ Value WinogradEmitter::transformWeights(Value weight) {
             affine::expandAffineExpr(builder, loc, expr, operands, {}));
       return memref::LoadOp::create(builder, loc, weight, index);
     };
+    // G g first, by columns, then (G g) G^T, by rows.
     Vectors columns[window];
     for (int64_t j = 0; j < window; ++j)
       columns[j] = transform(windowTransform,
@@ -235,6 +251,8 @@ Value WinogradEmitter::transformWeights(Value weight) {
             add(place, (i * tileIn + static_cast<int64_t>(j)) * size));
     }
   });
+  // The matrices are a view of the flat buffer, which the loop above has
+  // filled.
   builder.setInsertionPointAfter(outer);
   SmallVector<int64_t> shape = {numPoints, conv.groups, conv.outputs,
                                 conv.inputs};
@@ -247,7 +265,10 @@ Value WinogradEmitter::transformWeights(Value weight) {
 
 /// The six columns of `lanes` tiles, from `firstTile` on, of the line whose
 /// first element is at `start`; zeros outside of the image, or if `exists` is
-/// false.
+/// false. Lane `l` of column `c` is element `4 (firstTile + l) + c` of the row,
+/// before which `columnsBefore` elements of padding lie: a transposition of
+/// `lanes` by 4 consecutive elements, by shuffles of pairs, and two columns
+/// that overlap the next tile.
 SmallVector<Value> WinogradEmitter::loadLine(Value flat, Value start,
                                              int64_t firstTile, Value exists) {
   int64_t first = firstTile * tileOut - conv.columnsBefore;
@@ -259,6 +280,7 @@ SmallVector<Value> WinogradEmitter::loadLine(Value flat, Value start,
     SmallVector<bool> inside;
     for (int64_t lane = 0; lane < lanes; ++lane) {
       int64_t column = first + part * lanes + lane;
+      // Of the additional vector only the first two elements are needed.
       bool isRead = part < tileOut || lane < tileIn - tileOut;
       inside.push_back(isRead && column >= 0 && column < conv.width);
     }
@@ -278,6 +300,8 @@ SmallVector<Value> WinogradEmitter::loadLine(Value flat, Value start,
       every.push_back(2 * lane + from);
     return vector::ShuffleOp::create(builder, loc, a, b, every);
   };
+  // Even elements are columns 0 and 2, odd ones 1 and 3; doing it again
+  // separates these.
   Vectors halves[2];
   for (int64_t from : {0, 1})
     for (int64_t pair : {0, 2})
@@ -300,11 +324,14 @@ SmallVector<Value> WinogradEmitter::loadLine(Value flat, Value start,
 /// thread computes all.
 int64_t WinogradEmitter::getBlock() const {
   // More than the cache of a core is still faster than all images at once, and
-  // the windows are read for each block.
+  // the windows are read for each block. 2.5 MiB, or as much as the transformed
+  // windows take.
   int64_t maxBytes = std::max<int64_t>(5 << 19, 4 * numPoints * conv.groups *
                                                     conv.inputs * conv.outputs);
+  // All images at once give several threads the most to share.
   if (threads != 1)
     return conv.batches;
+  // Of the transformed data and of the products of one image.
   int64_t bytes =
       4 * numPoints * conv.groups * (conv.inputs + conv.outputs) * numTiles;
   int64_t block = std::clamp<int64_t>(maxBytes / bytes, 1, conv.batches);
@@ -324,6 +351,10 @@ void WinogradEmitter::loopOverTiles(
       Value channelStart = scaled(channel, elements);
       if (first)
         channelStart = add(channelStart, first);
+      // The matrices of a point have the tiles of a channel in a row. Where
+      // images are joined, those of all images follow one another within the
+      // channel's row: `[channel][image][tile]` instead of
+      // `[image][channel][tile]`.
       Value place = channel;
       if (joined > 1) {
         Value perImage = constant(channels);
@@ -334,6 +365,8 @@ void WinogradEmitter::loopOverTiles(
                 image);
       }
       place = add(scaled(place, numTiles), scaled(line, columnsOfTiles));
+      // Unrolled: rows of tiles are short, and masks at their ends are
+      // constants.
       for (int64_t tile = 0; tile < columnsOfTiles; tile += lanes) {
         SmallVector<bool> exist(lanes, false);
         int64_t count = std::min(lanes, columnsOfTiles - tile);
@@ -346,7 +379,9 @@ void WinogradEmitter::loopOverTiles(
 }
 
 /// `matrix` times the tile whose elements `at` gives times the transposed
-/// matrix, line by line.
+/// matrix, line by line. `at` gives vectors, each of one element of `lanes`
+/// tiles; `body` gets the results row by row, so that few of them are in
+/// registers.
 template <size_t rows>
 void WinogradEmitter::transformTile(
     const float (&matrix)[rows][tileIn],
@@ -375,6 +410,7 @@ void WinogradEmitter::transformData(Value data, Value transformed) {
   loopOverTiles(perImage, conv.height * conv.width, [&](const TileVector &at) {
     SmallVector<Vectors> lines;
     for (int64_t i = 0; i < tileIn; ++i) {
+      // The row of the image; rows at the padding are zeros.
       Value number = add(scaled(at.line, tileOut), i - conv.linesBefore);
       // A negative number is a large one without its sign.
       Value exists =
@@ -387,6 +423,8 @@ void WinogradEmitter::transformData(Value data, Value transformed) {
     auto element = [&](int64_t i, int64_t j) { return lines[i][j]; };
     transformTile(dataTransform, element, [&](int64_t i, ValueRange values) {
       for (auto [j, value] : llvm::enumerate(values)) {
+        // Point by point: each matrix is contiguous, and what one tile stores
+        // is far apart.
         int64_t point = i * tileIn + static_cast<int64_t>(j);
         Value place = add(at.place, point * channels * numTiles);
         if (at.exist)
@@ -399,9 +437,13 @@ void WinogradEmitter::transformData(Value data, Value transformed) {
   });
 }
 
-/// Stores the four columns of `lanes` tiles one after another.
+/// Stores the four columns of `lanes` tiles one after another. The inverse of
+/// `loadLine`, with four columns: `phases[c]` has column `c` of each tile.
+/// Columns and rows beyond the output are not stored.
 void WinogradEmitter::storeLine(Value flat, Value start, int64_t firstTile,
                                 Value exists, ValueRange phases) {
+  // The lanes of `a` and of `b` alternately: the first or the second half of
+  // them.
   auto zip = [&](Value a, Value b, int64_t half) -> Value {
     SmallVector<int64_t> turns;
     for (int64_t lane = 0; lane < lanes; ++lane)
@@ -422,6 +464,7 @@ void WinogradEmitter::storeLine(Value flat, Value start, int64_t firstTile,
     SmallVector<bool> inside;
     for (int64_t lane = 0; lane < lanes; ++lane)
       inside.push_back(first + lane < conv.outWidth);
+    // The tiles that are left do not exist.
     if (!inside.front())
       break;
     Value mask = arith::AndIOp::create(builder, loc, getMask(inside), line);
@@ -465,6 +508,8 @@ LogicalResult WinogradEmitter::multiply(Value weights, Value data,
       return getAffineDimExpr(position, builder.getContext());
     });
   };
+  // `products[p, m, g, k, t] = sum over c of weights[p, g, k, c] * data[p, m,
+  // g, c, t]`, with `m` the image, or 0 where all of them are joined.
   Contraction product;
   // Points, images, groups, outputs, tiles, inputs.
   for (int64_t extent : {numPoints, images / joined, conv.groups, conv.outputs,
@@ -481,6 +526,8 @@ LogicalResult WinogradEmitter::multiply(Value weights, Value data,
   return emitContraction(builder, loc, *contraction, options, ignore);
 }
 
+/// `images` images from `firstImage` on. The buffers of a block are allocated
+/// inside of the loop over blocks and have the same size in each.
 LogicalResult WinogradEmitter::emitBlock(Value weights, Value data,
                                          Value output) {
   Value transformed = makeBuffer({numPoints, images / joined, conv.groups,
