@@ -8,6 +8,9 @@
 //
 // Matches `linalg.generic` sums of products on GPUs, looks through views and
 // zero padding, and orders the loops as axes of a kernel.
+// A convolution on a padded tensor therefore becomes the same problem as
+// `kas.apply` of a convolution: the padding is a guard, and no padded copy
+// exists. accumulate in. output axes correspond one to one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +23,7 @@ using namespace mlir;
 
 /// The products that `op` adds to an output of f32; the inputs may be narrower.
 static FailureOr<Contraction> match(linalg::GenericOp op) {
+  // A loop without iterations leaves nothing to number.
   if (op->getNumResults() != 1 ||
       llvm::is_contained(op.getStaticLoopRanges(), 0))
     return failure();
@@ -30,6 +34,8 @@ static FailureOr<Contraction> match(linalg::GenericOp op) {
       return failure();
   FailureOr<Contraction> contraction =
       Contraction::match(op, [](const Twine &) {});
+  // Each parallel loop must be a dimension of the output, so that loops and
+  // output axes correspond one to one. Kernels accumulate in f32.
   if (failed(contraction) ||
       contraction->output.size() != op.getNumParallelLoops() ||
       !getElementTypeOrSelf(op.getResult(0).getType()).isF32())
@@ -48,6 +54,8 @@ static LogicalResult readSources(Contraction &contraction,
   for (auto [input, operand] :
        llvm::zip_equal(contraction.inputs, op.getDpsInputOperands())) {
     TensorAccess access = TensorAccess::get(*operand);
+    // A fill other than zero would contribute terms outside of the tensor,
+    // which a guard leaves out.
     if (!access.source || !access.hasZeroFill())
       return failure();
     input = {access.source, access.indices};
@@ -56,6 +64,8 @@ static LogicalResult readSources(Contraction &contraction,
   return success();
 }
 
+/// Example: a `linalg.generic` with loops (n, c, h, o) that writes [n, o, h]
+/// gets the axes n, o, h, c.
 /// The loops as axes, those of the output first, in its order.
 static SmallVector<Axis> orderLoops(Contraction &contraction,
                                     MLIRContext *context) {
@@ -78,6 +88,8 @@ static SmallVector<Axis> orderLoops(Contraction &contraction,
 std::optional<ContractionProblem>
 ContractionProblem::get(linalg::GenericOp op) {
   FailureOr<Contraction> contraction = match(op);
+  // The accumulator must begin with zeros: a kernel writes its sums, it does
+  // not add to what is there.
   if (failed(contraction) ||
       !TensorAccess::get(*op.getDpsInitOperand(0)).isZero() ||
       failed(readSources(*contraction, op)))
@@ -89,6 +101,9 @@ ContractionProblem::get(linalg::GenericOp op) {
   coordinates.numOutputs = contraction->output.size();
   coordinates.guards = contraction->guards;
 
+  // The kernel's columns come from the data, so the input that varies along the
+  // innermost output axis takes its role: stores and loads of neighbouring
+  // threads are then contiguous.
   // Neighbouring columns of the output are neighbours in the data.
   auto &inputs = contraction->inputs;
   for (unsigned axis = coordinates.numOutputs; axis-- > 0;)
@@ -105,6 +120,7 @@ ContractionProblem::get(linalg::GenericOp op) {
 
   for (const auto &[value, indices] : inputs) {
     ArrayRef<int64_t> shape = cast<ShapedType>(value.getType()).getShape();
+    // The first input is the data, the others are weights.
     if (result.inputs.empty()) {
       coordinates.data = indices;
       result.problem.data.assign(shape.begin(), shape.end());

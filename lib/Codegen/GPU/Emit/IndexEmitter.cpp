@@ -8,6 +8,9 @@
 //
 // Emits index arithmetic of kernels: terms in the order of the loops that they
 // depend on, unsigned divisions, constants folded into addresses.
+// An expression is simplified with the ranges of its values first. MLIR's own
+// lowering of affine.apply emits signed divisions with corrections, which take
+// several times as many instructions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,12 +20,15 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
+// Dimension i stands for the i-th value that was added.
 AffineExpr IndexEmitter::add(Value value, Interval range) {
   values.push_back(value);
   ranges.push_back(range);
   return getAffineDimExpr(values.size() - 1, b.getContext());
 }
 
+/// How deep in the loops `expr` varies: 0 for a constant, i + 1 where value i
+/// is the innermost one that it depends on.
 unsigned IndexEmitter::getLevel(AffineExpr expr) const {
   unsigned level = 0;
   expr.walk([&](AffineExpr part) {
@@ -57,6 +63,8 @@ static void collectTerms(AffineExpr expr, int64_t factor,
   terms.emplace_back(expr, factor);
 }
 
+/// Emits an expression that `simplify` has seen. Operations are created anew
+/// each time; CSE and hoisting out of loops are left to later passes.
 Value IndexEmitter::emitSimplified(AffineExpr expr) {
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
     return values[dim.getPosition()];
@@ -67,6 +75,8 @@ Value IndexEmitter::emitSimplified(AffineExpr expr) {
   SmallVector<std::pair<AffineExpr, int64_t>> terms;
   int64_t constant = 0;
   collectTerms(expr, 1, terms, constant);
+  // Outer terms first: their partial sums are invariant in the inner loops, so
+  // LICM can hoist them. The position makes the order deterministic.
   SmallVector<std::pair<unsigned, size_t>> order;
   for (auto [position, term] : llvm::enumerate(terms))
     order.emplace_back(getLevel(term.first), position);
@@ -86,6 +96,8 @@ Value IndexEmitter::emitSimplified(AffineExpr expr) {
 }
 
 Value IndexEmitter::addConstant(Value sum, AffineExpr expr, int64_t constant) {
+  // The promise holds for 32 bits, signed and unsigned: addresses become 32-bit
+  // integers on both targets.
   Interval range = getRange(expr);
   auto flags = arith::IntegerOverflowFlags::none;
   if (hasPromise && constant > 0 && range.lower >= 0 &&
@@ -94,6 +106,9 @@ Value IndexEmitter::addConstant(Value sum, AffineExpr expr, int64_t constant) {
   return arith::AddIOp::create(b, sum, createConstant(constant), flags);
 }
 
+/// Emits floordiv or mod by a positive constant as unsigned operations.
+/// Example: with x in [-3, 8], `x floordiv 4` becomes `(x + 4) /u 4 - 1`, and
+/// `x mod 4` becomes `(x + 4) %u 4`.
 Value IndexEmitter::emitDivision(AffineBinaryOpExpr expr) {
   Value left = emitSimplified(expr.getLHS());
   int64_t divisor = cast<AffineConstantExpr>(expr.getRHS()).getValue();
@@ -118,6 +133,7 @@ Value IndexEmitter::emitGuard(const Guard &guard) {
   Interval range = getRange(expr);
   if (range.lower >= 0 && range.upper < guard.extent)
     return Value();
+  // One comparison for both bounds:
   // Below zero is very large without a sign.
   return arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
                                emitSimplified(expr),

@@ -21,6 +21,9 @@
 
 namespace kas::codegen {
 
+/// Values are dimensions of affine expressions: `add` gives d0, d1, ... to the
+/// block's id, the thread's id and loop variables; `emit` turns an expression
+/// of these into operations of arith on `index`.
 class IndexEmitter {
 public:
   explicit IndexEmitter(mlir::ImplicitLocOpBuilder &builder) : b(builder) {}

@@ -8,6 +8,10 @@
 //
 // What emitters of GPU kernels have in common: launch shapes, thread and block
 // numbers, addresses, guarded loads of an operator's tensors.
+// Buffers are one-dimensional, so each access has one linear address. Where an
+// element does not exist (the padding of a convolution), the address is
+// replaced by 0, which is always inside, and the caller replaces the value by
+// zero: no branch, and no access out of bounds.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +24,8 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
+/// The operator must be concrete: sizes that are not constant do not occur
+/// here.
 static SmallVector<int64_t> getSizes(ArrayRef<SizeAttr> sizes) {
   return llvm::map_to_vector(
       sizes, [](SizeAttr size) { return *size.getConstantValue(); });
@@ -35,6 +41,8 @@ GPUKernelProblem GPUKernelProblem::get(OperatorOp op) {
   return problem;
 }
 
+// Fills x first, then y and z. Example: 100 000 blocks with 65 535 at most per
+// dimension become 65535 x 2, of which the last 31 070 have nothing to do.
 FailureOr<LaunchShape> LaunchShape::get(int64_t blocks, int64_t threads,
                                         GPUDeviceAttr device) {
   LaunchShape shape;
@@ -57,6 +65,8 @@ AffineExpr kas::codegen::linearize(ArrayRef<AffineExpr> indices,
   return address;
 }
 
+// Example: `delinearize(d0, [4, 3])` is `[d0 floordiv 3 mod 4, d0 mod 3]`. The
+// mod of the first digit disappears when ranges are known.
 SmallVector<AffineExpr> kas::codegen::delinearize(AffineExpr expr,
                                                   ArrayRef<int64_t> extents) {
   SmallVector<AffineExpr> digits(extents.size());
@@ -75,6 +85,8 @@ GPUKernelEmitter::GPUKernelEmitter(OpBuilder &builder, Location loc,
                                    ValueRange arguments)
     : b(loc, builder), index(b), problem(problem), schedule(schedule),
       launch(launch), inputs(arguments.drop_back()), output(arguments.back()) {
+  // Sums of 16-bit elements are accumulated in f32 and rounded once, when they
+  // are stored.
   elementType = cast<MemRefType>(output.getType()).getElementType();
   computeType = elementType.getIntOrFloatBitWidth() < 32
                     ? Type(Float32Type::get(b.getContext()))
@@ -97,6 +109,7 @@ Value kas::codegen::emitBlockId(ImplicitLocOpBuilder &b, IndexEmitter &index,
   for (auto [dimension, size] :
        {std::pair(gpu::Dimension::y, launch.grid[1]),
         std::pair(gpu::Dimension::z, launch.grid[2])}) {
+    // A dimension of one block has the id 0: no special register is read.
     if (size == 1)
       continue;
     Value outer = gpu::BlockIdOp::create(b, dimension);
@@ -112,6 +125,8 @@ AffineExpr GPUKernelEmitter::addBlockId(int64_t numBlocks) {
   return index.add(emitBlockId(b, index, launch), {0, numBlocks - 1});
 }
 
+// A thread that returned before a barrier would let the others of its block
+// wait forever; a repeated block only writes the same values again.
 AffineExpr GPUKernelEmitter::addRepeatedBlockId(int64_t numBlocks) {
   Value id = emitBlockId(b, index, launch);
   if (launch.getNumBlocks() > numBlocks)
@@ -136,6 +151,8 @@ Value GPUKernelEmitter::emitAnd(ValueRange conditions) {
   return all;
 }
 
+// `range` is what index arithmetic proves. If it is inside of the buffer
+// whatever the guards, there is nothing to select.
 Value GPUKernelEmitter::emitAddress(unsigned number,
                                     ArrayRef<AffineExpr> indices,
                                     Value condition, bool isSufficient,
@@ -148,6 +165,8 @@ Value GPUKernelEmitter::emitAddress(unsigned number,
   bool mayBeOutside = range.lower < 0 || range.upper > size - width;
   if (!mayBeOutside || (!condition && isSufficient))
     return address;
+  // The condition does not imply that the address is inside: the address itself
+  // is compared. As an unsigned number a negative one is too large as well.
   if (!isSufficient)
     condition = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, address,
                                       index.createConstant(size - width + 1));
@@ -164,6 +183,8 @@ Value GPUKernelEmitter::emitLoad(unsigned number, ArrayRef<AffineExpr> indices,
     int64_t bytes = width * type.getIntOrFloatBitWidth() / 8;
     Value values = vector::LoadOp::create(
         b, VectorType::get({width}, type), inputs[number], ValueRange(address),
+        // Buffers begin at multiples of 16 bytes by the interface of kernels,
+        // so a vector at a multiple of its width is aligned, at most to 16.
         /*nontemporal=*/false, llvm::MaybeAlign(std::min<int64_t>(bytes, 16)));
     if (type != computeType)
       values = arith::ExtFOp::create(b, VectorType::get({width}, computeType),
@@ -184,6 +205,9 @@ GPUKernelEmitter::getInnerAxis(ArrayRef<unsigned> axes) const {
   return std::nullopt;
 }
 
+// Tries 2^k neighbours from `most` downwards. A width suits if the address of
+// each group of neighbours is a multiple of it and grows by one per element.
+// Example: `d1 + 6 * d0` with d1 < 6 gives 2, as 4 does not divide the extent.
 int64_t GPUKernelEmitter::getVectorWidth(AffineExpr address, unsigned axis,
                                          int64_t most) const {
   ArrayRef<Axis> all = problem.coordinates.axes;
@@ -212,6 +236,7 @@ int64_t GPUKernelEmitter::getVectorWidth(AffineExpr address, unsigned axis,
 
 int64_t GPUKernelEmitter::getReadWidth(unsigned number, unsigned axis,
                                        int64_t most) const {
+  // Guards belong to the data: weights exist everywhere.
   if (number == 0)
     for (const Guard &guard : problem.coordinates.guards)
       if (guard.expr.isFunctionOfDim(axis))
@@ -221,6 +246,9 @@ int64_t GPUKernelEmitter::getReadWidth(unsigned number, unsigned axis,
       most);
 }
 
+// A distance is used to choose along which axis neighbouring threads read, so
+// that their accesses coalesce. `INT64_MAX`: not linear at the origin, or one
+// element only.
 int64_t GPUKernelEmitter::getDistance(ArrayRef<unsigned> tensors,
                                       ArrayRef<unsigned> axes) const {
   // The tensor with the most elements decides.
@@ -249,6 +277,8 @@ int64_t GPUKernelEmitter::getDistance(ArrayRef<unsigned> tensors,
 
 void GPUKernelEmitter::emitResult(Value sum, ArrayRef<AxisValues> values) {
   const Coordinates &coordinates = problem.coordinates;
+  // A mean is a sum until here: one division per output instead of one per
+  // term.
   if (double divisor = coordinates.getMeanDivisor(); divisor != 1) {
     Value count = createConstant(divisor);
     if (isa<VectorType>(sum.getType()))
@@ -266,6 +296,7 @@ void GPUKernelEmitter::emitResult(Value sum, ArrayRef<AxisValues> values) {
 void GPUKernelEmitter::emitStore(AffineExpr address, Value value) {
   if (auto type = dyn_cast<VectorType>(value.getType())) {
     if (type.getElementType() != elementType)
+      // Rounds to nearest even, to the type of the output.
       value = arith::TruncFOp::create(b, type.clone(elementType), value);
     int64_t bytes =
         type.getNumElements() * elementType.getIntOrFloatBitWidth() / 8;

@@ -8,6 +8,11 @@
 //
 // How an operand is read in terms of loops: follows views, pads and slices back
 // to the tensor that is read, with the guards that padding adds.
+// Example: a convolution reads `pad(transpose(x))` at `d2 + d4`. The tracer
+// turns that into a read of `x` at `d2 + d4 - 1` in its own order of
+// dimensions, with the guard `0 <= d2 + d4 - 1 < size`. No view is ever
+// computed. Views whose offsets or strides are not static end the trace: the
+// kernel then reads their result.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +31,8 @@ namespace {
 /// Goes from a value to its source, one view after another.
 class AccessTracer {
 public:
+  /// `loops` are the extents of the loops, which bound the dimensions of all
+  /// expressions.
   AccessTracer(TensorAccess &access, ArrayRef<int64_t> loops)
       : access(access),
         context(cast<ShapedType>(access.source.getType()).getContext()) {
@@ -33,6 +40,8 @@ public:
       ranges.push_back({0, extent - 1});
   }
 
+  /// Follows views until a value that none makes, or one that is the same
+  /// everywhere.
   void trace() {
     simplify();
     while (Operation *op = access.source.getDefiningOp()) {
@@ -43,12 +52,18 @@ public:
   }
 
 private:
+  /// Each replaces the source by the operand of a view and the indices by those
+  /// in the operand. False, and nothing changed, where that is impossible.
+  /// `stepPad` accept paddings of different values that never meet.
   bool step(Operation *op);
   bool stepPad(tensor::PadOp pad);
   bool stepSlice(tensor::ExtractSliceOp slice);
   /// The value is the same everywhere.
   bool fillAll(Attribute fill);
 
+  /// Runs after each step. Guards that ranges prove disappear, so that
+  /// `stepPad` does not refuse another padding value for a padding that is
+  /// never read.
   void simplify() {
     for (AffineExpr &expr : access.indices)
       expr = simplifyInRanges(expr, ranges);
@@ -62,6 +77,7 @@ private:
 
   TensorAccess &access;
   MLIRContext *context;
+  /// Bounds of the loops, dimension i of all expressions.
   SmallVector<Interval> ranges;
 };
 
@@ -69,6 +85,8 @@ private:
 
 bool AccessTracer::fillAll(Attribute fill) {
   auto typed = dyn_cast_if_present<TypedAttr>(fill);
+  // Elements outside of an earlier padding have its value: only if both values
+  // agree is there one value for all.
   if (!typed || (!access.guards.empty() && access.fill != typed))
     return false;
   access.source = Value();
@@ -81,6 +99,7 @@ bool AccessTracer::fillAll(Attribute fill) {
 bool AccessTracer::stepPad(tensor::PadOp pad) {
   Value padding = pad.getConstantPaddingValue();
   TypedAttr fill;
+  // One access has one `fill`, so nested paddings must agree.
   if (!padding || !matchPattern(padding, m_Constant(&fill)) ||
       (!access.guards.empty() && access.fill != fill))
     return false;
@@ -94,6 +113,7 @@ bool AccessTracer::stepPad(tensor::PadOp pad) {
       list->push_back(*constant);
     }
   ArrayRef<int64_t> shape = pad.getSourceType().getShape();
+  // The index in the source; a dimension without padding needs no guard.
   for (auto [index, low, high, size] :
        llvm::zip_equal(access.indices, lows, highs, shape)) {
     index = index - low;
@@ -115,6 +135,7 @@ bool AccessTracer::stepSlice(tensor::ExtractSliceOp slice) {
   for (auto [i, offset, stride] :
        llvm::enumerate(slice.getStaticOffsets(), slice.getStaticStrides())) {
     AffineExpr index =
+        // A rank-reducing slice: a dropped dimension has one element, index 0.
         dropped[i] ? getAffineConstantExpr(0, context) : access.indices[next++];
     indices.push_back(index * stride + offset);
   }
@@ -124,11 +145,14 @@ bool AccessTracer::stepSlice(tensor::ExtractSliceOp slice) {
 }
 
 bool AccessTracer::step(Operation *op) {
+  // Indices in the operand of the view, computed from those in its result.
   SmallVector<AffineExpr> indices;
   if (auto fill = dyn_cast<linalg::FillOp>(op)) {
     Attribute value;
     return matchPattern(fill.value(), m_Constant(&value)) && fillAll(value);
   }
+  // Any value will do for what is not initialized; zero lets a contraction
+  // begin with it.
   if (auto empty = dyn_cast<tensor::EmptyOp>(op))
     return fillAll(
         OpBuilder(context).getZeroAttr(empty.getType().getElementType()));
@@ -151,6 +175,7 @@ bool AccessTracer::step(Operation *op) {
   } else if (isa<linalg::CopyOp>(op)) {
     indices = access.indices;
   } else if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
+    // [i * n + j] of the result is [i, j] of the operand.
     ArrayRef<int64_t> shape = collapse.getSrcType().getShape();
     for (auto [index, group] :
          llvm::zip_equal(access.indices, collapse.getReassociationIndices()))
@@ -159,6 +184,7 @@ bool AccessTracer::step(Operation *op) {
     // All dimensions have one element.
     indices.resize(shape.size(), getAffineConstantExpr(0, context));
   } else if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
+    // The inverse: [i, j] of the result is [i * n + j] of the operand.
     ArrayRef<int64_t> shape = expand.getResultType().getShape();
     for (const ReassociationIndices &group : expand.getReassociationIndices())
       indices.push_back(
@@ -184,6 +210,7 @@ TensorAccess TensorAccess::get(Value value, AffineMap map,
 TensorAccess TensorAccess::get(OpOperand &operand) {
   auto op = cast<linalg::LinalgOp>(operand.getOwner());
   AffineMap map = op.getMatchingIndexingMap(&operand);
+  // A scalar operand: a constant is a fill, another value is read as it is.
   if (!isa<ShapedType>(operand.get().getType())) {
     TensorAccess access;
     if (!matchPattern(operand.get(), m_Constant(&access.fill)))

@@ -21,6 +21,8 @@ using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
+/// Numbers that differ among NVIDIA's chips. A processor is a streaming
+/// multiprocessor; bytes are of its shared memory, all blocks together.
 struct DeviceNumbers {
   llvm::StringLiteral name;
   int64_t processors, processorThreads, processorSharedBytes;
@@ -41,6 +43,8 @@ static constexpr DeviceNumbers nvidiaDevices[] = {
 
 llvm::Expected<GPUDeviceAttr> kas::codegen::getGPUDevice(MLIRContext *context,
                                                          StringRef name) {
+  // The attribute needs its dialect, which a tool that only names a device may
+  // not have loaded.
   context->loadDialect<KasGPUDialect>();
   // What Vulkan 1.1 guarantees ("Required Limits"), and a small integrated GPU.
   if (name == "vulkan")
@@ -50,6 +54,7 @@ llvm::Expected<GPUDeviceAttr> kas::codegen::getGPUDevice(MLIRContext *context,
         /*max_bytes=*/int64_t(1) << 27, /*processor_threads=*/1024,
         /*processor_shared_bytes=*/64 << 10, /*registers=*/65536,
         /*thread_registers=*/128, /*subgroup=*/32);
+  // 8 lanes of f32 are the subgroup.
   // Mesa's lavapipe with vectors of 256 bits. It keeps registers in memory.
   if (name == hostDevice)
     return GPUDeviceAttr::get(
@@ -64,6 +69,9 @@ llvm::Expected<GPUDeviceAttr> kas::codegen::getGPUDevice(MLIRContext *context,
     if (device.name == name)
       return GPUDeviceAttr::get(
           context, name, device.processors, /*max_threads=*/1024,
+          // `max_bytes`: 2^31 - 1 elements of f32, since indices have 32 bits.
+          // `registers` are those of a processor, `thread_registers` the most
+          // of a thread.
           /*shared_bytes=*/declaredBytes, /*max_blocks=*/INT32_MAX,
           /*max_bytes=*/int64_t(INT32_MAX) * 4, device.processorThreads,
           device.processorSharedBytes, /*registers=*/65536,
@@ -78,6 +86,9 @@ GPUDeviceAttr
 kas::codegen::setLimits(GPUDeviceAttr device, int64_t maxThreads,
                         int64_t sharedBytes,
                         function_ref<InFlightDiagnostic()> emitError) {
+  // A caller without a location still needs a diagnostic that getChecked can
+  // fill. those that declare it are limited to 48 KiB. A device with a lower
+  // limit, by `shared-bytes=`, keeps it.
   auto emitUnknown = [&] {
     return emitError ? emitError()
                      : mlir::emitError(UnknownLoc::get(device.getContext()));
@@ -94,6 +105,8 @@ kas::codegen::setLimits(GPUDeviceAttr device, int64_t maxThreads,
 int64_t kas::codegen::getMaxSharedBytes(GPUDeviceAttr device,
                                         GPUStrategy strategy) {
   // A system takes 1 KiB of a processor's for each block.
+  // Of what a processor has, a launch may request the rest. A device whose
+  // limit was lowered below 48 KiB (`shared-bytes=`) keeps that limit.
   bool mayAskForMore =
       strategy == GPUStrategy::TensorCore || strategy == GPUStrategy::Warpgroup;
   if (mayAskForMore && device.getSharedBytes() >= declaredBytes)
@@ -120,6 +133,7 @@ GPUDeviceAttr kas::codegen::getGPUDevice(Operation *op) {
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)
     module = op->getParentOfType<ModuleOp>();
+  // The device is on the outermost module, kernels are in modules within it.
   for (; module; module = module->getParentOfType<ModuleOp>())
     if (auto device =
             module->getAttrOfType<GPUDeviceAttr>(KasGPUDialect::deviceName))
@@ -127,6 +141,7 @@ GPUDeviceAttr kas::codegen::getGPUDevice(Operation *op) {
   return nullptr;
 }
 
+// sm_90 is what a module without a device is compiled for.
 GPUDeviceAttr kas::codegen::getGPUDevice(ModuleOp module, StringRef name) {
   GPUDeviceAttr own = name.empty() ? getGPUDevice(module) : nullptr;
   if (own)

@@ -8,6 +8,9 @@
 //
 // How many blocks of threads a schedule makes of a problem, and whether a
 // device can launch them.
+// Blocks are counted per strategy: batches times blocks of rows times blocks of
+// columns for contractions, tiles over threads for direct kernels. Errors go to
+// `emitError`, at the operation that has the schedule.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +24,7 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
+/// Tiles that cover the output, the last one along a dimension perhaps in part.
 static int64_t getNumTiles(const GPUKernelProblem &problem,
                            ArrayRef<int64_t> tile) {
   int64_t tiles = 1;
@@ -29,6 +33,8 @@ static int64_t getNumTiles(const GPUKernelProblem &problem,
   return tiles;
 }
 
+/// Fails, with an error, where the strategy does not suit the operator: the
+/// view that the emitter needs does not exist.
 static FailureOr<int64_t>
 getNumBlocks(const GPUKernelProblem &problem, Type inputType,
              GPUScheduleAttr schedule,
@@ -41,6 +47,7 @@ getNumBlocks(const GPUKernelProblem &problem, Type inputType,
                             "numbers at constant distances for a warpgroup "
                             "kernel, got "
                          << reason;
+    // `wgmma` reads factors as they are in memory, so it cannot round them.
     Type factorType = schedule.getPrecision() == GPUPrecision::F16
                           ? Type(Float16Type::get(inputType.getContext()))
                           : Type(BFloat16Type::get(inputType.getContext()));
@@ -59,6 +66,8 @@ getNumBlocks(const GPUKernelProblem &problem, Type inputType,
     auto extent = [&](ArrayRef<unsigned> axes) {
       return MatrixView::getExtent(problem.coordinates, axes);
     };
+    // The tensor-core emitter exchanges its sides where rows are the innermost
+    // dimension of the result (`orderSides`); `block` is in its terms.
     if (schedule.getStrategy() == GPUStrategy::TensorCore &&
         view->areRowsInner(problem.coordinates))
       std::swap(view->rows, view->columns);
@@ -66,6 +75,7 @@ getNumBlocks(const GPUKernelProblem &problem, Type inputType,
            llvm::divideCeil(extent(view->rows), schedule.getBlock()[0]) *
            llvm::divideCeil(extent(view->columns), schedule.getBlock()[1]);
   }
+  // A tile of an operator without dimensions is a null attribute.
   ArrayRef<int64_t> tile;
   if (schedule.getTile())
     tile = schedule.getTile();
@@ -77,6 +87,8 @@ getNumBlocks(const GPUKernelProblem &problem, Type inputType,
 }
 
 static FailureOr<LaunchShape>
+// Limits of the device first: a schedule from a database of another device is
+// the usual reason, and its message says more than a view that is missing.
 getLaunchShape(GPUScheduleAttr schedule, GPUDeviceAttr device,
                function_ref<FailureOr<int64_t>()> countBlocks,
                function_ref<InFlightDiagnostic()> emitError) {
@@ -129,6 +141,8 @@ kas::codegen::getLaunchShape(const LoopProblem &problem,
                              function_ref<InFlightDiagnostic()> emitError) {
   return ::getLaunchShape(
       schedule, device,
+      // One element per thread: the body of the operation may be anything, so
+      // no value is known to be shared by neighbours.
       [&]() -> FailureOr<int64_t> {
         ArrayRef<int64_t> tile;
         if (schedule.getTile())

@@ -7,7 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // An operator as a batched matrix product, where it is one: which axes number
-// rows, columns and steps.
+// rows, columns and steps. An output axis of weights alone is a row (`Cout` of
+// a convolution), of the data alone a column (`N`, `H`, `W`), of both a batch
+// (the group of a grouped convolution). Reductions are the steps. A depthwise
+// convolution has one row per batch: the cost model leaves it to direct
+// kernels.
 //
 //===----------------------------------------------------------------------===//
 
