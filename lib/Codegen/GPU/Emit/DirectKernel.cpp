@@ -7,6 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Kernels that read all tensors where they are: for every operator.
+// A thread accumulates a register tile of outputs; an operand that several
+// outputs of the tile use is loaded once per iteration of the reductions. All
+// index arithmetic, guards and kinds of reduction of an operator occur here, so
+// this is the fallback of the other strategies (docs/internals/gpu.md,
+// "Direct").
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,6 +38,7 @@ public:
         hasFlags(hasMax && !coordinates.guards.empty()) {}
 
   void emit() {
+    // `addTileId` may move into an `scf.if`.
     OpBuilder::InsertionGuard guard(b);
     SmallVector<int64_t> counts;
     int64_t numTiles = 1;
@@ -43,12 +49,15 @@ public:
     }
     AffineExpr id = addTileId(numTiles);
     addPoints(delinearize(id, counts));
+    // Sums and means are linear: all reductions are one accumulator with fused
+    // multiply-adds. A maximum within them needs the nested form.
     SmallVector<Value> values = hasMax ? emitReduction(coordinates.numOutputs)
                                        : emitSums(coordinates.numOutputs);
     finish(values);
   }
 
 private:
+  /// One output of the tile.
   struct Point {
     /// For each axis of the operator, in terms of the emitter's values.
     SmallVector<AffineExpr> axes;
@@ -99,6 +108,8 @@ private:
     }
   }
 
+  /// The position of an output along an axis, and whether it exists. `expr` may
+  /// exceed `extent` in the last tile: it is clamped there.
   std::pair<AffineExpr, Value> getPosition(AffineExpr expr, int64_t extent) {
     expr = index.simplify(expr);
     Interval range = index.getRange(expr);
@@ -112,15 +123,18 @@ private:
     return {index.add(inside, {range.lower, extent - 1}), exists};
   }
 
+  /// Stores the values of all outputs of the tile that exist.
   void finish(ArrayRef<Value> values) {
     size_t numParts = hasFlags ? 2 : 1;
     double divisor = hasMax ? 1 : coordinates.getMeanDivisor();
     for (auto [i, point] : llvm::enumerate(points)) {
       Value value = values[i * numParts];
+      // A maximum over no term at all, all of them in the padding, is zero.
       if (hasFlags)
         value = arith::SelectOp::create(b, values[i * numParts + 1], value,
                                         createConstant(0));
       if (divisor != 1)
+        // Means of nested reductions were divided in `emitReduction`.
         value = arith::DivFOp::create(b, value, createConstant(divisor));
       AffineExpr address =
           linearize(ArrayRef(point.axes).take_front(coordinates.numOutputs),
@@ -141,6 +155,7 @@ private:
   // Sums
   //===--------------------------------------------------------------------===//
 
+  /// The sums of all outputs over the reductions from `axis` on.
   SmallVector<Value> emitSums(unsigned axis) {
     SmallVector<Value> zeros(points.size(), createConstant(0));
     return addTerms(axis, zeros);
@@ -155,12 +170,16 @@ private:
     });
   }
 
+  /// Adds one term to each sum. Operands are shared by outputs through
+  /// `factors`.
   SmallVector<Value> addProducts(ValueRange sums) {
     SmallVector<Value> results;
     Factors factors;
     for (auto [point, sum] : llvm::zip_equal(points, sums)) {
       Value condition = emitCondition(point, factors);
       SmallVector<Value> product = emitFactors(point, condition, factors);
+      // The data alone is replaced: weights were read at an address that
+      // exists.
       // Zero times a weight adds nothing.
       if (condition)
         product[0] = arith::SelectOp::create(b, condition, product[0],
@@ -180,6 +199,9 @@ private:
   // Nested reductions of all kinds
   //===--------------------------------------------------------------------===//
 
+  /// The reductions from `axis` on, each with a loop and accumulators of its
+  /// own, since a maximum of sums or a sum of maxima does not commute. Returns
+  /// `numParts` values per output.
   SmallVector<Value> emitReduction(unsigned axis) {
     if (axis == coordinates.axes.size())
       return emitTerms();
@@ -197,6 +219,7 @@ private:
         emitLoop(axis, initial, [&](ValueRange carried) {
           return combine(kind, carried, emitReduction(axis + 1));
         });
+    // Divided here and not at the end: an outer maximum compares means.
     if (kind == ReduceKind::Mean && getExtent(axis) != 1) {
       Value extent = createConstant(static_cast<double>(getExtent(axis)));
       for (size_t i = 0; i < results.size(); i += hasFlags ? 2 : 1)
@@ -209,6 +232,7 @@ private:
     return arith::ConstantOp::create(b, b.getBoolAttr(flag));
   }
 
+  /// Adds the results of the inner reductions, `inner`, to the accumulators.
   SmallVector<Value> combine(ReduceKind kind, ValueRange carried,
                              ArrayRef<Value> inner) {
     SmallVector<Value> results;
@@ -221,6 +245,8 @@ private:
         results.push_back(value);
         continue;
       }
+      // A term that does not exist leaves the accumulator as it is: its value
+      // was read from another address.
       results.push_back(
           arith::SelectOp::create(b, inner[i + 1], value, carried[i]));
       results.push_back(arith::OrIOp::create(b, carried[i + 1], inner[i + 1]));
@@ -228,6 +254,7 @@ private:
     return results;
   }
 
+  /// One term of each output, and with flags whether it exists.
   SmallVector<Value> emitTerms() {
     SmallVector<Value> results;
     Factors factors;
@@ -255,6 +282,7 @@ private:
         point.axes.push_back(expr);
       }
     };
+    // No loop for a reduction of extent 1.
     if (extent == 1) {
       setAxis(b.getAffineConstantExpr(0));
       return emitBody(initial);
@@ -303,6 +331,8 @@ private:
       SmallVector<AffineExpr> indices;
       for (AffineExpr expr : getIndices(i))
         indices.push_back(substitute(expr, point));
+      // Two outputs with the same address and the same condition share one
+      // load; the condition belongs to the key because it selects the address.
       AffineExpr address =
           index.simplify(linearize(indices, getShape(i), b.getContext()));
       Value &load = factors.loads[{i, address, condition.getAsOpaquePointer()}];

@@ -6,7 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Kernels of linalg operations: a thread computes one point of the outputs.
+// Kernels of linalg operations that are no contractions: a thread computes one
+// element of the outputs, reductions in loops. Views of operands are index
+// arithmetic (TensorAccess.h), so padding, slices and transpositions between
+// two operations need no kernel. Bodies are cloned, with operands replaced by
+// loads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,6 +43,9 @@ LoopProblem LoopProblem::get(linalg::GenericOp op) {
       problem.extents.push_back(extents[loop]);
     }
   };
+  // Parallel loops in the order of the first output's dimensions, so that
+  // consecutive threads store consecutive elements; then the others, of extent
+  // 1 in outputs that `verify` accepts.
   for (AffineExpr expr :
        op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getResults())
     if (auto dim = dyn_cast<AffineDimExpr>(expr))
@@ -51,6 +58,8 @@ LoopProblem LoopProblem::get(linalg::GenericOp op) {
   return problem;
 }
 
+// Checked before anything is emitted: a loop that an output does not depend on
+// would let several threads write one element.
 LogicalResult LoopProblem::verify() const {
   for (Value input : inputs)
     if (!isa<ShapedType>(input.getType()))
@@ -71,6 +80,7 @@ LogicalResult LoopProblem::verify() const {
 
 namespace {
 
+/// Emits the body of one kernel.
 class LoopKernelEmitter {
 public:
   LoopKernelEmitter(OpBuilder &builder, Location loc,
@@ -83,13 +93,17 @@ public:
   void emit();
 
 private:
+  /// The reduction loops from loop `from` on around the body. `carried` are the
+  /// accumulators, one per output; the result is their values after the loops.
   SmallVector<Value> emitReductions(unsigned from, ValueRange carried);
+  /// One iteration: the values that the body yields, given the accumulators.
   SmallVector<Value> emitBody(ValueRange carried);
   /// What the body gets for an operand.
   Value emitOperand(unsigned number);
   AffineExpr substitute(AffineExpr expr) const {
     return index.simplify(expr.replaceDims(loops));
   }
+  // A tensor that nothing has initialized is zero, as good as any value.
   Value createFill(const TensorAccess &access, Type type) {
     Attribute fill = access.fill ? access.fill : b.getZeroAttr(type);
     return arith::ConstantOp::create(b, cast<TypedAttr>(fill));
@@ -135,6 +149,7 @@ Value LoopKernelEmitter::emitOperand(unsigned number) {
   size_t position =
       llvm::find(problem.inputs, access.source) - problem.inputs.begin();
   Value value = memref::LoadOp::create(b, inputs[position], address);
+  // Padding has its own value, not that of the element at address 0.
   if (condition)
     value = arith::SelectOp::create(b, condition, value,
                                     createFill(access, value.getType()));
@@ -146,12 +161,15 @@ SmallVector<Value> LoopKernelEmitter::emitBody(ValueRange carried) {
   unsigned numInputs = op.getNumDpsInputs();
   Block *body = op.getBody();
   for (unsigned i = 0; i < numInputs; ++i)
+    // An operand that the body does not use is not loaded: it may have no
+    // source.
     if (!body->getArgument(i).use_empty())
       mapping.map(body->getArgument(i), emitOperand(i));
   for (auto [i, value] : llvm::enumerate(carried))
     if (value)
       mapping.map(body->getArgument(numInputs + i), value);
   for (Operation &inner : body->without_terminator()) {
+    // `linalg.index` is the value of a loop.
     if (auto loop = dyn_cast<linalg::IndexOp>(inner)) {
       mapping.map(loop.getResult(), index.emit(loops[loop.getDim()]));
       continue;
@@ -168,6 +186,7 @@ SmallVector<Value> LoopKernelEmitter::emitReductions(unsigned from,
                                                      ValueRange carried) {
   SmallVector<int64_t> extents = op.getStaticLoopRanges();
   for (unsigned loop = from; loop < extents.size(); ++loop) {
+    // Parallel loops have their value from the thread's id.
     if (loops[loop])
       continue;
     if (extents[loop] == 1) {
@@ -193,6 +212,8 @@ void LoopKernelEmitter::emit() {
   Value id = arith::AddIOp::create(
       b, arith::MulIOp::create(b, block, index.createConstant(threads)),
       gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  // The last block may have more threads than elements are left. There are no
+  // barriers, so these threads simply skip the body.
   if (launch.getNumBlocks() * threads > problem.numPoints) {
     Value inside =
         arith::CmpIOp::create(b, arith::CmpIPredicate::ult, id,
@@ -215,6 +236,8 @@ void LoopKernelEmitter::emit() {
   bool reduces = op.getNumReductionLoops() != 0;
   SmallVector<Value> carried;
   for (unsigned i = 0; i < op.getNumDpsInits(); ++i) {
+    // An output that the body does not read needs no initial value, unless it
+    // is an accumulator.
     bool isRead = !op.getBody()->getArgument(numInputs + i).use_empty();
     carried.push_back(isRead || reduces ? emitOperand(numInputs + i) : Value());
   }

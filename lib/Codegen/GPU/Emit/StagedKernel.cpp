@@ -13,6 +13,14 @@
 // (tiles of blocks and threads, double buffering), with the addresses of any
 // operator where that has those of a matrix (implicit matrix product: Chetlur
 // et al., "cuDNN: Efficient Primitives for Deep Learning", 2014, section 3).
+// The tiles of a kernel:
+//       columns (data)          A block computes block[0] x block[1] sums. For
+//      +--------------+         `depth` steps it copies the parts of both
+//   r  |  block       |         matrices to workgroup memory, step-major:
+//   o  |   +------+   |           left [depth][block[0] + padding]
+//   w  |   | tile |   |           right[depth][block[1] + padding]
+//   s  |   +------+   |         A thread multiplies tile[0] rows with tile[1]
+//      +--------------+         columns of them, in registers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,6 +60,8 @@ struct Side {
   Value hasLast;
 };
 
+/// Emits the body of one kernel. Lines are rows on the left side and columns on
+/// the right one.
 class StagedKernelEmitter : GPUKernelEmitter {
 public:
   StagedKernelEmitter(OpBuilder &builder, Location loc,
@@ -64,6 +74,8 @@ public:
     view.orderSteps(coordinates, depth);
     numSteps = MatrixView::getExtent(coordinates, view.steps);
     numBlocks = llvm::divideCeil(numSteps, depth);
+    // The widest vectors that divide the register tile: SPIR-V has at most four
+    // lanes.
     width = {1, 1};
     for (unsigned i = 0; i < 2; ++i)
       for (int64_t lanes : {2, 4})
@@ -77,6 +89,8 @@ private:
   int64_t getTile(unsigned i) const { return schedule.getTile()[i]; }
   int64_t getBlock(unsigned i) const { return schedule.getBlock()[i]; }
 
+  /// Sets both sides, and which batch, rows, columns and elements of the copies
+  /// belong to this block and thread.
   void addSides();
   Side makeSide(unsigned number, ArrayRef<unsigned> tensors,
                 ArrayRef<unsigned> axes);
@@ -86,14 +100,20 @@ private:
   /// The axes at step `step` of block `block` of steps.
   void setSteps(SmallVectorImpl<AffineExpr> &axes, AffineExpr block,
                 AffineExpr step) const;
+  /// What thread-local copy `i` of `side` reads for block `block` of steps.
   Value emitElements(const Side &side, unsigned i, AffineExpr block);
+  /// All copies of this thread for one block of steps, in registers.
   SmallVector<Value> emitLoads(AffineExpr block);
   void emitCopied(const Side &side, Value values, Value address);
+  /// Stores what `emitLoads` gave to workgroup memory, in half `buffer` (0 or
+  /// 1) of it; null: there is one half only.
   void emitStores(ArrayRef<Value> values, Value buffer);
   SmallVector<Value> emitProducts(ValueRange sums, Value buffer);
   SmallVector<Value> emitOnePhase(ValueRange sums);
   SmallVector<Value> emitTwoPhases(ValueRange sums);
+  /// Elements of the result that one store writes along a side.
   int64_t getStoreWidth(unsigned side) const;
+  /// The sum of one row and one column of the thread's tile.
   Value getSum(ArrayRef<Value> sums, int64_t row, int64_t column);
   SmallVector<int64_t> getExtents(ArrayRef<unsigned> axes) const {
     return llvm::map_to_vector(
@@ -103,6 +123,9 @@ private:
 
   /// The first of the lanes number `i` of this thread in its block.
   AffineExpr getLine(unsigned side, int64_t i) const {
+    // Vectors of a tile are interleaved among threads: those of one subgroup
+    // read consecutive vectors, which avoids bank conflicts. With 8 threads,
+    // width 4 and a tile of 8, thread 1 has lines 4 to 7 and 36 to 39.
     int64_t groups = getBlock(side) / getTile(side);
     return threadIndex[side] * width[side] +
            (i / width[side]) * groups * width[side] + i % width[side];
@@ -144,11 +167,14 @@ Side StagedKernelEmitter::makeSide(unsigned number, ArrayRef<unsigned> tensors,
   side.numLines = MatrixView::getExtent(coordinates, axes);
   side.blockLines = getBlock(number);
   side.pitch = side.blockLines + schedule.getPadding();
+  // Threads follow the dimension that is contiguous in the tensors, so that
+  // loads coalesce; lines win where both are.
   side.stepsFirst =
       !isContiguous(tensors, axes) && isContiguous(tensors, view.steps);
   side.copyWidth = getCopyWidth(side);
   auto space =
       gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Workgroup);
+  // With two stages, two halves of the same memory.
   auto type = MemRefType::get({schedule.getStages() * depth * side.pitch},
                               computeType, MemRefLayoutAttrInterface(), space);
   side.memory = kernel.addWorkgroupAttribution(type, b.getLoc());
@@ -160,6 +186,7 @@ Side StagedKernelEmitter::makeSide(unsigned number, ArrayRef<unsigned> tensors,
 int64_t StagedKernelEmitter::getCopyWidth(const Side &side) const {
   std::optional<unsigned> axis =
       getInnerAxis(side.stepsFirst ? ArrayRef(view.steps) : side.axes);
+  // Products of several weights are multiplied element by element.
   if (!axis || side.tensors.size() != 1)
     return 1;
   int64_t width = getReadWidth(side.tensors.front(), *axis, 4);
@@ -172,6 +199,7 @@ int64_t StagedKernelEmitter::getCopyWidth(const Side &side) const {
 
 void StagedKernelEmitter::addCopies(Side &side) {
   int64_t threads = launch.block[0];
+  // Vectors of this side in a block of steps.
   int64_t elements = side.blockLines * depth / side.copyWidth;
   int64_t copies = llvm::divideCeil(elements, threads);
   for (int64_t i = 0; i < copies; ++i) {
@@ -237,6 +265,7 @@ void StagedKernelEmitter::addSides() {
 
 void StagedKernelEmitter::setSteps(SmallVectorImpl<AffineExpr> &axes,
                                    AffineExpr block, AffineExpr step) const {
+  // Steps are numbered through all reductions, the last one fastest.
   SmallVector<int64_t> extents;
   for (unsigned axis : view.steps)
     extents.push_back(coordinates.axes[axis].extent);
@@ -261,6 +290,7 @@ Value StagedKernelEmitter::emitElements(const Side &side, unsigned i,
   SmallVector<AffineExpr> axes(coordinates.axes.size(), zero);
   for (auto [axis, expr] : llvm::zip_equal(view.batches, batch))
     axes[axis] = expr;
+  // A line beyond the matrix and a step beyond the last block count as zero.
   AffineExpr line = side.begin + side.lines[i];
   AffineExpr step = block * depth + side.steps[i];
   SmallVector<Value> conditions{index.emitGuard({line, side.numLines}),
@@ -322,6 +352,7 @@ void StagedKernelEmitter::emitCopied(const Side &side, Value values,
                             /*nontemporal=*/false,
                             getAlignment(side, side.copyWidth));
   } else {
+    // Neighbouring steps of one line are `pitch` apart in workgroup memory.
     for (int64_t lane = 0; lane < side.copyWidth; ++lane) {
       Value at =
           lane == 0 ? address
@@ -381,6 +412,8 @@ SmallVector<Value> StagedKernelEmitter::emitProducts(ValueRange sums,
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   AffineExpr step = index.add(loop.getInductionVar(), {0, depth - 1});
+  // Vectors of rows and of columns at this step; each is read once and used for
+  // all sums of the tile.
   std::array<SmallVector<Value>, 2> vectors;
   const std::array<const Side *, 2> sides{&left, &right};
   for (auto [number, side] : llvm::enumerate(sides)) {
@@ -393,6 +426,7 @@ SmallVector<Value> StagedKernelEmitter::emitProducts(ValueRange sums,
           emitVector(*side, step * side->pitch + getLine(number, i), offset,
                      width[number]));
   }
+  // An outer product: each row element times all vectors of columns.
   SmallVector<Value> results;
   for (int64_t row = 0; row < getTile(0); ++row) {
     Value factor = vectors[0][row / width[0]];
@@ -410,7 +444,8 @@ SmallVector<Value> StagedKernelEmitter::emitProducts(ValueRange sums,
   return SmallVector<Value>(loop.getResults());
 }
 
-/// Copies and multiplies in turn.
+/// Copies a block of steps, then multiplies it, with a barrier after each.
+/// Takes half of the workgroup memory of two stages.
 SmallVector<Value> StagedKernelEmitter::emitOnePhase(ValueRange sums) {
   auto loop = scf::ForOp::create(b, index.createConstant(0),
                                  index.createConstant(numBlocks),
@@ -421,6 +456,7 @@ SmallVector<Value> StagedKernelEmitter::emitOnePhase(ValueRange sums) {
   emitStores(emitLoads(block), Value());
   gpu::BarrierOp::create(b);
   SmallVector<Value> results = emitProducts(loop.getRegionIterArgs(), Value());
+  // No thread may overwrite what another one still reads.
   gpu::BarrierOp::create(b);
   scf::YieldOp::create(b, results);
   return SmallVector<Value>(loop.getResults());
@@ -434,6 +470,7 @@ SmallVector<Value> StagedKernelEmitter::emitTwoPhases(ValueRange sums) {
   gpu::BarrierOp::create(b);
   SmallVector<Value> carried(sums);
   Value two = index.createConstant(2);
+  // The loop computes all blocks but the last, which has no successor to load.
   if (numBlocks > 1) {
     auto loop = scf::ForOp::create(b, index.createConstant(0),
                                    index.createConstant(numBlocks - 1),
@@ -442,10 +479,13 @@ SmallVector<Value> StagedKernelEmitter::emitTwoPhases(ValueRange sums) {
     b.setInsertionPointToStart(loop.getBody());
     Value number = loop.getInductionVar();
     AffineExpr block = index.add(number, {0, numBlocks - 2});
+    // Issued first, so that the latency of memory is hidden by the products.
     SmallVector<Value> loaded = emitLoads(block + 1);
     Value own = arith::RemUIOp::create(b, number, two);
     SmallVector<Value> results = emitProducts(loop.getRegionIterArgs(), own);
     Value other = arith::SubIOp::create(b, index.createConstant(1), own);
+    // The other half was read in the iteration before, which a barrier ended:
+    // no second barrier is needed.
     emitStores(loaded, other);
     gpu::BarrierOp::create(b);
     scf::YieldOp::create(b, results);
@@ -490,6 +530,7 @@ Value StagedKernelEmitter::getSum(ArrayRef<Value> sums, int64_t row,
 
 void StagedKernelEmitter::finish(ArrayRef<Value> sums) {
   int64_t down = getStoreWidth(0), across = getStoreWidth(1);
+  // Vectors of the result run along one side only, the one with more lanes.
   (across > down ? down : across) = 1;
   for (int64_t row = 0; row < getTile(0); row += down) {
     AffineExpr line = left.begin + getLine(0, row);
@@ -499,6 +540,8 @@ void StagedKernelEmitter::finish(ArrayRef<Value> sums) {
       Value exists =
           emitAnd({hasRow, index.emitGuard({position, right.numLines})});
       OpBuilder::InsertionGuard guard(b);
+      // A vector is whole or not there: its width divides the extent of its
+      // axis.
       if (exists) {
         auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
         b.setInsertionPointToStart(branch.thenBlock());

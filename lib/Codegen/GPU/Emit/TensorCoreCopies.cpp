@@ -7,6 +7,12 @@
 //===----------------------------------------------------------------------===//
 //
 // Copies of tensor-core kernels, from tensors to workgroup memory.
+// A unit is 16 bytes of one matrix, 8 factors of 16 bits or 4 of tf32. It takes
+// one of three ways: `cp.async` straight from the tensor where all of it is
+// contiguous and needs no rounding; vectors of `readWidth` elements through
+// registers, rounded; or element by element, as for the windows of a
+// convolution. PTX ISA, "Asynchronous copy" (cp.async with `src-size`: the rest
+// is filled with zeros).
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +33,11 @@ TensorCoreKernelEmitter::getDigits(AffineExpr units, int64_t offset,
                                    int64_t same) const {
   if (same == 1)
     return delinearize(units * unit + offset, extents);
+  // Digits of groups of `same` neighbours: the division is by a group, so that
+  // all elements of a group share it, and only the last digit gets an offset.
   SmallVector<int64_t> groups(extents);
   size_t last = groups.size();
+  // Unit axes at the end have no digit to split.
   while (groups[last - 1] == 1)
     --last;
   groups[last - 1] /= same;
@@ -38,6 +47,8 @@ TensorCoreKernelEmitter::getDigits(AffineExpr units, int64_t offset,
   return digits;
 }
 
+/// Sets the reduction axes of element `offset` of the unit at `step` in block
+/// `block`.
 void TensorCoreKernelEmitter::setSteps(SmallVectorImpl<AffineExpr> &axes,
                                        const TensorCorePart &part,
                                        AffineExpr block, AffineExpr step,
@@ -90,7 +101,9 @@ Value TensorCoreKernelEmitter::getAxes(const TensorCorePart &part, unsigned i,
   return emitAnd(conditions);
 }
 
-/// `readWidth` elements as a vector of factors, zero where there is nothing.
+/// `readWidth` elements as a vector of factors, zero where the element does not
+/// exist. The condition of the first one holds for all: `analyzeReads` only
+/// widens reads that exist as a whole.
 Value TensorCoreKernelEmitter::emitRead(const TensorCorePart &part, unsigned i,
                                         AffineExpr block, int64_t offset) {
   SmallVector<AffineExpr> axes;
@@ -110,6 +123,8 @@ Value TensorCoreKernelEmitter::emitRead(const TensorCorePart &part, unsigned i,
     product = vector::BroadcastOp::create(
         b, VectorType::get({1}, product.getType()), product);
   if (product.getType() != type)
+    // `computeType` is f32; tf32 keeps it and is rounded when a fragment is
+    // read.
     product = arith::TruncFOp::create(b, type, product);
   if (!condition)
     return product;
@@ -117,6 +132,7 @@ Value TensorCoreKernelEmitter::emitRead(const TensorCorePart &part, unsigned i,
   return arith::SelectOp::create(b, condition, product, zero);
 }
 
+/// The 16 bytes of unit `i`, in registers.
 Value TensorCoreKernelEmitter::emitUnit(const TensorCorePart &part, unsigned i,
                                         AffineExpr block) {
   SmallVector<Value> elements;
@@ -141,6 +157,7 @@ Value TensorCoreKernelEmitter::addOffset(Value address, Value buffer,
   return arith::AddIOp::create(b, address, offset);
 }
 
+/// Where unit `i` lies in workgroup memory, in elements.
 Value TensorCoreKernelEmitter::getUnitAddress(const TensorCorePart &part,
                                               unsigned i, Value buffer) {
   AffineExpr address = part.stepsFirst
@@ -149,6 +166,8 @@ Value TensorCoreKernelEmitter::getUnitAddress(const TensorCorePart &part,
   return addOffset(index.emit(address), buffer, part.size);
 }
 
+/// Emits the body, for the last unit of a thread only if it has one: units need
+/// not be a multiple of the threads.
 void TensorCoreKernelEmitter::emitIfHasUnit(
     const TensorCorePart &part, unsigned i,
     llvm::function_ref<void()> emitBody) {
@@ -160,6 +179,8 @@ void TensorCoreKernelEmitter::emitIfHasUnit(
   emitBody();
 }
 
+/// Copies unit `i` without registers. Where it does not exist, zero elements
+/// are read and 16 bytes of zeros written, from an address that is inside.
 Value TensorCoreKernelEmitter::emitAsyncCopy(const TensorCorePart &part,
                                              unsigned i, AffineExpr block,
                                              Value buffer) {
@@ -175,6 +196,7 @@ Value TensorCoreKernelEmitter::emitAsyncCopy(const TensorCorePart &part,
     elements = arith::SelectOp::create(b, condition, index.createConstant(unit),
                                        index.createConstant(0));
   Value target = getUnitAddress(part, i, buffer);
+  // The last attribute bypasses L1: one thread of the block reads each unit.
   return nvgpu::DeviceAsyncCopyOp::create(
       b, nvgpu::DeviceAsyncTokenType::get(b.getContext()), part.memory,
       ValueRange(target), inputs[tensor], ValueRange(address),
@@ -188,11 +210,15 @@ void TensorCoreKernelEmitter::emitAsyncCopies(AffineExpr block, Value buffer) {
         emitIfHasUnit(part, i, [&] { emitAsyncCopy(part, i, block, buffer); });
 }
 
+/// Closes a group of asynchronous copies, also an empty one: waiting counts
+/// groups, so each block of steps must have one.
 Value TensorCoreKernelEmitter::emitGroup() {
   return nvgpu::DeviceAsyncCreateGroupOp::create(
       b, nvgpu::DeviceAsyncTokenType::get(b.getContext()), ValueRange());
 }
 
+/// Units that go through registers, of both matrices. The loads are issued
+/// before the products and stored after them.
 SmallVector<Value> TensorCoreKernelEmitter::emitReads(AffineExpr block) {
   SmallVector<Value> units;
   for (const TensorCorePart &part : parts)
@@ -202,6 +228,7 @@ SmallVector<Value> TensorCoreKernelEmitter::emitReads(AffineExpr block) {
   return units;
 }
 
+/// Stores the units of `emitReads`, in the same order.
 void TensorCoreKernelEmitter::emitStores(ArrayRef<Value> units, Value buffer) {
   for (const TensorCorePart &part : parts) {
     if (part.isAsync)

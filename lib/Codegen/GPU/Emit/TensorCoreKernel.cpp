@@ -52,6 +52,7 @@ TensorCoreKernelEmitter::TensorCoreKernelEmitter(
     factorType = b.getF32Type();
     break;
   }
+  // Elements of 16 bytes; `mma` takes 16 steps of 16 bits or 8 of tf32.
   unit = factorType.isF32() ? 4 : 8;
   instructionSteps = 2 * unit;
 }
@@ -71,10 +72,13 @@ void TensorCoreKernelEmitter::orderSides() {
     std::swap(parts[0], parts[1]);
 }
 
+/// Decides how one matrix lies in workgroup memory and how it gets there.
 void TensorCoreKernelEmitter::addPart(unsigned number) {
   TensorCorePart &part = parts[number];
   part.numLines = MatrixView::getExtent(coordinates, part.axes);
   part.blockLines = getBlock(number);
+  // Memory keeps the contiguous dimension of the tensor, so that units of 16
+  // bytes are copied as they are; ldmatrix transposes where lines come first.
   part.stepsFirst = !isContiguous(part.tensors, part.axes) &&
                     isContiguous(part.tensors, view.steps);
   part.threadsAlongLines = !part.stepsFirst;
@@ -124,6 +128,8 @@ void TensorCoreKernelEmitter::addMemory() {
           getType(elements[i], factorType), b.getLoc());
     return;
   }
+  // The manifest tells the launcher how many bytes to request. Both matrices
+  // are views of the one memory that a kernel can request.
   kernel->setAttr(KasGPUDialect::dynamicBytesName, b.getI64IntegerAttr(bytes));
   Value memory = gpu::DynamicSharedMemoryOp::create(
       b, getType(ShapedType::kDynamic, b.getI8Type()));
@@ -133,6 +139,9 @@ void TensorCoreKernelEmitter::addMemory() {
         index.createConstant(i * elements[0] * elementBytes), ValueRange());
 }
 
+/// Sets `sameDigits`, how many neighbours of a unit differ in one digit only,
+/// and `readWidth`, how many of them one load reads. Products of several
+/// tensors are read one by one.
 void TensorCoreKernelEmitter::analyzeReads(TensorCorePart &part) {
   part.sameDigits = part.readWidth = 1;
   // The innermost axis along which units lie.
@@ -149,10 +158,13 @@ void TensorCoreKernelEmitter::analyzeReads(TensorCorePart &part) {
         getReadWidth(part.tensors.front(), axes.back(), part.sameDigits);
 }
 
+/// Sets which units this thread copies: t, t + threads, ..., along lines or
+/// steps.
 void TensorCoreKernelEmitter::addUnits(TensorCorePart &part) {
   int64_t threads = launch.block[0];
   int64_t units = part.blockLines * depth / unit;
   int64_t copies = llvm::divideCeil(units, threads);
+  // Units along the lines: a unit spans several lines where they come first.
   int64_t numLines = part.blockLines / (part.stepsFirst ? 1 : unit);
   int64_t across = part.threadsAlongLines ? numLines : units / numLines;
   int64_t down = units / across;
@@ -175,6 +187,8 @@ void TensorCoreKernelEmitter::addUnits(TensorCorePart &part) {
   }
 }
 
+/// Splits the block's id into batch, rows and columns, and the thread's id into
+/// warp and lane; lays out both matrices.
 void TensorCoreKernelEmitter::addParts() {
   orderSides();
   addPart(0);
@@ -199,6 +213,7 @@ void TensorCoreKernelEmitter::addParts() {
   thread = addThreadId();
   lane = addValue(thread % 32, 32);
   int64_t across = getBlock(1) / getTile(1), down = getBlock(0) / getTile(0);
+  // Warps are numbered across the columns first.
   warp[0] = addValue(thread.floorDiv(32).floorDiv(across), down);
   warp[1] = addValue(thread.floorDiv(32) % across, across);
   for (TensorCorePart &part : parts)
@@ -208,12 +223,19 @@ void TensorCoreKernelEmitter::addParts() {
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// Multiplies one block of steps while those after it are copied.
+/// The main loop: multiplies one block of steps while those `stages - 1` ahead
+/// are copied. In iteration i (stages = 3):
+///    wait for the copies of block i; barrier
+///    begin the copies of block i + 2 into buffer (i + 2) % 3
+///    multiply block i from buffer i % 3
+/// The one barrier also says that all warps have multiplied block i - 1, whose
+/// buffer the copies of i + 2 overwrite.
 SmallVector<Value> TensorCoreKernelEmitter::emitSteps(ValueRange sums) {
   int64_t stages = schedule.getStages(), ahead = stages - 1;
   Value token;
   for (int64_t i = 0; i < ahead; ++i) {
     Value buffer = i ? index.createConstant(i) : Value();
+    // Prologue: blocks 0 to `ahead - 1`. A short reduction has fewer.
     if (i < numBlocks) {
       emitAsyncCopies(constant(i), buffer);
       emitStores(emitReads(constant(i)), buffer);
@@ -242,6 +264,8 @@ SmallVector<Value> TensorCoreKernelEmitter::emitSteps(ValueRange sums) {
     Value last = index.createConstant(numBlocks - 1);
     AffineExpr block = index.add(arith::MinUIOp::create(b, next, last),
                                  {ahead, numBlocks - 1});
+    // Asynchronous copies beyond the end are left out: nothing would wait for
+    // them before the kernel ends.
     if (hasAsync) {
       Value exists =
           arith::CmpIOp::create(b, arith::CmpIPredicate::ule, next, last);
@@ -253,6 +277,8 @@ SmallVector<Value> TensorCoreKernelEmitter::emitSteps(ValueRange sums) {
     units = emitReads(block);
   }
   if (hasAsync)
+    // Also where nothing was copied, so that the number of groups in flight
+    // stays the same.
     emitGroup();
   results = emitProducts(loop.getRegionIterArgs(), own);
   if (numBlocks > ahead)
@@ -265,6 +291,7 @@ void TensorCoreKernelEmitter::emit() {
   OpBuilder::InsertionGuard guard(b);
   addParts();
   addFragmentAddresses();
+  // Per lane and 16x8 block of sums: two rows of two neighbours.
   auto type = VectorType::get({2, 2}, b.getF32Type());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   SmallVector<Value> sums(getTile(0) / 16 * (getTile(1) / 8), zero);

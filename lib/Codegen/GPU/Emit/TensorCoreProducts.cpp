@@ -7,6 +7,12 @@
 //===----------------------------------------------------------------------===//
 //
 // Products of tensor-core kernels, from workgroup memory to the result.
+// Fragments are distributed over the 32 lanes of a warp as the PTX ISA says
+// ("Matrix fragments for mma.m16n8k16", "mma.m16n8k8", "ldmatrix"). Of the
+// sums, a lane holds of each 16x8 block
+//
+//    rows    lane / 4 and lane / 4 + 8
+//    columns 2 * (lane % 4) and the one after it
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,6 +41,7 @@ void TensorCoreKernelEmitter::addFragmentAddresses() {
       step = lane % 4;
     } else {
       AffineExpr low = lane.floorDiv(8) % 2, high = lane.floorDiv(16);
+      // The A operand of `mma` wants rows before steps, B steps before columns.
       AffineExpr lineBlock = number == 0 ? low : high;
       AffineExpr stepBlock = number == 0 ? high : low;
       line = line + lineBlock * 8;
@@ -44,6 +51,7 @@ void TensorCoreKernelEmitter::addFragmentAddresses() {
       else
         step = step + lane % 8;
     }
+    // One value, hoisted out of the main loop: fragments differ by constants.
     fragment[number] = addValue(part.stepsFirst ? line * part.pitch + step
                                                 : step * part.pitch + line,
                                 part.size);
@@ -55,6 +63,7 @@ void TensorCoreKernelEmitter::addFragmentAddresses() {
 Value TensorCoreKernelEmitter::emitFragment(unsigned number, int64_t line,
                                             int64_t step, Value buffer) {
   const TensorCorePart &part = parts[number];
+  // The address of a fragment `lines` and `steps` from the warp's first one.
   auto at = [&](int64_t lines, int64_t steps) {
     int64_t offset = part.stepsFirst ? lines * part.pitch + steps
                                      : steps * part.pitch + lines;
@@ -67,6 +76,8 @@ Value TensorCoreKernelEmitter::emitFragment(unsigned number, int64_t line,
                                      ValueRange(at(line, step)),
                                      /*transpose=*/!part.stepsFirst,
                                      /*numTiles=*/4);
+  // Elements of 32 bits that must be transposed: `ldmatrix` transposes pairs of
+  // 16 bits only.
   SmallVector<Value> registers;
   for (int64_t i = 0; i < 4; ++i) {
     int64_t low = i % 2, high = i / 2;
@@ -102,6 +113,7 @@ SmallVector<Value> TensorCoreKernelEmitter::emitProducts(ValueRange sums,
     SmallVector<Value> rows, columns;
     for (int64_t row = 0; row < getTile(0); row += 16)
       rows.push_back(emitFragment(0, row, step, buffer));
+    // One ldmatrix reads the columns of two instructions (8 each).
     for (int64_t column = 0; column < getTile(1); column += 16) {
       Value both = emitFragment(1, column, step, buffer);
       for (int64_t half = 0; half < 2; ++half) {
@@ -126,6 +138,8 @@ SmallVector<Value> TensorCoreKernelEmitter::emitProducts(ValueRange sums,
 /// Stores the two neighbours of `sums` in row `row`, from `column` on.
 void TensorCoreKernelEmitter::emitPair(Value sums, unsigned half,
                                        AffineExpr row, AffineExpr column) {
+  // Two scalar stores: the pair is a vector in the result only where the
+  // innermost axis is even, and its guard may split it.
   for (int64_t i = 0; i < 2; ++i) {
     OpBuilder::InsertionGuard guard(b);
     if (Value exists = index.emitGuard({column + i, parts[1].numLines})) {
@@ -143,6 +157,8 @@ void TensorCoreKernelEmitter::emitPair(Value sums, unsigned half,
 }
 
 void TensorCoreKernelEmitter::finish(ArrayRef<Value> sums) {
+  // The first row or column of this warp; `begin` is in units where lines are
+  // contiguous.
   auto getFirst = [&](unsigned number) {
     const TensorCorePart &part = parts[number];
     return part.begin * (part.stepsFirst ? 1 : unit) +

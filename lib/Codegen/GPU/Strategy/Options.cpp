@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Former names of the options of GPU pipelines.
+// The options of a pipeline are one text of `key=value` with blanks between
+// them; only a key is renamed, never a value or the end of another key.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +17,7 @@
 std::string kas::codegen::renameFormerOptions(llvm::StringRef options) {
   constexpr llvm::StringLiteral former = "road=", current = "strategy=";
   std::string text;
+  // Whether the next character begins a key.
   bool isStart = true;
   while (!options.empty()) {
     if (isStart && options.consume_front(former))

@@ -9,6 +9,10 @@
 // The view of an operator that warpgroup instructions (wgmma) and tensor maps
 // need: tiles of two matrices whose rows, columns and steps have constant
 // strides.
+// Example: a linear layer `out[n, o] = sum_c x[n, c] * w[o, c]` has the sides x
+// (rows n, steps c) and w (columns o, steps c), each with the dimensions {Step,
+// stride 1}, {Line, stride C}. `tiled` copies of up to five dimensions: PTX
+// ISA, "Tensor copies", and `cuTensorMapEncodeTiled` of the CUDA driver API.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +24,8 @@ using namespace mlir;
 
 namespace {
 
+/// Builds the view one part after another; each part returns false, with the
+/// reason, where the operator has no such form.
 class ViewFinder {
 public:
   ViewFinder(const GPUKernelProblem &problem, std::string &reason)
@@ -30,11 +36,14 @@ public:
 private:
   /// The distance of neighbours along each axis; nothing where there is none.
   std::optional<SmallVector<int64_t>> getStrides(unsigned tensor);
+  /// Sets which tensor has the rows and which the columns, and their strides.
   bool setSides(const MatrixView &matrices);
   /// Takes the innermost axes of `axes` that lie at one distance in all of
   /// `sides`, and returns them; the others are left.
   SmallVector<unsigned> takeInner(SmallVectorImpl<unsigned> &axes,
                                   ArrayRef<unsigned> sides) const;
+  /// Sets the dimensions of side `number`, as a descriptor of its tensor lists
+  /// them: sorted by stride, each a line (row or column), a step or one axis.
   bool setDimensions(unsigned number);
   int64_t getExtent(ArrayRef<unsigned> axes) const {
     return MatrixView::getExtent(coordinates, axes);
@@ -54,6 +63,9 @@ private:
 
 } // namespace
 
+// The linear address must be a sum of axes times constants. Strides are read
+// off at the origin, then the rest must vanish over the whole range: a division
+// that happens to be linear at the origin is found there.
 std::optional<SmallVector<int64_t>> ViewFinder::getStrides(unsigned tensor) {
   ArrayRef<AffineExpr> indices =
       tensor == 0 ? coordinates.data : coordinates.weights[tensor - 1];
@@ -74,6 +86,7 @@ std::optional<SmallVector<int64_t>> ViewFinder::getStrides(unsigned tensor) {
   SmallVector<int64_t> result;
   for (auto [number, axis] : llvm::enumerate(coordinates.axes)) {
     SmallVector<AffineExpr> next(origin);
+    // An axis of one value has the stride 0: its other values do not exist.
     next[number] = getAffineConstantExpr(axis.extent > 1, context);
     auto stride = dyn_cast<AffineConstantExpr>(rest.replaceDims(next) - first);
     if (!stride)
@@ -110,11 +123,14 @@ bool ViewFinder::setSides(const MatrixView &matrices) {
 
 SmallVector<unsigned> ViewFinder::takeInner(SmallVectorImpl<unsigned> &axes,
                                             ArrayRef<unsigned> sides) const {
+  // Unit axes have no stride and would end the run.
   llvm::erase_if(
       axes, [&](unsigned axis) { return coordinates.axes[axis].extent == 1; });
   SmallVector<unsigned> inner;
   while (!axes.empty()) {
     unsigned axis = axes.back();
+    // The next outer axis continues the inner ones if its stride is the extent
+    // times the stride of the last one taken: both are then one dimension.
     bool isNext = llvm::all_of(sides, [&](unsigned side) {
       return inner.empty() ? strides[side][axis] > 0
                            : strides[side][axis] ==
@@ -139,25 +155,33 @@ bool ViewFinder::setDimensions(unsigned number) {
   for (ArrayRef<unsigned> axes :
        {ArrayRef(view.batches), ArrayRef(view.blocks)})
     for (unsigned axis : axes)
+      // A tensor that does not depend on an axis is read again at the same
+      // address: no dimension.
       if (distances[axis] != 0)
         side.dimensions.push_back(
             {Kind::Axis, axis, coordinates.axes[axis].extent, distances[axis]});
+  // Kind and axis break ties, so that the order is deterministic.
   llvm::sort(side.dimensions, [](const WarpgroupView::Dimension &a,
                                  const WarpgroupView::Dimension &b) {
     return std::tuple(a.stride, a.kind, a.axis) <
            std::tuple(b.stride, b.kind, b.axis);
   });
   side.stepsFirst = side.dimensions.front().kind == Kind::Step;
+  // The copy engine has at most five dimensions.
   if (side.dimensions.size() > 5)
     return fail("a tensor of more than five dimensions");
+  // The innermost dimension has no stride in a descriptor: it is contiguous.
   if (side.dimensions.front().stride != 1 ||
       side.dimensions.front().kind == Kind::Axis)
     return fail("a tensor whose neighbours are neither rows, columns nor "
                 "steps");
   for (auto [inner, outer] :
        llvm::zip(side.dimensions, ArrayRef(side.dimensions).drop_front())) {
+    // 8 elements of 16 bits are 16 bytes.
     if (outer.stride % 8 != 0)
       return fail("distances that are not multiples of 16 bytes");
+    // A descriptor's strides are multiples of each other, and each spans the
+    // whole dimension within it.
     if (outer.stride < inner.stride * inner.size ||
         outer.stride % inner.stride != 0)
       return fail("dimensions that overlap");
@@ -171,6 +195,8 @@ std::optional<WarpgroupView> ViewFinder::find() {
     fail("no sums of products of data and weights");
     return std::nullopt;
   }
+  // The copy engine fills with zeros beyond a tensor only, not where a guard
+  // within it fails.
   if (!coordinates.guards.empty()) {
     fail("guards");
     return std::nullopt;
@@ -181,6 +207,8 @@ std::optional<WarpgroupView> ViewFinder::find() {
     return std::nullopt;
   for (unsigned i = 0; i < 2; ++i) {
     WarpgroupView::Side &side = view.sides[i];
+    // Axes that do not continue the innermost ones become batches: a block then
+    // has rows of one such batch only.
     SmallVector<unsigned> outer(side.axes);
     side.axes = takeInner(outer, {i});
     if (side.axes.empty()) {
@@ -193,6 +221,8 @@ std::optional<WarpgroupView> ViewFinder::find() {
   llvm::erase_if(view.batches, [&](unsigned axis) {
     return coordinates.axes[axis].extent == 1;
   });
+  // Steps must be contiguous runs in both tensors at once; the other reductions
+  // are outer loops, `blocks`.
   view.steps = takeInner(view.blocks, {0, 1});
   if (view.steps.empty()) {
     fail("no steps that both matrices have");
@@ -219,6 +249,8 @@ std::optional<WarpgroupView> WarpgroupView::get(const GPUKernelProblem &problem,
   return ViewFinder(problem, *reason).find();
 }
 
+// `schedule.getBlock()` lists rows and columns in the order of `sides`, which
+// `find` has exchanged where rows are innermost in the result.
 int64_t WarpgroupView::getNumBlocks(GPUScheduleAttr schedule) const {
   int64_t blocks = numBatches;
   for (auto [side, lines] :
