@@ -50,6 +50,9 @@ void WarpgroupKernelEmitter::addMap(unsigned number) {
   using Kind = WarpgroupView::Dimension::Kind;
   const WarpgroupView::Side &side = view.sides[number];
   SmallVector<int64_t> sizes, strides, box;
+  // One element along other axes, 64 steps, and rows or columns: all of the
+  // block where steps are innermost, else 64 per box, since a swizzled line is
+  // 128 bytes.
   for (const WarpgroupView::Dimension &dimension : side.dimensions) {
     if (!sizes.empty())
       strides.push_back(dimension.stride);
@@ -82,8 +85,11 @@ void WarpgroupKernelEmitter::addMemory() {
   int64_t bytes = 0;
   for (unsigned i = 0; i < 2; ++i) {
     parts[i].size = getBlock(i) * unit;
+    // 2: bytes of an element.
     bytes += stages * parts[i].size * 2;
   }
+  // Requested at the launch: a ring takes more than the 48 KiB that can be
+  // declared. Both parts begin at multiples of 1024 bytes, as swizzling needs.
   kernel->setAttr(KasGPUDialect::dynamicBytesName, b.getI64IntegerAttr(bytes));
   Value memory = gpu::DynamicSharedMemoryOp::create(
       b, getType(ShapedType::kDynamic, b.getI8Type()));
@@ -97,6 +103,8 @@ void WarpgroupKernelEmitter::addMemory() {
   }
 }
 
+// Called twice: before the main loop, and after it with values that went
+// through the last wait (see `emit`).
 void WarpgroupKernelEmitter::setPlaces(AffineExpr newBlock,
                                        AffineExpr newThread) {
   block = newBlock;
@@ -106,6 +114,7 @@ void WarpgroupKernelEmitter::setPlaces(AffineExpr newBlock,
   for (unsigned i = 0; i < 2; ++i)
     parts[i].begin = addValue(digits[i + 1], counts[i + 1]) * getBlock(i);
   lane = addValue(thread % 32, 32);
+  // 128 threads are a warpgroup; its four warps have 16 rows each of every 64.
   warp = addValue(thread.floorDiv(32) % 4, 4);
   int64_t across = getBlock(1) / getTile(1), down = getBlock(0) / getTile(0);
   AffineExpr warpgroup = thread.floorDiv(128);
@@ -141,6 +150,7 @@ void WarpgroupKernelEmitter::emitCopy(unsigned number, AffineExpr block,
   const WarpgroupView::Side &side = view.sides[number];
   const Part &part = parts[number];
   SmallVector<int64_t> extents = getExtents(view.blocks);
+  // Digits: the other reductions, then the block of 64 steps among the steps.
   extents.push_back(llvm::divideCeil(view.numSteps, unit));
   SmallVector<AffineExpr> digits = delinearize(block, extents);
   SmallVector<AffineExpr> axes(problem.coordinates.axes.size(), constant(0));
@@ -148,6 +158,7 @@ void WarpgroupKernelEmitter::emitCopy(unsigned number, AffineExpr block,
     axes[axis] = digit;
   for (auto [axis, digit] : llvm::zip_equal(view.batches, batch))
     axes[axis] = digit;
+  // One box has all lines where steps are innermost, else 64 lines.
   int64_t perBox = side.stepsFirst ? getBlock(number) : unit;
   for (int64_t line = 0; line < getBlock(number); line += perBox) {
     SmallVector<Value> places;
@@ -156,6 +167,8 @@ void WarpgroupKernelEmitter::emitCopy(unsigned number, AffineExpr block,
           index.emit(dimension.kind == Kind::Axis   ? axes[dimension.axis]
                      : dimension.kind == Kind::Step ? digits.back() * unit
                                                     : part.begin + line));
+    // Boxes follow each other in the buffer; 64 elements are one line of
+    // memory.
     Value offset =
         arith::MulIOp::create(b, buffer, index.createConstant(part.size));
     if (line != 0)
@@ -166,6 +179,8 @@ void WarpgroupKernelEmitter::emitCopy(unsigned number, AffineExpr block,
   }
 }
 
+/// Requests block `block` of both matrices for buffer `buffer` of the ring; its
+/// barrier completes when all bytes have arrived.
 void WarpgroupKernelEmitter::emitCopies(AffineExpr block, Value buffer) {
   int64_t bytes = (parts[0].size + parts[1].size) * 2;
   ExpectBytesOp::create(b, barriers, buffer, bytes);
@@ -177,6 +192,11 @@ void WarpgroupKernelEmitter::emitCopies(AffineExpr block, Value buffer) {
 // Steps
 //===----------------------------------------------------------------------===//
 
+/// The main loop. In iteration i, with a ring of three buffers:
+///    wait until block i is in buffer i % 3
+///    begin the products of block i
+///    wait for the products of block i - 1, then for all warpgroups
+///    request block i + 2 into buffer (i + 2) % 3, which held block i - 1
 SmallVector<Value> WarpgroupKernelEmitter::emitSteps(ValueRange sums) {
   int64_t stages = schedule.getStages(), ahead = stages - 1;
   // The ring has `stages` places; without as many blocks, the last are not
@@ -195,6 +215,8 @@ SmallVector<Value> WarpgroupKernelEmitter::emitSteps(ValueRange sums) {
   b.setInsertionPointToStart(loop.getBody());
   Value number = loop.getInductionVar();
   Value ring = index.createConstant(stages);
+  // A barrier alternates between two phases; a buffer's phase changes each time
+  // the ring has gone round.
   Value own = arith::RemUIOp::create(b, number, ring);
   Value round = arith::DivUIOp::create(b, number, ring);
   Value parity = arith::RemUIOp::create(b, round, index.createConstant(2));
@@ -225,6 +247,7 @@ void WarpgroupKernelEmitter::emit() {
   addPlaces();
   addMap(0);
   addMap(1);
+  // Per lane and 64 rows: for each 8 columns, two rows of two neighbours.
   auto type = VectorType::get({getTile(1) / 8, 2, 2}, b.getF32Type());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   SmallVector<Value> sums(getTile(0) / 64, zero);

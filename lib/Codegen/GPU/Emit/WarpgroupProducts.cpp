@@ -7,6 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Products of warpgroup kernels, from workgroup memory to the result.
+// A descriptor names a matrix in swizzled lines of 128 bytes (PTX ISA, "Matrix
+// descriptor format"; `kas_gpu.matrix_descriptor`). Sums are distributed as the
+// fragments of wgmma.m64nNk16: warp w has rows 16 w to 16 w + 15, its lanes the
+// same elements as with mma.m16n8.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,9 +22,10 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
-/// Of the lines from `lines` on that the warpgroup multiplies. Eight lines of
-/// memory take 1024 bytes; where lines are steps, 64 rows or columns have 64 of
-/// these.
+/// The descriptor of the lines from `lines` on that the warpgroup multiplies.
+/// `stride`: eight lines of memory take 1024 bytes. `leading`: where lines are
+/// rows or columns, 64 steps have 64 lines, 8 KiB, before the next 64 rows or
+/// columns; where lines are steps it is not read, and 16 is a valid value.
 Value WarpgroupKernelEmitter::emitDescriptor(unsigned number, int64_t lines,
                                              Value buffer) {
   const Part &part = parts[number];
@@ -45,10 +50,12 @@ SmallVector<Value> WarpgroupKernelEmitter::emitProducts(ValueRange sums,
     int64_t bytes = step * 2 * (view.sides[number].stepsFirst ? 1 : unit);
     if (bytes == 0)
       return descriptor;
+    // The address of a descriptor counts units of 16 bytes.
     Value distance =
         arith::ConstantOp::create(b, b.getI64IntegerAttr(bytes / 16));
     return arith::AddIOp::create(b, descriptor, distance);
   };
+  // Orders the registers of the sums before the products that update them.
   WarpgroupFenceOp::create(b);
   for (int64_t step = 0; step < unit; step += instructionSteps) {
     Value column = move(1, columns, step);
@@ -62,6 +69,8 @@ SmallVector<Value> WarpgroupKernelEmitter::emitProducts(ValueRange sums,
   return results;
 }
 
+/// Waits until at most `groups` groups of products are running. The sums go
+/// through it, so that nothing reads them earlier.
 SmallVector<Value> WarpgroupKernelEmitter::emitWait(ValueRange sums,
                                                     int64_t groups) {
   return WarpgroupWaitOp::create(b, sums.getTypes(), groups, sums)
@@ -96,6 +105,7 @@ void WarpgroupKernelEmitter::emitRow(Value sums, unsigned half,
     }
 }
 
+/// Stores all sums: for each 64 rows of the tile, the two rows of a lane.
 void WarpgroupKernelEmitter::finish(ValueRange sums) {
   for (auto [number, tile] : llvm::enumerate(sums))
     for (unsigned half = 0; half < 2; ++half)

@@ -9,6 +9,13 @@
 // Turns kernels into functions of loops over blocks and threads on the CPU,
 // split where threads synchronize, so that tests run device code without a
 // device.
+// The method is loop fission at barriers (Stratton et al., "MCUDA", LCPC 2008).
+// A kernel `A; barrier; B` becomes
+//
+//    for each block { for each thread { A }  for each thread { B } }
+//
+// and a value of A that B reads is kept in an array with an element per thread.
+// Operations of a whole warp, such as `mma.sync`, end a segment like a barrier.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,11 +68,16 @@ private:
   static FailureOr<Sizes> getSizes(gpu::GPUFuncOp kernel,
                                    DenseI32ArrayAttr sizes, StringRef what);
 
+  /// Emits the operations of a block, segments between barriers as loops over
+  /// the threads. Fails, with an error, where a barrier is in a branch.
   LogicalResult emitBlock(Block *block);
+  /// A loop with a barrier inside runs once for all threads, so its bounds must
+  /// not depend on the thread.
   LogicalResult emitLoop(scf::ForOp loop);
   void emitWarpOperation(Operation *op);
   /// Makes buffers of their own of the parts of memory that is requested.
   void mapDynamicMemory();
+  /// One loop over the threads around operations without a barrier.
   void emitSegment(ArrayRef<Operation *> segment);
   /// A loop over the threads of a block around what `emitBody` emits.
   void emitThreads(function_ref<void(IRMapping &)> emitBody);
@@ -88,7 +100,10 @@ private:
   Operation *start = nullptr;
   /// What is the same for all threads.
   IRMapping uniform;
+  /// The array of each value that threads keep between segments.
   llvm::DenseMap<Value, Value> memory;
+  /// Ids of the block and thread that is being computed; `thread` is the linear
+  /// id, the index into these arrays.
   std::array<Value, 3> blockIds, threadIds;
   Value thread;
 };
@@ -106,6 +121,7 @@ KernelSerializer::getSizes(gpu::GPUFuncOp kernel, DenseI32ArrayAttr sizes,
 
 std::array<Value, 3> KernelSerializer::emitLoops(const Sizes &sizes) {
   std::array<Value, 3> ids;
+  // x is innermost, as consecutive threads are on a device.
   for (unsigned i = 3; i-- > 0;) {
     if (sizes[i] == 1) {
       ids[i] = createConstant(0);
@@ -138,6 +154,8 @@ FailureOr<func::FuncOp> KernelSerializer::serialize() {
   for (BlockArgument shared : kernel.getWorkgroupAttributions()) {
     auto type = cast<MemRefType>(shared.getType());
     auto plain = MemRefType::get(type.getShape(), type.getElementType());
+    // Workgroup memory: one array, reused by each block. 64 bytes are the
+    // alignment of a cache line, more than any vector of a kernel needs.
     uniform.map(shared,
                 memref::AllocaOp::create(b, plain, b.getI64IntegerAttr(64))
                     .getResult());
@@ -154,6 +172,7 @@ FailureOr<func::FuncOp> KernelSerializer::serialize() {
 }
 
 LogicalResult KernelSerializer::emitBlock(Block *source) {
+  // Operations since the last barrier.
   SmallVector<Operation *> segment;
   auto finish = [&] {
     emitSegment(segment);
@@ -174,6 +193,8 @@ LogicalResult KernelSerializer::emitBlock(Block *source) {
       continue;
     }
     auto loop = dyn_cast<scf::ForOp>(op);
+    // An `scf.if` with a barrier would be undefined where threads disagree on
+    // it.
     if (!loop)
       return op.emitError()
              << "expected barriers and operations of warps in kernels and in "
@@ -252,6 +273,8 @@ LogicalResult KernelSerializer::emitLoop(scf::ForOp loop) {
     });
   };
   assign(loop.getInitArgs());
+  // The result of the loop is what its iteration argument has at last: one
+  // array for both.
   for (auto [argument, result] :
        llvm::zip_equal(loop.getRegionIterArgs(), loop.getResults()))
     memory[result] = getMemory(argument);
@@ -279,12 +302,14 @@ void KernelSerializer::emitThreads(function_ref<void(IRMapping &)> emitBody) {
 
 void KernelSerializer::emitSegment(ArrayRef<Operation *> segment) {
   llvm::SmallPtrSet<Operation *, 16> inside(segment.begin(), segment.end());
+  // A value that only this segment reads stays a value.
   auto isReadAfter = [&](Value value) {
     return llvm::any_of(value.getUsers(), [&](Operation *user) {
       return !inside.contains(
           value.getParentBlock()->findAncestorOpInBlock(*user));
     });
   };
+  // Emitted again where they are read (`mapValue`), so they need no array.
   auto isFree = [&](Operation *op) {
     return isa<gpu::ThreadIdOp, gpu::BlockIdOp, gpu::DynamicSharedMemoryOp>(
                op) ||
@@ -338,6 +363,7 @@ Value KernelSerializer::getMemory(Value value) {
   if (buffer)
     return buffer;
   OpBuilder::InsertionGuard guard(b);
+  // Allocated once, at the start of the function, not in the loops over blocks.
   b.setInsertionPointToStart(start->getBlock());
   auto type =
       MemRefType::get({block[0] * block[1] * block[2]}, value.getType());
@@ -355,6 +381,8 @@ struct GPUToCPULoops : kas::codegen::impl::GPUToCPULoopsBase<GPUToCPULoops> {
     for (gpu::GPUModuleOp kernels : kernelModules) {
       builder.setInsertionPoint(kernels);
       for (auto kernel : kernels.getOps<gpu::GPUFuncOp>()) {
+        // Copies become loads and stores first, so that the serializer sees no
+        // asynchronous operation.
         emulateAsyncCopies(kernel);
         emulateTensorCopies(kernel);
         if (failed(KernelSerializer(kernel, builder).serialize()))
@@ -363,6 +391,7 @@ struct GPUToCPULoops : kas::codegen::impl::GPUToCPULoopsBase<GPUToCPULoops> {
     }
     SmallVector<gpu::LaunchFuncOp> launches;
     module->walk([&](gpu::LaunchFuncOp op) { launches.push_back(op); });
+    // A launch is a call: the grid and block sizes are known to the kernel.
     for (gpu::LaunchFuncOp launch : launches) {
       builder.setInsertionPoint(launch);
       func::CallOp::create(builder, launch.getLoc(), launch.getKernelName(),

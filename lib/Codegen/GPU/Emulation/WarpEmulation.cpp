@@ -6,6 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
+// The matrix operations of a warp and asynchronous copies on a CPU: loops over
+// all lanes, with the element of each lane and register as the PTX ISA gives
+// it, so that a kernel whose fragments are wrong computes wrong values.
+//
 // Source: PTX ISA, "Warp-level matrix load instruction: ldmatrix", "Matrix
 // fragments for mma.m16n8k16 with floating point type", "Matrix fragments for
 // mma.m16n8k8", "Alternate floating-point data formats".
@@ -26,6 +30,7 @@ bool kas::codegen::isWarpOperation(Operation *op) {
   return isa<nvgpu::LdMatrixOp, nvgpu::MmaSyncOp, WarpgroupMmaOp>(op);
 }
 
+/// The type of the value that each thread has in `buffer`.
 static VectorType getValueType(Value buffer) {
   return cast<VectorType>(cast<MemRefType>(buffer.getType()).getElementType());
 }
@@ -49,7 +54,10 @@ static Value emitVector(ImplicitLocOpBuilder &b, VectorType type,
   return result;
 }
 
-/// Arguments: the memory, the address of each thread, the results.
+/// Arguments: the memory, the address of each thread, the results. Lane l gets
+/// of each 8x8 matrix the elements of row l / 4 from 2 (l mod 4) on (4 bytes),
+/// or those of the transposed matrix; lane 8 m + r of the warp has the address
+/// of row r of matrix m.
 static void emitLdMatrix(ImplicitLocOpBuilder &b, ValueRange arguments,
                          bool isTransposed) {
   LaneEmitter e(b);
@@ -58,6 +66,7 @@ static void emitLdMatrix(ImplicitLocOpBuilder &b, ValueRange arguments,
   int64_t perRegister = type.getDimSize(1);
   Value thread = e.loop(e.constant(0), emitCount(b, result));
   Value lane = e.mod(thread, 32);
+  // The first thread of this warp.
   Value first = arith::SubIOp::create(b, thread, lane);
   SmallVector<Value> elements;
   for (int64_t matrix = 0; matrix < type.getDimSize(0); ++matrix)
@@ -84,10 +93,12 @@ static Value emitFactor(ImplicitLocOpBuilder &b, Value value) {
   };
   // 10 bits after the point, to nearest, ties away from zero.
   Value bits = arith::BitcastOp::create(b, i32, value);
+  // Half of the last place that is kept, then the 13 bits below it are cleared.
   Value rounded =
       arith::AndIOp::create(b, arith::AddIOp::create(b, bits, constant(0x1000)),
                             constant(0xffffe000));
   Value exponent = arith::AndIOp::create(b, bits, constant(0x7f800000));
+  // Rounding the bits of a NaN could make infinity or zero of it.
   Value isFinite = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, exponent,
                                          constant(0x7f800000));
   return arith::SelectOp::create(
@@ -102,6 +113,8 @@ static void emitMma(ImplicitLocOpBuilder &b, ValueRange arguments,
   Type f32 = b.getF32Type();
   Value rows = memref::AllocaOp::create(b, MemRefType::get({16, steps}, f32));
   Value columns = memref::AllocaOp::create(b, MemRefType::get({steps, 8}, f32));
+  // First all lanes put their elements into the whole matrices, then each lane
+  // computes the sums that it holds: lane l = 4 high + low.
   Value warp = e.loop(e.constant(0), emitCount(b, result), 32);
   Value end = e.add(warp, 32);
   {
@@ -117,6 +130,9 @@ static void emitMma(ImplicitLocOpBuilder &b, ValueRange arguments,
           Value value =
               emitFactor(b, vector::ExtractOp::create(b, fragment,
                                                       ArrayRef<int64_t>{i, j}));
+          // Registers of A: rows 0-7 and 8-15 at the first half of the steps,
+          // then both at the second half; registers of B: first and second
+          // half.
           int64_t stepBlock = number == 0 ? i / 2 : i;
           Value step =
               e.add(e.times(low, perRegister), j + stepBlock * 4 * perRegister);
@@ -135,6 +151,8 @@ static void emitMma(ImplicitLocOpBuilder &b, ValueRange arguments,
     for (int64_t j = 0; j < 2; ++j) {
       Value row = e.add(high, 8 * i), column = e.add(e.times(low, 2), j);
       Value sum = vector::ExtractOp::create(b, sums, ArrayRef<int64_t>{i, j});
+      // In order of the steps, one by one; a tensor core adds in another order,
+      // which tests allow for by exact inputs or a tolerance.
       auto loop = scf::ForOp::create(b, e.constant(0), e.constant(steps),
                                      e.constant(1), sum);
       OpBuilder::InsertionGuard guard(b);
@@ -191,6 +209,8 @@ static func::FuncOp getFunction(ImplicitLocOpBuilder &b, Operation *op,
     name += "_" + std::to_string(cast<MemRefType>(type).getNumElements());
   auto module =
       b.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
+  // One function for all operations of the kind: kernels stay short, since an
+  // unrolled main loop has hundreds of them.
   if (auto existing = module.lookupSymbol<func::FuncOp>(name))
     return existing;
   OpBuilder::InsertionGuard guard(b);
@@ -248,6 +268,8 @@ void kas::codegen::emulateAsyncCopies(gpu::GPUFuncOp kernel) {
     else if (isa<nvgpu::DeviceAsyncCopyOp>(op))
       copies.push_back(op);
   });
+  // A copy that is done at once satisfies any wait, so waits and groups go
+  // away. A missing wait is therefore not found here.
   for (Operation *copy : copies)
     emitCopy(cast<nvgpu::DeviceAsyncCopyOp>(copy));
   for (ArrayRef<Operation *> ops :

@@ -27,10 +27,13 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
-/// Elements of 16 bits: bits 4 to 6 of the address in bytes are exchanged with
-/// bits 7 to 9.
+/// Elements of 16 bits: bits 4 to 6 of the address in bytes are combined by
+/// exclusive or with bits 7 to 9, which number the line of 128 bytes among
+/// eight ("128-byte swizzling").
 static Value emitSwizzle(ImplicitLocOpBuilder &b, Value element) {
   LaneEmitter e(b);
+  // An element has two bytes, so bits 7 to 9 of the byte address are bits 6 to
+  // 8 of the element's, moved to bits 3 to 5.
   Value line = arith::ShRUIOp::create(b, element, e.constant(3));
   Value unit = arith::AndIOp::create(b, line, e.constant(7 << 3));
   return arith::XOrIOp::create(b, element, unit);
@@ -48,6 +51,7 @@ static Value createI64(ImplicitLocOpBuilder &b, int64_t value) {
   return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
 }
 
+// Phase 0, no bytes missing.
 static void emulate(ImplicitLocOpBuilder &b, InitBarriersOp op) {
   auto type = cast<MemRefType>(op.getBarriers().getType());
   LaneEmitter e(b);
@@ -68,6 +72,8 @@ static void emulate(ImplicitLocOpBuilder &b, ExpectBytesOp op) {
 static void emulate(ImplicitLocOpBuilder &b, AwaitPhaseOp op) {
   Value state = memref::LoadOp::create(b, op.getBarriers(), op.getNumber());
   Value phases = arith::ShRUIOp::create(b, state, createI64(b, 32));
+  // `parity` names a phase that must be over: its number's last bit then
+  // differs from that of the phases that have ended.
   Value current = arith::AndIOp::create(b, phases, createI64(b, 1));
   Value parity =
       arith::IndexCastUIOp::create(b, b.getI64Type(), op.getParity());
@@ -78,6 +84,8 @@ static void emulate(ImplicitLocOpBuilder &b, AwaitPhaseOp op) {
                        "are not there");
 }
 
+/// Copies the box element by element, then counts its bytes down at the
+/// barrier.
 static void emulate(ImplicitLocOpBuilder &b, TensorCopyOp op) {
   TensorMapAttr map = op.getMap();
   LaneEmitter e(b);
@@ -85,6 +93,9 @@ static void emulate(ImplicitLocOpBuilder &b, TensorCopyOp op) {
                     strides = map.getOuterStrides();
   {
     OpBuilder::InsertionGuard guard(b);
+    // `element` numbers the box row-major, the innermost dimension fastest;
+    // `source` is the address in the tensor. Coordinates below zero are very
+    // large as unsigned numbers, so `isBelow` covers both ends.
     Value element = e.constant(0), source = e.constant(0), exists;
     for (size_t d = box.size(); d-- > 0;) {
       Value i = e.loop(box[d]);
@@ -109,6 +120,8 @@ static void emulate(ImplicitLocOpBuilder &b, TensorCopyOp op) {
     scf::YieldOp::create(b, zero);
   }
   Value state = memref::LoadOp::create(b, op.getBarriers(), op.getNumber());
+  // 2 bytes per element. When none is missing the phase ends: the upper half
+  // counts up, the lower half is zero again.
   state =
       arith::SubIOp::create(b, state, createI64(b, map.getBoxElements() * 2));
   Value missing = arith::AndIOp::create(b, state, createI64(b, phase - 1));
@@ -123,6 +136,7 @@ static void emulate(ImplicitLocOpBuilder &b, TensorCopyOp op) {
 /// Workgroup memory begins at address 0.
 static Value emulate(ImplicitLocOpBuilder &b, MatrixDescriptorOp op) {
   LaneEmitter e(b);
+  // The address field has 14 bits and counts 16 bytes.
   Value units = e.by(e.mod(e.times(op.getOffset(), 2), 1 << 18), 16);
   Value address = arith::IndexCastUIOp::create(b, b.getI64Type(), units);
   return arith::OrIOp::create(b, address, createI64(b, op.getFixedBits()));
@@ -181,11 +195,15 @@ public:
   Value load(Value line, Value step) {
     LaneEmitter e(b);
     Value outer, inner;
+    // In memory, lines of 64 elements are steps: 64 rows or columns per line,
+    // the next 64 `leading` apart, the next eight steps `stride` apart.
     if (isTransposed) {
       outer = e.add(e.times(e.by(line, 64), leading),
                     e.times(e.by(step, 8), stride));
       inner = e.add(e.mod(line, 64), e.times(e.mod(step, 8), 64));
     } else {
+      // Lines are rows or columns, 64 steps each; the next eight lines are
+      // `stride` apart.
       outer = e.times(e.by(line, 8), stride);
       inner = e.add(step, e.times(e.mod(line, 8), 64));
     }
@@ -242,12 +260,16 @@ void kas::codegen::emitWarpgroupMma(ImplicitLocOpBuilder &b, WarpgroupMmaOp op,
   };
   Value left = allocate({64, 16}), right = allocate({numColumns, 16});
   Value tile = allocate({64, numColumns});
+  // One warpgroup after the other.
   Value first = e.loop(e.constant(0), e.constant(count), 128);
+  // All threads of a warpgroup have the same descriptors; the first one's is
+  // read.
   DescribedMatrix rows(b, memref::LoadOp::create(b, arguments[0], first),
                        arguments[1], op.getTransposeRows());
   DescribedMatrix columns(b, memref::LoadOp::create(b, arguments[2], first),
                           arguments[3], op.getTransposeColumns());
   emitTile(b, rows, columns, left, right, tile);
+  // Then each thread adds the elements of its fragment to its sums.
   Value thread = e.loop(first, e.add(first, 128));
   Value warp = e.by(e.mod(thread, 128), 32), lane = e.mod(thread, 32);
   Value row = e.add(e.times(warp, 16), e.by(lane, 4));

@@ -7,6 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // From kernels to PTX, or with CUDA's tools to machine code.
+// Two passes stand before and after upstream's `convert-gpu-to-nvvm`: one
+// states what it must not lose (alignment, `noalias`, loops not to unroll,
+// intrinsics for functions that PTX has), the other one writes what it drops
+// and serializes. Each step answers a pitfall of docs/internals/gpu.md,
+// "Pitfalls of the toolchain" (N1, N4, N5, N9, N12, N15, N16).
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,11 +82,14 @@ struct GPUPrepareNVVM : kas::codegen::impl::GPUPrepareNVVMBase<GPUPrepareNVVM> {
   /// once take registers and give nothing.
   void keepLoopsWithBarriers() {
     MLIRContext *context = &getContext();
+    // The `disable` flag.
     auto unroll = LLVM::LoopUnrollAttr::get(
         context, BoolAttr::get(context, true), {}, {}, {}, {}, {}, {});
     auto annotation =
         LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {}, {}, {},
                                       {}, {}, {}, {}, {}, {}, {}, {});
+    // A barrier marks the main loop of a staged kernel; the loop of products
+    // within it has none and may be unrolled.
     getOperation()->walk([&](gpu::BarrierOp barrier) {
       if (auto loop = dyn_cast<scf::ForOp>(barrier->getParentOp()))
         loop->setAttr(annotationName, annotation);
@@ -143,11 +151,13 @@ struct GPUPrepareNVVM : kas::codegen::impl::GPUPrepareNVVMBase<GPUPrepareNVVM> {
         if (!isa<MemRefType>(kernel.getArgument(i).getType()))
           continue;
         kernel.setArgAttr(i, alignName, align);
+        // Buffers of a launch never overlap: a result is a buffer of its own.
         kernel.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
                           builder.getUnitAttr());
       }
     }
     SmallVector<math::FmaOp> products;
+    // `math.fma` would become a call of libdevice, which PTX leaves unresolved.
     getOperation()->walk([&](math::FmaOp op) { products.push_back(op); });
     for (math::FmaOp op : products) {
       OpBuilder before(op);
@@ -225,6 +235,7 @@ static void completeKernels(ModuleOp module) {
     Builder builder(kernel.getContext());
     auto bytes = LLVM::LLVMArrayType::get(builder.getI8Type(), 128);
     for (int64_t i = 0; i < count.getInt(); ++i) {
+      // Descriptors are the last parameters (TensorMaps.cpp).
       unsigned number = kernel.getNumArguments() - 1 - i;
       kernel.setArgAttr(number, LLVM::LLVMDialect::getByValAttrName(),
                         TypeAttr::get(bytes));
@@ -244,6 +255,7 @@ struct GPUSerializeNVVM
   void runOnOperation() override {
     ModuleOp module = getOperation();
     gpu::CompilationTarget target = getTarget(format);
+    // PTX needs no toolkit: LLVM writes it.
     std::string folder;
     if (target != gpu::CompilationTarget::Assembly) {
       auto found = findCUDAToolkit(toolkit);

@@ -8,6 +8,9 @@
 //
 // Adds the tensor map (TMA descriptor) parameters to kernels whose asynchronous
 // copies need them.
+// A descriptor is the pair of a buffer and a `#kas_gpu.tensor_map`; copies with
+// the same pair share it. The manifest lists them in the same order, that of
+// `getTensorMaps`, so that the runtime can append them to the buffers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,6 +33,8 @@ FailureOr<TensorMaps> kas::codegen::getTensorMaps(gpu::GPUFuncOp kernel) {
   TensorMaps maps;
   WalkResult result = kernel.walk([&](TensorCopyOp copy) {
     auto argument = dyn_cast<BlockArgument>(copy.getBuffer());
+    // The host encodes descriptors before the launch, so only buffers that it
+    // passes can have one.
     if (!argument || argument.getOwner() != &kernel.getBody().front() ||
         argument.getArgNumber() >= kernel.getNumArguments()) {
       copy.emitOpError() << "expected a copy from an argument of the kernel";

@@ -31,6 +31,8 @@ static bool isToolkit(StringRef folder) {
 
 /// The folders of a Python environment in which packages put CUDA's tools.
 static void addPythonFolders(StringRef site, SmallVectorImpl<std::string> &to) {
+  // One folder per component in the wheels of CUDA 11 and 12 (`cuda_nvcc`), one
+  // for all in newer ones.
   for (StringRef package : {"cuda_nvcc", "cu13", "cu12"}) {
     SmallString<128> path(site);
     sys::path::append(path, "nvidia", package);
@@ -38,6 +40,8 @@ static void addPythonFolders(StringRef site, SmallVectorImpl<std::string> &to) {
   }
 }
 
+/// The same for the environment `root`, of whatever version of Python. Versions
+/// are sorted, since the order of a folder's entries is not defined.
 static void addVirtualEnvironment(StringRef root,
                                   SmallVectorImpl<std::string> &to) {
   SmallString<128> library(root);
@@ -58,6 +62,8 @@ static void addVirtualEnvironment(StringRef root,
 
 Expected<std::string> kas::codegen::findCUDAToolkit(StringRef given) {
   SmallVector<std::string> folders;
+  // A folder that was asked for by name is the only candidate: falling back to
+  // another version would hide a mistake.
   if (!given.empty()) {
     folders.push_back(given.str());
   } else {

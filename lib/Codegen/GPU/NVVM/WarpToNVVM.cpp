@@ -8,6 +8,10 @@
 //
 // Conversion of the nvgpu and kas_gpu operations of warps (ldmatrix, mma.sync,
 // cp.async) to NVVM.
+// Used in place of upstream's `convert-nvgpu-to-nvvm`, which has no bf16 for
+// `mma.sync`, truncates factors of tf32, and expects indices of 64 bits. A
+// fragment `vector<4x2xf16>` is an array of four vectors in LLVM, one per
+// 32-bit register.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,6 +45,7 @@ static Value getElement(ImplicitLocOpBuilder &b, Value vector, int64_t i) {
 
 namespace {
 
+/// Registers are loaded as 32-bit integers, whatever they hold.
 struct LdMatrixLowering : ConvertOpToLLVMPattern<nvgpu::LdMatrixOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
 
@@ -87,11 +92,15 @@ struct MmaSyncLowering : ConvertOpToLLVMPattern<nvgpu::MmaSyncOp> {
       Value value = LLVM::ExtractValueOp::create(b, array, i);
       Type elementType =
           cast<VectorType>(type.getElementType()).getElementType();
+      // `cvt.rna.tf32`: to nearest, ties away from zero. The instruction itself
+      // ignores the low 13 bits, which would round towards zero.
       if (elementType.isF32())
         value = NVVM::ConvertFloatToTF32Op::create(
             b, b.getI32Type(), getElement(b, value, 0),
             NVVM::FPRoundingMode::RNA, NVVM::SaturationMode::NONE,
             /*relu=*/false);
+      // bf16 pairs are plain 32-bit registers for the intrinsic; those of f16
+      // are vectors.
       else if (elementType.isBF16())
         value = LLVM::BitcastOp::create(b, b.getI32Type(), value);
       registers.push_back(value);
@@ -99,6 +108,7 @@ struct MmaSyncLowering : ConvertOpToLLVMPattern<nvgpu::MmaSyncOp> {
     return registers;
   }
 
+  /// The four sums of a lane, from `vector<2x2xf32>`.
   static SmallVector<Value> getSums(ImplicitLocOpBuilder &b, Value array) {
     SmallVector<Value> sums;
     for (int64_t i = 0; i < 2; ++i) {
@@ -163,6 +173,8 @@ struct AsyncCopyLowering : ConvertOpToLLVMPattern<nvgpu::DeviceAsyncCopyOp> {
         getPointer(op.getDst(), adaptor.getDst(), adaptor.getDstIndices());
     Value source =
         getPointer(op.getSrc(), adaptor.getSrc(), adaptor.getSrcIndices());
+    // `cp.async` takes a pointer to global memory; buffers are generic
+    // pointers.
     source = LLVM::AddrSpaceCastOp::create(
         b,
         LLVM::LLVMPointerType::get(
@@ -171,6 +183,7 @@ struct AsyncCopyLowering : ConvertOpToLLVMPattern<nvgpu::DeviceAsyncCopyOp> {
     int64_t elementBytes =
         cast<MemRefType>(op.getDst().getType()).getElementTypeBitWidth() / 8;
     int64_t bytes = op.getDstElements().getSExtValue() * elementBytes;
+    // Fewer bytes than `bytes`: the rest of the target is filled with zeros.
     Value sourceBytes;
     if (Value elements = adaptor.getSrcElements()) {
       if (elements.getType() != b.getI32Type())
@@ -179,6 +192,7 @@ struct AsyncCopyLowering : ConvertOpToLLVMPattern<nvgpu::DeviceAsyncCopyOp> {
           b, elements,
           LLVM::ConstantOp::create(b, b.getI32IntegerAttr(elementBytes)));
     }
+    // Only copies of 16 bytes can bypass L1 (`.cg`).
     auto modifier = op.getBypassL1() && bytes == 16
                         ? NVVM::LoadCacheModifierKind::CG
                         : NVVM::LoadCacheModifierKind::CA;
@@ -186,6 +200,7 @@ struct AsyncCopyLowering : ConvertOpToLLVMPattern<nvgpu::DeviceAsyncCopyOp> {
         b, target, source, b.getI32IntegerAttr(bytes),
         NVVM::LoadCacheModifierKindAttr::get(getContext(), modifier),
         sourceBytes);
+    // Any value for a token, of which only the number of groups matters.
     rewriter.replaceOp(op, LLVM::ConstantOp::create(b, b.getI32IntegerAttr(0)));
     return success();
   }
@@ -234,6 +249,7 @@ struct WarpToNVVMInterface : ConvertToLLVMPatternInterface {
     patterns.add<LdMatrixLowering, MmaSyncLowering, AsyncCopyLowering,
                  GroupLowering, WaitLowering>(converter);
     addWarpgroupPatterns(converter, patterns);
+    // What no pattern lowers is an error here, not in the translation.
     target.addIllegalDialect<nvgpu::NVGPUDialect, KasGPUDialect>();
   }
 };
@@ -243,6 +259,8 @@ struct WarpToNVVMInterface : ConvertToLLVMPatternInterface {
 void kas::codegen::registerConvertKasGPUToNVVMInterface(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *, KasGPUDialect *dialect) {
+    // `-kas-gpu-prepare-nvvm` loads this dialect, also for kernels that use
+    // nvgpu only.
     dialect->addInterfaces<WarpToNVVMInterface>();
   });
 }

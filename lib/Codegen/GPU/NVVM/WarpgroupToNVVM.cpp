@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The operations of warpgroups in the NVVM dialect.
+// Sums are `vector<Nx2x2xf32>` in kas_gpu (8 N columns) and 4 N scalars in a
+// struct for the instruction. Source: PTX ISA, "mbarrier",
+// "cp.async.bulk.tensor", "Asynchronous warpgroup level matrix instructions".
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,6 +51,7 @@ static SmallVector<Value> unpackSums(ImplicitLocOpBuilder &b, Value sums) {
   return numbers;
 }
 
+/// The inverse of `unpackSums`.
 static Value packSums(ImplicitLocOpBuilder &b, Type type,
                       ArrayRef<Value> numbers) {
   Value sums = LLVM::PoisonOp::create(b, type);
@@ -72,6 +76,7 @@ struct WarpgroupPattern : ConvertOpToLLVMPattern<Op> {
   using ConvertOpToLLVMPattern<Op>::ConvertOpToLLVMPattern;
 
 protected:
+  /// The address of element `number` of the memref.
   Value getPointer(ConversionPatternRewriter &rewriter, Location loc,
                    Value memref, Value descriptor, Value number) const {
     return this->getStridedElementPtr(
@@ -95,6 +100,8 @@ struct InitBarriersLowering : WarpgroupPattern<InitBarriersOp> {
     auto type = cast<MemRefType>(op.getBarriers().getType());
     if (!type.hasStaticShape())
       return rewriter.notifyMatchFailure(op, "expected a number of barriers");
+    // One arrival ends a phase: that of the thread that says how many bytes it
+    // expects.
     Value one = createConstant(b, b.getI32Type(), 1);
     for (int64_t i = 0; i < type.getNumElements(); ++i) {
       Value number = createConstant(b, getIndexType(), i);
@@ -121,6 +128,8 @@ struct ExpectBytesLowering : WarpgroupPattern<ExpectBytesOp> {
     Value barrier = getBarrier(rewriter, op, adaptor);
     Value bytes =
         createConstant(b, b.getI32Type(), static_cast<int64_t>(op.getBytes()));
+    // The operation has an optional result, which the short builders do not
+    // leave out.
     OperationState state(op.getLoc(),
                          NVVM::MBarrierArriveExpectTxOp::getOperationName());
     NVVM::MBarrierArriveExpectTxOp::build(
@@ -195,6 +204,7 @@ struct MatrixDescriptorLowering : WarpgroupPattern<MatrixDescriptorOp> {
     address = NVVM::ShflOp::create(
         b, i32, createConstant(b, i32, -1), address, createConstant(b, i32, 0),
         createConstant(b, i32, 31), NVVM::ShflKind::idx, UnitAttr());
+    // 18 bits of the address in workgroup memory, in units of 16 bytes.
     address = LLVM::AndOp::create(b, address, createConstant(b, i32, 0x3ffff));
     address = LLVM::LShrOp::create(b, address, createConstant(b, i32, 4));
     address = LLVM::ZExtOp::create(b, i64, address);
@@ -260,6 +270,9 @@ struct WarpgroupWaitLowering : WarpgroupPattern<WarpgroupWaitOp> {
       else
         numbers.push_back(value);
     }
+    // Inline assembly with each register as output and, by its number, as the
+    // input tied to it: "=f,=f,...,0,1,...". LLVM then cannot move a reader of
+    // a sum before the wait, nor copy a sum to another register.
     SmallVector<Type> types;
     std::string outputs, inputs;
     for (auto [i, number] : llvm::enumerate(numbers)) {

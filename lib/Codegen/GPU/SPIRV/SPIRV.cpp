@@ -7,6 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // From kernels to SPIR-V for Vulkan.
+// The conversion is upstream's; the steps before it bring kernels into the form
+// that Vulkan's rules for shaders allow (docs/internals/gpu.md, "Pitfalls of
+// the toolchain", S1 to S11). Source of those rules: Vulkan specification,
+// appendix "Vulkan Environment for SPIR-V".
 //
 //===----------------------------------------------------------------------===//
 
@@ -66,6 +70,8 @@ getTargetEnvironment(MLIRContext *context,
   SmallVector<spirv::Capability> allowed(capabilities);
   allowed.append({spirv::Capability::Float64, spirv::Capability::Int64});
   auto triple = spirv::VerCapExtAttr::get(
+      // The version of Vulkan 1.1. A module gets the lowest one that it needs
+      // (`spirv-update-vce`).
       spirv::Version::V_1_3, allowed,
       {spirv::Extension::SPV_KHR_storage_buffer_storage_class,
        spirv::Extension::SPV_KHR_16bit_storage},
@@ -87,6 +93,7 @@ static void setStorageClasses(gpu::GPUModuleOp module) {
       [](MemRefType type) -> std::optional<std::pair<Type, WalkResult>> {
         auto space =
             dyn_cast_or_null<gpu::AddressSpaceAttr>(type.getMemorySpace());
+        // A storage class already.
         if (type.getMemorySpace() && !space)
           return std::nullopt;
         auto storage = space && space.getValue() == gpu::AddressSpace::Workgroup
@@ -107,7 +114,9 @@ static void setStorageClasses(gpu::GPUModuleOp module) {
 static void moveAttributions(gpu::GPUFuncOp kernel) {
   OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
   Block &entry = kernel.getBody().front();
+  // Attributions are block arguments after those of the function.
   unsigned first = kernel.getFunctionType().getNumInputs();
+  // Backwards, as an argument that is erased moves those after it.
   for (unsigned i = kernel.getNumWorkgroupAttributions(); i-- > 0;) {
     BlockArgument attribution = entry.getArgument(first + i);
     Value memory = memref::AllocOp::create(
@@ -130,6 +139,8 @@ static void enlargeAttributions(gpu::GPUModuleOp module) {
       for (auto [i, memory] :
            llvm::enumerate(kernel.getWorkgroupAttributions())) {
         auto type = cast<MemRefType>(memory.getType());
+        // Kernels of kas have flat memory; other kernels keep their variables
+        // apart.
         if (type.getRank() == 1 && type.hasStaticShape())
           visit(memory, sizes[{i, type.getElementType()}]);
       }
@@ -174,6 +185,8 @@ static void shareVariables(spirv::ModuleOp module) {
   }
 }
 
+/// The block size becomes the execution mode LocalSize. Attributes of arguments
+/// that the conversion does not know are removed.
 static LogicalResult setEntryPoint(gpu::GPUFuncOp kernel) {
   if (!kernel.getKnownBlockSizeAttr())
     return kernel.emitError()
@@ -242,6 +255,8 @@ static LogicalResult convert(gpu::GPUModuleOp module,
   std::unique_ptr<ConversionTarget> target =
       SPIRVConversionTarget::get(environment);
   SPIRVConversionOptions options;
+  // The capability Int64 is not everywhere; buffers are checked to have less
+  // than 2^31 elements.
   options.use64bitIndex = false;
   // Emulation changes the layout of buffers without a word.
   options.emulateLT32BitScalarTypes = false;
@@ -291,6 +306,8 @@ struct GPUToSPIRV : kas::codegen::impl::GPUToSPIRVBase<GPUToSPIRV> {
              getOperation().getOps<gpu::GPUModuleOp>())) {
       OpBuilder builder(kernels);
       builder.setInsertionPointAfter(kernels);
+      // The kernels themselves stay in `gpu` types, which launches refer to; a
+      // clone is converted and lands after them.
       auto copy = cast<gpu::GPUModuleOp>(builder.clone(*kernels));
       copy->setAttr(spirv::getTargetEnvAttrName(), environment);
       setStorageClasses(copy);

@@ -8,6 +8,8 @@
 //
 // The pass that replaces those functions of the math dialect by polynomials
 // that GPU targets do not have.
+// The same polynomials as on CPUs, so that results agree between targets within
+// rounding, and none depends on a driver's or libdevice's accuracy.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +32,7 @@ using namespace mlir;
 namespace {
 struct GPUExpandMath : kas::codegen::impl::GPUExpandMathBase<GPUExpandMath> {
   void runOnOperation() override {
-    // Not the ones that every device has.
+    // All but the square roots, which every device has.
     auto isApproximated = [](StringRef name) {
       return name != math::SqrtOp::getOperationName() &&
              name != math::RsqrtOp::getOperationName();

@@ -8,6 +8,12 @@
 //
 // What a function on tensors computes, as linalg operations each of which is a
 // kernel.
+// Three steps with elementwise fusion between the last two: everything becomes
+// `linalg.generic`; the initial values of contractions become additions after
+// them, which fuse with biases and rectifiers; views that a reader cannot
+// follow (see TensorAccess.h) are copied by kernels. Whatever remains between
+// the arguments and the results is then a kernel, a view of a tensor or a
+// constant.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,12 +66,17 @@ public:
 private:
   LogicalResult generalize(Operation *op);
   LogicalResult replaceInsertSlice(tensor::InsertSliceOp insert);
+  /// Reports tensors that no kernel can have: of dynamic shape, empty, or of
+  /// other elements than numbers.
   LogicalResult checkShapes();
+  /// Lets each result be written by a kernel of its own.
   LogicalResult materializeReturned();
+  /// Lets `op` read its operands, with copies where needed.
   LogicalResult materializeOperands(Operation *op);
   /// A copy of `value` that a kernel makes.
   Value createCopy(Location loc, Value value);
   Value createEmpty(Location loc, Value like);
+  /// A `linalg.generic` of `inputs`, all of the shape of `like`.
   linalg::GenericOp createElementwise(
       Location loc, ValueRange inputs, Value like,
       function_ref<Value(OpBuilder &, Location, ValueRange)> emitBody);
@@ -159,7 +170,8 @@ LogicalResult KernelFormer::checkShapes() {
   return failure(result.wasInterrupted());
 }
 
-/// The destination, where the source is not.
+/// A kernel that selects: `insert(source, dest)` is the source, padded to the
+/// shape of the result, where the index is inside of it, else the destination.
 LogicalResult KernelFormer::replaceInsertSlice(tensor::InsertSliceOp insert) {
   Location loc = insert.getLoc();
   if (llvm::any_of(insert.getStaticOffsets(), ShapedType::isDynamic) ||
@@ -171,6 +183,7 @@ LogicalResult KernelFormer::replaceInsertSlice(tensor::InsertSliceOp insert) {
   auto type =
       RankedTensorType::get(sizes, insert.getSourceType().getElementType());
   Value source = insert.getSource();
+  // A rank-reducing insertion: unit dimensions are added first.
   if (type != source.getType()) {
     auto groups =
         getReassociationIndicesForReshape(insert.getSourceType(), type);
@@ -185,6 +198,7 @@ LogicalResult KernelFormer::replaceInsertSlice(tensor::InsertSliceOp insert) {
   for (auto [total, offset, size] :
        llvm::zip_equal(whole.getShape(), low, sizes))
     high.push_back(total - offset - size);
+  // Never read: outside of the source the destination is selected.
   Value zero = arith::ConstantOp::create(
       rewriter, loc, rewriter.getZeroAttr(whole.getElementType()));
   auto toResults = [&](ArrayRef<int64_t> amounts) {
@@ -197,6 +211,7 @@ LogicalResult KernelFormer::replaceInsertSlice(tensor::InsertSliceOp insert) {
       [&](OpBuilder &builder, Location bodyLoc, ValueRange arguments) {
         Value inside;
         for (auto [i, offset, size] : llvm::enumerate(low, sizes)) {
+          // Along this dimension everything is inside.
           if (size == whole.getDimSize(i))
             continue;
           auto constant = [&](int64_t value) {
@@ -232,6 +247,7 @@ LogicalResult KernelFormer::generalize(Operation *op) {
     rewriter.replaceOp(op, *parts);
     return success();
   }
+  // Softmax and the like.
   if (auto aggregate = dyn_cast<linalg::AggregatedOpInterface>(op)) {
     FailureOr<SmallVector<Value>> parts =
         aggregate.decomposeOperation(rewriter);
@@ -246,6 +262,7 @@ LogicalResult KernelFormer::generalize(Operation *op) {
     return replaceInsertSlice(insert);
   if (isTensorView(op) || isa<linalg::GenericOp>(op))
     return success();
+  // Other operations are checked by `materializeOperands`, if they are read.
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   if (!linalgOp)
     return success();
@@ -311,6 +328,8 @@ void KernelFormer::splitContractions() {
     Location loc = op.getLoc();
     LDBG() << loc << ": what the sum begins with is added after it";
     rewriter.setInsertionPoint(op);
+    // `init + sum` becomes `0 + sum`, then `+ init`, since a kernel writes its
+    // sums and cannot begin with a tensor.
     Value value = init.get();
     Value zero = arith::ConstantOp::create(
         rewriter, loc,
@@ -369,6 +388,7 @@ LogicalResult KernelFormer::materializeOperands(Operation *op) {
       if (!source)
         continue;
     } else {
+      // A `kas.apply` reads whole buffers; a reshape of one is the same buffer.
       while (isReshape(source.getDefiningOp()))
         source = source.getDefiningOp()->getOperand(0);
     }
@@ -408,6 +428,7 @@ LogicalResult KernelFormer::materialize() {
   Block &block = function.getBody().front();
   for (Operation *op = &block.back(); op;) {
     if (isKernel(op)) {
+      // Dead operations would get copies of their operands.
       if (isOpTriviallyDead(op)) {
         Operation *dead = op;
         op = op->getPrevNode();
@@ -434,6 +455,7 @@ struct GPUFormKernels : kas::codegen::impl::GPUFormKernelsBase<GPUFormKernels> {
   LogicalResult initialize(MLIRContext *context) override {
     fusion = OpPassManager(func::FuncOp::getOperationName());
     fusion.addPass(createFuseElementwise());
+    // Equal operations, such as two paddings of one tensor, become one kernel.
     fusion.addPass(createCSEPass());
     return success();
   }

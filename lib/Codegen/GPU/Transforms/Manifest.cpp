@@ -66,6 +66,7 @@ private:
     return success();
   }
 
+  /// Grid, block, workgroup memory and arguments of a kernel.
   static FailureOr<DeviceManifest::Kernel> readKernel(gpu::GPUFuncOp kernel);
   static LogicalResult readTensorMaps(gpu::GPUFuncOp kernel,
                                       DeviceManifest::Kernel &result);
@@ -75,10 +76,13 @@ private:
                             DeviceManifest::Function &result);
   LogicalResult readConstant(memref::GetGlobalOp op,
                              DeviceManifest::Function &result);
+  /// One operation of a function: a buffer, a view of one, or a launch.
+  /// Anything else would have to run on the host, which is an error.
   LogicalResult readOperation(Operation &op, DeviceManifest::Function &result);
 
   ModuleOp module;
   DeviceManifest &manifest;
+  /// Positions in the manifest: of kernels by name, of buffers by value.
   llvm::StringMap<unsigned> kernels;
   llvm::DenseMap<Value, unsigned> buffers;
 };
@@ -96,6 +100,7 @@ LogicalResult ManifestReader::readTensorMaps(gpu::GPUFuncOp kernel,
     entry.argument = number;
     llvm::append_range(entry.sizes, map.getSizes().asArrayRef());
     llvm::append_range(entry.box, map.getBox().asArrayRef());
+    // In bytes, as `cuTensorMapEncodeTiled` takes them.
     for (int64_t stride : map.getOuterStrides())
       entry.strides.push_back(
           stride *
@@ -123,6 +128,7 @@ ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
     DeviceManifest::TensorShape shape;
     if (failed(setShape(shape, shared.getType(), kernel.getLoc())))
       return failure();
+    // Each attribution is aligned to 16 bytes (`-kas-gpu-prepare-nvvm`).
     result.sharedBytes += llvm::alignTo(shape.getBytes(), 16);
   }
   if (auto bytes =
@@ -135,6 +141,7 @@ ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
       return failure();
     auto access =
         kernel.getArgAttrOfType<StringAttr>(i, KasGPUDialect::accessName);
+    // Kernels that others wrote may lack the attribute.
     argument.access = access ? access.str() : "read_write";
   }
   if (failed(readTensorMaps(kernel, result)))
@@ -173,6 +180,7 @@ LogicalResult ManifestReader::readBuffers(func::FuncOp function,
          llvm::zip_equal(kernel.arguments, launch.getKernelOperands())) {
       if (argument.access == "read")
         continue;
+      // A view of a result is written: so is the result.
       while (auto view = output.getDefiningOp<ViewLikeOpInterface>())
         output = view.getViewSource();
       written.insert(output);
@@ -185,6 +193,7 @@ LogicalResult ManifestReader::readBuffers(func::FuncOp function,
   for (BlockArgument argument : function.getArguments()) {
     DeviceManifest::Buffer buffer;
     bool isResult = written.contains(argument);
+    // `-kas-gpu-return-assertions` adds the status as the last result.
     bool isStatus = !result.assertions.empty() &&
                     argument == function.getArguments().back();
     buffer.kind = isStatus   ? DeviceManifest::BufferKind::Status
@@ -218,11 +227,13 @@ LogicalResult ManifestReader::readConstant(memref::GetGlobalOp op,
     return failure();
   if (auto dense = dyn_cast_if_present<DenseElementsAttr>(values)) {
     ArrayRef<char> bytes = dense.getRawData();
+    // A splat stores one element.
     int64_t times = dense.isSplat() ? dense.getNumElements() : 1;
     for (int64_t i = 0; i < times; ++i)
       buffer.data.append(bytes.begin(), bytes.end());
   } else if (auto resource =
                  dyn_cast_if_present<DenseResourceElementsAttr>(values)) {
+    // A resource may be missing from the file: the size below reports it.
     if (AsmResourceBlob *blob = resource.getRawHandle().getBlob())
       buffer.data.assign(blob->getData().begin(), blob->getData().end());
   }
@@ -260,6 +271,7 @@ LogicalResult ManifestReader::readOperation(Operation &op,
   if (auto constant = dyn_cast<memref::GetGlobalOp>(op))
     return readConstant(constant, result);
   if (isa<memref::CollapseShapeOp, memref::ExpandShapeOp>(op)) {
+    // A reshape is the same buffer.
     buffers[op.getResult(0)] =
         buffers.lookup(cast<ViewLikeOpInterface>(op).getViewSource());
     return success();

@@ -8,6 +8,9 @@
 //
 // Makes kernels of scheduled operators and contractions, equal ones once, and
 // replaces the operations by launches on flat buffers.
+// In: operations with `kas_gpu.schedule`, on tensors. Out: one `gpu.module`
+// with a `gpu.func` for each different kernel, and a `gpu.launch_func` with
+// freshly allocated results for each operation; `-kas-bufferize` connects them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,6 +51,8 @@ class Outliner {
 public:
   explicit Outliner(ModuleOp module) : module(module), rewriter(module) {}
 
+  /// Replaces one scheduled operation; fails, with an error, where the schedule
+  /// or the sizes do not suit the device.
   LogicalResult outline(Operation *op);
   OutlinedKernels made;
 
@@ -62,7 +67,11 @@ private:
 
   /// Device and sizes of what `op` computes from `inputs`.
   FailureOr<GPUDeviceAttr> checkSizes(Operation *op, ValueRange inputs);
+  /// The kernel of a concrete operator; the same one for the same schedule and
+  /// types, without emitting it again.
   FailureOr<gpu::GPUFuncOp> getKernel(ApplyOp apply, OperatorOp op);
+  /// Those of contractions and of other linalg operations are emitted, then
+  /// compared with what there is.
   FailureOr<gpu::GPUFuncOp> createKernel(Operation *op, ValueRange inputs,
                                          const GPUKernelProblem &problem);
   FailureOr<gpu::GPUFuncOp> createKernel(linalg::GenericOp op,
@@ -85,6 +94,7 @@ private:
   llvm::MapVector<std::tuple<Type, Attribute, Attribute>,
                   SmallVector<gpu::GPUFuncOp>>
       similarKernels;
+  /// By function: kernels are named after the first one that launches them.
   llvm::DenseMap<Operation *, unsigned> numKernels;
 };
 
@@ -166,6 +176,8 @@ gpu::GPUFuncOp Outliner::createKernel(Operation *op, ValueRange inputs,
   auto toDimensions = [](const std::array<int64_t, 3> &sizes) {
     return SmallVector<int32_t>(sizes.begin(), sizes.end());
   };
+  // Known sizes: `-kas-gpu-prepare-nvvm` tells ptxas, the CPU emulation makes
+  // loops of them, and the manifest takes them over.
   kernel.setKnownBlockSizeAttr(
       rewriter.getDenseI32ArrayAttr(toDimensions(launch.block)));
   kernel.setKnownGridSizeAttr(
@@ -186,11 +198,14 @@ gpu::GPUFuncOp Outliner::unify(gpu::GPUFuncOp kernel, func::FuncOp function) {
   SmallVector<gpu::GPUFuncOp> &similar =
       similarKernels[{kernel.getFunctionType(), kernel.getKnownGridSizeAttr(),
                       kernel.getKnownBlockSizeAttr()}];
+  // Bodies are compared operation by operation; candidates have the same types
+  // and launch already.
   for (gpu::GPUFuncOp other : similar) {
     if (!OperationEquivalence::isRegionEquivalentTo(
             &kernel.getBody(), &other.getBody(),
             OperationEquivalence::IgnoreLocations))
       continue;
+    // The number is free again, so names do not depend on duplicates.
     --numKernels[function.getOperation()];
     kernel.erase();
     return other;
@@ -266,6 +281,8 @@ Value Outliner::flatten(Location loc, Value buffer) {
   auto type = cast<MemRefType>(buffer.getType());
   if (type.getRank() == 1)
     return buffer;
+  // A tensor without dimensions has one element, so it expands to one
+  // dimension.
   if (type.getRank() == 0)
     return memref::ExpandShapeOp::create(rewriter, loc, getFlatType(type),
                                          buffer,
@@ -292,6 +309,8 @@ void Outliner::replaceWithLaunch(Operation *op, ValueRange inputs,
                                                /*read_only=*/true)));
   SmallVector<Value> outputs;
   for (Value result : op->getResults()) {
+    // Kernels assume 16 bytes; 64 is what bufferization aligns its own buffers
+    // to.
     outputs.push_back(memref::AllocOp::create(
         rewriter, loc, getBufferType(result), rewriter.getI64IntegerAttr(64)));
     arguments.push_back(flatten(loc, outputs.back()));
@@ -314,6 +333,8 @@ void Outliner::replaceWithLaunch(Operation *op, ValueRange inputs,
       toSizes(kernel.getKnownBlockSizeAttr()), dynamicBytes, arguments);
   SmallVector<Value> tensors;
   for (auto [result, output] : llvm::zip_equal(op->getResults(), outputs))
+    // `restrict`: nothing else aliases the new buffer, so bufferization needs
+    // no copy.
     tensors.push_back(bufferization::ToTensorOp::create(
         rewriter, loc, result.getType(), output, /*restrict=*/true,
         /*writable=*/true));
@@ -371,6 +392,7 @@ LogicalResult Outliner::outline(Operation *op) {
 
 FailureOr<OutlinedKernels> kas::codegen::outlineKernels(ModuleOp module) {
   SmallVector<Operation *> ops;
+  // Collected first: outlining erases the operations.
   module->walk([&](Operation *op) {
     if (op->hasAttr(KasGPUDialect::scheduleName))
       ops.push_back(op);

@@ -8,6 +8,10 @@
 //
 // Places the temporary buffers of a function in one allocation: buffers that do
 // not live at the same time share memory.
+// Greedy by size (Pisarchyk and Lee, "Efficient Memory Management for Deep
+// Neural Net Inference", 2020): the largest buffer first, each at the lowest
+// offset that is free of those that live at the same time, where that paper
+// takes the smallest gap. At least quadratic in the number of buffers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,6 +61,7 @@ public:
   void rewrite(int64_t bytes);
 
 private:
+  /// Extends the life of `buffer` to all users of `value` and of views of it.
   void extendLife(PlannedBuffer &buffer, Value value);
 
   Block &block;
@@ -81,6 +86,7 @@ bool BufferPlanner::collect() {
     positions[&op] = position;
   for (auto alloc : block.getOps<memref::AllocOp>()) {
     MemRefType type = alloc.getType();
+    // Other buffers, and scratch memory that was planned before, stay.
     if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
         !type.getElementType().isIntOrFloat() ||
         alloc->hasAttr(KasGPUDialect::scratchName))
@@ -89,6 +95,8 @@ bool BufferPlanner::collect() {
                     llvm::divideCeil(type.getElementTypeBitWidth(), 8);
     PlannedBuffer buffer{alloc, bytes, UINT32_MAX, 0};
     extendLife(buffer, alloc);
+    // A buffer that nothing uses has an empty range; it is left to other
+    // passes.
     if (buffer.first <= buffer.last)
       buffers.push_back(buffer);
   }
@@ -98,6 +106,7 @@ bool BufferPlanner::collect() {
 int64_t BufferPlanner::place() {
   SmallVector<std::pair<int64_t, size_t>> order;
   for (auto [i, buffer] : llvm::enumerate(buffers))
+    // The index breaks ties, so that the plan is deterministic.
     order.emplace_back(-buffer.bytes, i);
   llvm::sort(order);
   int64_t total = 0;
@@ -144,6 +153,8 @@ void BufferPlanner::rewrite(int64_t bytes) {
 namespace {
 struct GPUPlanBuffers : kas::codegen::impl::GPUPlanBuffersBase<GPUPlanBuffers> {
   void runOnOperation() override {
+    // Lives are positions in one block; nothing else reaches this pass with
+    // buffers.
     if (getOperation().isExternal() || !getOperation().getBody().hasOneBlock())
       return;
     BufferPlanner planner(getOperation().getBody().front());

@@ -7,6 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Assertions on elements become kernels that write which one failed.
+// A device cannot stop a launch, so the position of the first assertion that
+// failed becomes a further result, an i32, which the caller reads
+// (docs/internals/gpu.md, "The manifest", `status`). Positions are minimized
+// over all elements, in two steps where a loop is long: one thread per element
+// of the longest loop, then one thread over these.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +42,7 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
-/// What stands for no assertion; others have their positions.
+/// Stands for no assertion, and is larger than any position.
 static constexpr int32_t noFailure = std::numeric_limits<int32_t>::max();
 
 namespace {
@@ -62,6 +67,7 @@ private:
 
   func::FuncOp function;
   ImplicitLocOpBuilder b;
+  /// By position: text and location of each assertion.
   SmallVector<std::string> messages;
   /// Tensors of rank 0 with the least position that failed.
   SmallVector<Value> failures;
@@ -110,6 +116,7 @@ static SetVector<Operation *> getSlice(linalg::GenericOp op,
   BackwardSliceOptions options;
   options.omitBlockArguments = true;
   options.inclusive = true;
+  // Not beyond the operation: the condition's inputs are its block arguments.
   options.filter = [&](Operation *at) { return op->isProperAncestor(at); };
   for (cf::AssertOp assertion : assertions)
     if (Operation *condition = assertion.getArg().getDefiningOp())
@@ -127,6 +134,7 @@ LogicalResult AssertionCollector::collect(linalg::GenericOp op) {
     auto isOutput = [&](Value value) {
       return llvm::is_contained(outputs, value);
     };
+    // Outputs of the loops that are added are other tensors.
     if (isOutput(assertion.getArg()) || llvm::any_of(slice, [&](Operation *at) {
           return llvm::any_of(at->getOperands(), isOutput);
         }))
@@ -154,6 +162,8 @@ LogicalResult AssertionCollector::collect(linalg::GenericOp op) {
       [&](ValueRange arguments) {
         IRMapping mapping;
         mapping.map(op.getBody()->getArguments(), arguments.drop_back());
+        // Only what the condition needs is computed again; the operation itself
+        // goes on without its assertions and can fuse.
         for (Operation &at : op.getBody()->without_terminator())
           if (slice.contains(&at))
             b.clone(at, mapping);
@@ -223,6 +233,7 @@ LogicalResult AssertionCollector::run() {
   b.setInsertionPoint(end);
   SmallVector<AffineMap> maps(failures.size() + 1,
                               AffineMap::get(0, 0, b.getContext()));
+  // The first one in program order that failed on any element.
   Value least = createMinimum(
       failures, maps, {}, /*numLoops=*/0, [&](ValueRange arguments) {
         Value minimum = arguments.front();
@@ -259,6 +270,7 @@ struct GPUReturnAssertions
       return signalPassFailure();
     if (!hasAssertion())
       return;
+    // A caller within the module would have to pass the status on.
     if (!function.getBody().hasOneBlock() || function.isPrivate()) {
       function.emitError() << "expected a public function of one block with "
                               "assertions for a GPU, got another";

@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Chooses schedules: -kas-gpu-schedule.
+// The cost model enumerates schedules per strategy (Strategy/CostModel.h). This
+// file says which strategies an operation, a device and a precision admit: for
+// the pass the cheapest schedule, for the tuner all of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,8 +47,10 @@ static void considerMatrixStrategies(CostModel &model,
                                      GPUPrecision precision) {
   if (view && (!strategy || strategy == GPUStrategy::Warpgroup))
     model.considerWarpgroup(*view, precision);
+  // Asked for by name and possible: `mma.sync` is not considered.
   if (strategy == GPUStrategy::Warpgroup && model.getBest())
     return;
+  // Nothing is rounded unless a precision was given.
   bool hasTensorCore =
       precision != GPUPrecision::F32 && hasMatrixInstructions(device);
   if (hasTensorCore && strategy != GPUStrategy::Staged &&
@@ -69,6 +74,7 @@ static GPUScheduleAttr chooseGPUSchedule(const Coordinates &coordinates,
   if (strategy == GPUStrategy::Staged || (!strategy && !isHostDevice(device)) ||
       needsMatrixStrategy)
     model.considerStaged();
+  // A direct kernel computes every operator, so there is always a choice.
   if (strategy != GPUStrategy::Staged || !model.getBest())
     model.considerDirect();
   return model.getBest();
@@ -177,6 +183,7 @@ LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,
                                            GPUPrecision precision) {
   module->setAttr(KasGPUDialect::deviceName, device);
   module->walk([&](linalg::GenericOp op) {
+    // A schedule that is there, from a tuner or by hand, is kept.
     if (op->hasAttr(KasGPUDialect::scheduleName) ||
         !hasTensorsOfStaticShape(op))
       return;

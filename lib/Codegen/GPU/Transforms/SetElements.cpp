@@ -6,7 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Kernels that keep their tensors in fewer bits than they compute in.
+// Kernels that keep their tensors in fewer bits than they compute in: tensors
+// of f32 become f16 or bf16, while bodies widen what they read, compute in f32,
+// and round once what they store (docs/internals/gpu.md, "Fewer bits"). The
+// pass goes through a function in order, so that operands are narrow before
+// their users.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,12 +56,18 @@ private:
     auto type = cast<RankedTensorType>(value.getType());
     value.setType(RankedTensorType::get(type.getShape(), element));
   }
+  /// The constant `value` in fewer bits, to nearest even; null if it is not of
+  /// f32.
   TypedAttr round(TypedAttr value) const;
 
   LogicalResult narrow(Operation *op);
   void narrowConstant(arith::ConstantOp constant);
+  /// Changes a view to narrow elements. Its fill or padding must be a constant,
+  /// as nothing on the host can round it.
   LogicalResult narrowView(Operation *view);
   void narrow(linalg::GenericOp op);
+  /// Lets an operator read a narrow tensor, through a kernel that rounds it
+  /// where it is not.
   void setOperandNarrow(OpOperand &operand);
   /// What sums begin with is as wide as they are.
   void setInitWide(linalg::GenericOp op, OpOperand &init);
@@ -119,7 +129,8 @@ void ElementNarrower::narrowConstant(arith::ConstantOp constant) {
   setNarrow(constant);
 }
 
-/// Of what is narrow, or of nothing at all.
+/// A view of a narrow tensor becomes one itself, and so does one that fills or
+/// leaves undefined.
 LogicalResult ElementNarrower::narrowView(Operation *view) {
   builder.setInsertionPoint(view);
   auto toConstant = [&](Value value) -> Value {
@@ -150,6 +161,7 @@ LogicalResult ElementNarrower::narrowView(Operation *view) {
     setNarrow(view->getResult(0));
     return success();
   }
+  // A view of integers or f64 stays.
   if (!isNarrow(view->getOperand(0)))
     return success();
   if (auto pad = dyn_cast<tensor::PadOp>(view)) {
@@ -193,6 +205,7 @@ void ElementNarrower::setInitWide(linalg::GenericOp op, OpOperand &init) {
   Location loc = op.getLoc();
   TensorAccess access = TensorAccess::get(init);
   auto type = cast<RankedTensorType>(init.get().getType());
+  // A tensor: a kernel widens it. Otherwise a fill of the same value in f32.
   if (access.source) {
     init.set(createConversion(loc, init.get(), builder.getF32Type()));
     return;
@@ -220,6 +233,9 @@ void ElementNarrower::narrow(linalg::GenericOp op) {
     OpResult result = op.getTiedOpResult(&init);
     if (!isWide(result))
       continue;
+    // Sums stay in f32 until the reduction ends: rounding each partial sum
+    // would lose most of them. A kas.apply or return that reads them gets a
+    // conversion.
     if (op.getNumReductionLoops() != 0) {
       setInitWide(op, init);
       continue;
@@ -257,6 +273,7 @@ LogicalResult ElementNarrower::narrow(Operation *op) {
   }
   if (isTensorView(op))
     return isWide(op->getResult(0)) ? narrowView(op) : success();
+  // Operators: kernels read and write in the type of their buffers.
   if (!isa<ApplyOp, func::ReturnOp>(op))
     return success();
   for (OpOperand &operand : op->getOpOperands())

@@ -6,7 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Weights in the order in which kernels read them.
+// Weights in the order in which kernels read them. PyTorch keeps a filter as
+// [Cout, Cin, kH, kW], with the window innermost, while steps run along Cin:
+// each element is read for itself, kH * kW elements from the next one. A kernel
+// copies the weight to [Cout, kH, kW, Cin] first, in every call, where that
+// pays (research/reports/gpu.md, "What was learnt").
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +35,7 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
-/// The smallest depth of a block of steps.
+/// The smallest depth of a block of steps that the cost model considers.
 static constexpr int64_t depth = 8;
 
 /// Of an element that a kernel reads for itself, beyond one of a vector; of one
@@ -46,6 +50,7 @@ static std::optional<unsigned> getFarDimension(const GPUKernelProblem &problem,
                                                int64_t processors) {
   const Coordinates &coordinates = problem.coordinates;
   std::optional<MatrixView> view = MatrixView::get(coordinates);
+  // Weights of the right side are read like the data.
   if (!view || !llvm::is_contained(view->left, number + 1))
     return std::nullopt;
   view->orderSteps(coordinates, depth);
@@ -62,9 +67,11 @@ static std::optional<unsigned> getFarDimension(const GPUKernelProblem &problem,
   ArrayRef<AffineExpr> indices = coordinates.weights[number];
   ArrayRef<int64_t> shape = problem.weights[number];
   int64_t last = static_cast<int64_t>(indices.size()) - 1;
+  // Unit dimensions at the end do not move anything.
   while (last >= 0 && shape[last] == 1)
     --last;
   AffineExpr step = indices.empty() ? AffineExpr() : getInner(view->steps);
+  // Read along the steps or the rows already.
   if (last < 0 || !step || indices[last] == step ||
       indices[last] == getInner(view->rows))
     return std::nullopt;
@@ -75,6 +82,8 @@ static std::optional<unsigned> getFarDimension(const GPUKernelProblem &problem,
   double elements = 1;
   for (int64_t size : shape)
     elements *= static_cast<double>(size);
+  // Each block of columns reads all of the weight again; 128 columns are a
+  // large block, so the gain is not overestimated.
   auto blocks =
       static_cast<double>(llvm::divideCeil(getExtent(view->columns), 128));
   double gain = farCycles * elements * blocks / static_cast<double>(processors);
@@ -130,6 +139,7 @@ static void transposeWeights(linalg::GenericOp op, int64_t processors) {
       continue;
     AffineMap map = op.getMatchingIndexingMap(&*operand);
     std::optional<unsigned> dimension =
+        // Each dimension of the weight is one loop: the copy permutes both.
         map.isProjectedPermutation()
             ? getFarDimension(contraction->problem, number, processors)
             : std::nullopt;
@@ -179,6 +189,7 @@ static void transposeWeights(ApplyOp apply, SymbolTable &symbols,
     apply.getWeightsMutable()[number].set(
         createCopy(builder, apply.getLoc(), weight, permutation));
     apply.setCalleeAttr(FlatSymbolRefAttr::get(clone.getSymNameAttr()));
+    // The next weight is transposed in the clone.
     op = clone;
   }
 }
