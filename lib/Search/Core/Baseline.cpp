@@ -9,6 +9,10 @@
 // Evaluates what candidates are compared with, once, and records it in the
 // database.
 //
+// Baselines go through the evaluators of the candidates, so their metrics are
+// comparable, but never through the searcher. Rows that the database already
+// has are not evaluated again.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/SearchReport.h"
@@ -20,6 +24,11 @@ using namespace kas::search;
 using llvm::Error;
 using llvm::Expected;
 
+/// The default for evaluators that work on graphs: the baseline makes an
+/// evaluator of its own of the same name, because its graph may belong to
+/// another problem (other symbols, other bindings) than the one that is
+/// searched. Without a graph there is nothing such an evaluator could read,
+/// which is no error: the metrics are empty.
 Expected<Metrics> Evaluator::evaluateBaseline(const Baseline &baseline) {
   if (!baseline.solution)
     return Metrics();
@@ -32,14 +41,20 @@ Expected<Metrics> Evaluator::evaluateBaseline(const Baseline &baseline) {
 namespace {
 /// A baseline with what is not known of it yet.
 struct Task {
+  /// What is to be evaluated; owned by the caller of `evaluateBaselines`.
   const Baseline *baseline;
+  /// The row to write: its `evaluators` are those of the database and those of
+  /// this task, so one write replaces the row.
   StoredBaseline stored;
+  /// The evaluators whose metrics the database lacks.
   std::vector<Evaluator *> evaluators;
 };
 } // namespace
 
 /// What the file has, also one of before there was a table of baselines: it has
-/// the training of the network itself.
+/// the training of the network itself. An empty table with points of the
+/// network's training means a file written by a version without that table: the
+/// training is not repeated.
 static Expected<std::vector<StoredBaseline>>
 readBaselines(const SearchStore &store) {
   Expected<std::vector<StoredBaseline>> known = store.readBaselines();
@@ -59,10 +74,15 @@ readBaselines(const SearchStore &store) {
 }
 
 /// What `known` does not have of each baseline. New ones get the next number.
+/// Identifiers of baselines are negative and count downwards from that of the
+/// network, -1, so that they share the column `candidate` of the table of
+/// curves with candidates, which count upwards from 0.
 static std::vector<Task> findTasks(llvm::ArrayRef<Baseline> baselines,
                                    llvm::ArrayRef<Evaluator *> evaluators,
                                    llvm::ArrayRef<StoredBaseline> known) {
   std::vector<Task> tasks;
+  // New identifiers start below the least one in the file, whatever names were
+  // in use when it was written.
   int64_t least = StoredBaseline::networkId;
   for (const StoredBaseline &stored : known)
     least = std::min(least, stored.id);
@@ -78,6 +98,8 @@ static std::vector<Task> findTasks(llvm::ArrayRef<Baseline> baselines,
       task.stored = {id, baseline.name, baseline.text.text, {}};
     }
     for (Evaluator *evaluator : evaluators) {
+      // An evaluator that was called once is not called again, also when it had
+      // no metrics to give.
       if (llvm::is_contained(task.stored.evaluators, evaluator->getName()))
         continue;
       task.evaluators.push_back(evaluator);
@@ -89,6 +111,9 @@ static std::vector<Task> findTasks(llvm::ArrayRef<Baseline> baselines,
   return tasks;
 }
 
+/// All metrics of one baseline, or the first error. Unlike a failed candidate,
+/// a failed baseline ends the search: with nothing to compare with, its results
+/// are of little use, and the cause is usually a wrong option.
 static Expected<Metrics> evaluate(const Task &task) {
   Metrics all;
   for (Evaluator *evaluator : task.evaluators) {
@@ -102,6 +127,9 @@ static Expected<Metrics> evaluate(const Task &task) {
   return all;
 }
 
+/// Metrics are kept as the last points of curves: the table of metrics has
+/// candidates only. Metrics without epochs, such as times, are points of epoch
+/// 0.
 static Error record(const Task &task, const Metrics &metrics, uint64_t seed,
                     SearchStore &store) {
   auto epochs = metrics.find("epochs");
@@ -120,6 +148,8 @@ Error kas::search::evaluateBaselines(llvm::ArrayRef<Baseline> baselines,
   if (!known)
     return known.takeError();
   std::vector<Task> tasks = findTasks(baselines, evaluators, *known);
+  // One queue for all threads. The lock also guards the database, which one
+  // thread at a time may use, but is not held while a baseline is evaluated.
   std::mutex mutex;
   size_t next = 0;
   std::optional<std::string> failure;
@@ -128,6 +158,7 @@ Error kas::search::evaluateBaselines(llvm::ArrayRef<Baseline> baselines,
       const Task *task = nullptr;
       {
         std::lock_guard<std::mutex> lock(mutex);
+        // After an error no task is begun; those under way are still recorded.
         if (next == tasks.size() || failure)
           return;
         task = &tasks[next++];
@@ -139,6 +170,8 @@ Error kas::search::evaluateBaselines(llvm::ArrayRef<Baseline> baselines,
       std::lock_guard<std::mutex> lock(mutex);
       Error error =
           metrics ? record(*task, *metrics, seed, store) : metrics.takeError();
+      // Of several errors the first to arrive is reported. The others are
+      // consumed here: an unchecked `Error` aborts.
       if (!error)
         report.addBaseline(task->baseline->name, *metrics);
       else if (std::string reason = llvm::toString(std::move(error)); !failure)
@@ -149,6 +182,7 @@ Error kas::search::evaluateBaselines(llvm::ArrayRef<Baseline> baselines,
   for (size_t index = 1; index < std::min<size_t>(threads, tasks.size());
        ++index)
     others.emplace_back(work);
+  // The calling thread is one of the workers.
   work();
   for (std::thread &thread : others)
     thread.join();

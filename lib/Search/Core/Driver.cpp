@@ -9,6 +9,9 @@
 // Evaluates the candidates of a searcher on several threads, in the order of
 // its sequence.
 //
+// The driver is the only place where a search runs in parallel: a searcher is
+// locked inside, evaluators are safe to be called from several threads.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/Driver.h"
@@ -21,6 +24,9 @@
 using namespace kas;
 using namespace kas::search;
 
+/// Metrics of later evaluators do not replace those of earlier ones (`merge`
+/// keeps what is there). Evaluators that compare candidates are told only of
+/// candidates that all of them have accepted.
 Outcome kas::search::evaluate(const Candidate &candidate,
                               llvm::ArrayRef<Evaluator *> evaluators) {
   Metrics metrics;
@@ -42,11 +48,14 @@ std::vector<SearchResult> kas::search::runSearch(
     llvm::function_ref<void(const SearchResult &)> progress) {
   std::vector<SearchResult> results;
   std::mutex mutex;
+  // Signals the thread of the clock that the search is over.
   std::condition_variable done;
   uint64_t started = 0;
   bool finished = false;
   auto start = std::chrono::steady_clock::now();
   auto isLate = [&] {
+    // Checked before a candidate is requested: an evaluation that has begun is
+    // always completed.
     std::chrono::duration<double> elapsed =
         std::chrono::steady_clock::now() - start;
     return limits.seconds > 0 && elapsed.count() >= limits.seconds;
@@ -59,14 +68,21 @@ std::vector<SearchResult> kas::search::runSearch(
         // One thread asks at a time: the set of those evaluated is a prefix of
         // the searcher's sequence.
         std::lock_guard<std::mutex> lock(mutex);
+        // Both limits are on what is begun. With `evaluations` alone the set of
+        // candidates does not depend on the speed of any thread.
         if (started >= limits.evaluations || isLate())
           return;
+        // An empty answer means that the space is exhausted, or that the effort
+        // for one call is spent: this thread ends in both cases.
         candidates = searcher.ask(1);
         if (candidates.empty())
           return;
         ++started;
       }
+      // Outside of the lock: this is where nearly all the time goes.
       Outcome outcome = evaluate(candidates.front(), evaluators);
+      // The candidate was proposed and has no outcome yet, so `tell` has no
+      // reason to fail.
       llvm::cantFail(searcher.tell(candidates.front().id, outcome));
       std::lock_guard<std::mutex> lock(mutex);
       results.push_back({candidates.front(), std::move(outcome)});
@@ -75,9 +91,12 @@ std::vector<SearchResult> kas::search::runSearch(
     }
   };
 
-  // A searcher may look for a candidate longer than the time allows.
+  // A searcher may look for a candidate longer than the time allows. The loop
+  // above looks at the clock between candidates only. This thread interrupts a
+  // call of `ask` that is under way.
   std::thread clock;
   std::mutex clockMutex;
+  // Without a limit there is no such thread, and nothing depends on a clock.
   if (limits.seconds > 0)
     clock = std::thread([&] {
       std::unique_lock<std::mutex> lock(clockMutex);
@@ -91,6 +110,9 @@ std::vector<SearchResult> kas::search::runSearch(
   work();
   for (std::thread &thread : threads)
     thread.join();
+  // Ends the wait early. `finished` is written under the lock of the wait,
+  // otherwise the signal could fall between the test of the predicate and the
+  // wait, and be lost.
   if (clock.joinable()) {
     {
       std::lock_guard<std::mutex> lock(clockMutex);
@@ -99,6 +121,8 @@ std::vector<SearchResult> kas::search::runSearch(
     done.notify_all();
     clock.join();
   }
+  // Threads finish in any order; the identifiers are in the order of the
+  // proposals.
   llvm::sort(results, [](const SearchResult &a, const SearchResult &b) {
     return a.candidate.id < b.candidate.id;
   });

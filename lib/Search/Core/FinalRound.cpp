@@ -9,6 +9,9 @@
 // Evaluates the best candidates once more by the evaluators of the final round,
 // and skips those whose predicted least time is too large.
 //
+// The final round is for evaluators that are too slow for every candidate, such
+// as training or measured latency of whole networks.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/FinalRound.h"
@@ -21,7 +24,7 @@ using namespace kas;
 using namespace kas::search;
 using llvm::Error;
 
-/// A metric of a result, or nothing.
+/// A metric of a result, or nothing. Nothing for a failure, too.
 static std::optional<double> getMetric(const SearchResult &result,
                                        const char *name) {
   const auto *metrics = std::get_if<Metrics>(&result.outcome);
@@ -31,9 +34,12 @@ static std::optional<double> getMetric(const SearchResult &result,
   return found == metrics->end() ? std::nullopt : std::optional(found->second);
 }
 
-/// Joins what the final round found to `result`.
+/// Joins what the final round found to `result`. A failure in the final round
+/// makes the candidate a failure: metrics of the first round alone would let it
+/// stay ahead of others.
 static void join(SearchResult &result, const Outcome &found) {
   if (const auto *more = std::get_if<Metrics>(&found))
+    // Metrics of the first round win over those of the same name.
     std::get<Metrics>(result.outcome).insert(more->begin(), more->end());
   else
     result.outcome = found;
@@ -48,7 +54,11 @@ Error kas::search::runFinalRound(
   size_t next = 0;
   std::optional<std::string> failure;
   // The least time that was measured rules out what cannot be below.
+  // `predicted_least_ms` is a lower bound of the time, so a candidate whose
+  // bound is above a time that was measured cannot be the fastest one.
   double least = std::numeric_limits<double>::infinity();
+  // The same queue for all threads as in the baselines; results are taken in
+  // their order, best first, so that `least` falls early.
   auto work = [&] {
     for (;;) {
       SearchResult *result = nullptr;
@@ -57,9 +67,12 @@ Error kas::search::runFinalRound(
         if (next == results.size() || failure)
           return;
         result = &results[next++];
+        // Skipped, not failed: the result keeps its metrics of the first round.
         if (getMetric(*result, "predicted_least_ms").value_or(0) > least)
           continue;
       }
+      // Outcomes of an earlier run on the same database are not computed again,
+      // but evaluators that compare candidates must know of them.
       if (auto found = known.find(result->candidate.id); found != known.end()) {
         if (const auto *metrics = std::get_if<Metrics>(&found->second))
           for (Evaluator *evaluator : evaluators)
@@ -70,11 +83,13 @@ Error kas::search::runFinalRound(
             std::min(least, getMetric(*result, "latency_ms").value_or(least));
         continue;
       }
+      // Outside of the lock.
       auto start = std::chrono::steady_clock::now();
       Outcome outcome = evaluate(result->candidate, evaluators);
       double seconds = std::chrono::duration<double>(
                            std::chrono::steady_clock::now() - start)
                            .count();
+      // The lock guards `record`, which writes to the database, and `join`.
       std::lock_guard<std::mutex> lock(mutex);
       if (Error error = record({result->candidate, outcome}, seconds)) {
         std::string message = llvm::toString(std::move(error));

@@ -18,7 +18,10 @@
 namespace kas::search {
 
 /// DenseSet reserves the two largest values; keys need not be mixed otherwise.
+/// The two values mark empty and deleted buckets.
 constexpr uint64_t getMark(uint64_t key) {
+  // The two reserved keys collide with the marks of two others, which is as
+  // unlikely as any collision of 64 bits.
   constexpr uint64_t reserved = ~uint64_t(1);
   return key < reserved ? key : mixBits(key) >> 1;
 }

@@ -9,6 +9,10 @@
 // The tree of states with solutions below, with exact counts, so that rollouts
 // never fail.
 //
+// Nodes live in chunks of 4096 that are never moved or copied, so a tree of
+// millions of nodes grows without a second copy in memory. The tree is written
+// by `Enumerator`.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/LivingTree.h"
@@ -17,9 +21,12 @@
 using namespace kas;
 using namespace kas::search;
 
+/// A node is appended together with its siblings and after its children; only
+/// now its identifier is known, so the parents of its children are set here.
 LivingTree::NodeId LivingTree::append(llvm::ArrayRef<Node> siblings) {
   NodeId first = static_cast<NodeId>(numNodes);
   for (const Node &sibling : siblings) {
+    // A node is 20 bytes, a chunk 80 KiB.
     if (numNodes == chunks.size() * chunkSize)
       chunks.push_back(std::make_unique<Node[]>(chunkSize));
     NodeId id = static_cast<NodeId>(numNodes++);
@@ -30,11 +37,14 @@ LivingTree::NodeId LivingTree::append(llvm::ArrayRef<Node> siblings) {
   return first;
 }
 
+/// Drops the nodes from `size` on; the caller guarantees that no other node
+/// refers to them.
 void LivingTree::truncate(uint64_t size) {
   numNodes = size;
   chunks.resize((size + chunkSize - 1) / chunkSize);
 }
 
+/// Linear in the number of children, of which a state of operators has few.
 LivingTree::NodeId LivingTree::getChild(NodeId id, Move move) const {
   const Node &node = (*this)[id];
   // Moves come by kind, then in an order of the problem's: search through.
@@ -45,9 +55,11 @@ LivingTree::NodeId LivingTree::getChild(NodeId id, Move move) const {
   return none;
 }
 
+/// `none` is passed on: a path that leaves the tree has no way back.
 LivingTree::NodeId LivingTree::find(llvm::ArrayRef<Move> path) const {
   NodeId id = root;
   for (Move move : path) {
+    // Also a tree without a root.
     if (id == none)
       break;
     id = getChild(id, move);
@@ -63,6 +75,8 @@ llvm::SmallVector<Move, 16> LivingTree::getPath(NodeId id) const {
   return path;
 }
 
+/// Makes the moves again: the tree has no states, which are much larger than
+/// nodes.
 std::shared_ptr<const Solution> LivingTree::getSolution(const State &rootState,
                                                         NodeId id) const {
   assert(isSolution(id) && "the states on the way have no solution");

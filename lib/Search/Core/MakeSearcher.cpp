@@ -8,6 +8,11 @@
 //
 // Makes searchers by name, with their constants and the defaults of these.
 //
+// A constant is listed once, by a call of `Entries::add`: its name, where it is
+// stored, its range and its description. The list serves to set constants, to
+// check them, and to document them; defaults are those of the structs in the
+// headers.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/MakeSearcher.h"
@@ -28,6 +33,7 @@ using llvm::createStringError;
 using llvm::StringLiteral;
 using llvm::StringRef;
 
+// In the order in which the documentation lists them.
 static constexpr StringLiteral names[] = {"random",    "uniform", "exhaustive",
                                           "evolution", "mcts",    "surrogate"};
 
@@ -35,7 +41,8 @@ llvm::ArrayRef<StringLiteral> kas::search::getSearcherNames() { return names; }
 
 namespace {
 
-/// The options of all algorithms.
+/// The options of all algorithms. One struct for all, so that entries can refer
+/// to fields whatever the algorithm is.
 struct AllOptions {
   CandidateSpace::Options space;
   SpaceSearcher::Options common;
@@ -45,7 +52,8 @@ struct AllOptions {
   SurrogateSearcher::Options surrogate;
 };
 
-/// A constant and where it is kept.
+/// A constant and where it is kept. `set` writes to the `AllOptions` that the
+/// entry was made for, which must outlive it.
 struct Entry {
   SearcherParameter parameter;
   std::function<void(double)> set;
@@ -53,6 +61,8 @@ struct Entry {
 
 class Entries {
 public:
+  /// Registers `value` under `name`. The default is the value at the time of
+  /// the call; an integral field takes integers only.
   template <typename T>
   void add(StringLiteral name, T &value, double least, double most,
            StringLiteral description) {
@@ -65,8 +75,11 @@ public:
 
 } // namespace
 
+// The largest value of a count, well within 32 bits. Limits of states and bytes
+// go to 1e15, which a double still holds exactly.
 static constexpr double many = 1e9;
 
+/// Constants of the space, which all algorithms have.
 static void addSpaceEntries(AllOptions &options, Entries &entries) {
   CandidateSpace::Options &space = options.space;
   entries.add("tree-expansions", space.treeExpansions, 0, 1e15,
@@ -85,6 +98,7 @@ static void addSpaceEntries(AllOptions &options, Entries &entries) {
               "Without a tree, return after so many states");
 }
 
+/// See `EvolutionSearcher::Options`.
 static void addEvolutionEntries(EvolutionSearcher::Options &options,
                                 Entries &entries) {
   entries.add("population", options.population, 1, many,
@@ -97,6 +111,7 @@ static void addEvolutionEntries(EvolutionSearcher::Options &options,
               "Depths that are tried for a child");
 }
 
+/// See `MCTSSearcher::Options`.
 static void addMCTSEntries(MCTSSearcher::Options &options, Entries &entries) {
   entries.add("exploration", options.exploration, 0, many,
               "Factor of the confidence interval");
@@ -106,6 +121,7 @@ static void addMCTSEntries(MCTSSearcher::Options &options, Entries &entries) {
               "Moves in play after one visit");
   entries.add("widening", options.widening, 0, 1,
               "Exponent of the moves in play");
+  // Not 0: it is the weight of the records of the whole space in a quotient.
   entries.add("local-rave", options.localRave, 1e-9, many,
               "Records of a state that count as much as those of the space");
   entries.add("rave-noise", options.raveNoise, 0, 1,
@@ -118,6 +134,7 @@ static void addMCTSEntries(MCTSSearcher::Options &options, Entries &entries) {
               "Share of proposals whose rollout is not chosen");
 }
 
+/// See `SurrogateSearcher::Options`.
 static void addSurrogateEntries(SurrogateSearcher::Options &options,
                                 Entries &entries) {
   entries.add("initial", options.initial, 1, many,
@@ -138,6 +155,8 @@ static void addSurrogateEntries(SurrogateSearcher::Options &options,
               "Share of features tried at a split");
 }
 
+/// The space's options of the caller are the defaults, which parameters may
+/// override.
 static AllOptions getDefaults(StringRef algorithm,
                               const CandidateSpace::Options &space) {
   AllOptions options;
@@ -148,6 +167,7 @@ static AllOptions getDefaults(StringRef algorithm,
   return options;
 }
 
+/// `random` and `exhaustive` have no constants of their own.
 static Entries getEntries(StringRef algorithm, AllOptions &options) {
   Entries entries;
   addSpaceEntries(options, entries);
@@ -160,6 +180,7 @@ static Entries getEntries(StringRef algorithm, AllOptions &options) {
   return entries;
 }
 
+/// Only the texts and defaults are used; `options` ends with this function.
 std::vector<SearcherParameter>
 kas::search::getSearcherParameters(StringRef algorithm) {
   AllOptions options = getDefaults(algorithm, {});
@@ -178,6 +199,8 @@ static StringRef getCurrentName(StringRef name) {
       .Default(name);
 }
 
+/// Sets one `name=value`. Both errors list what was required: the range, or the
+/// names with the nearest one.
 static llvm::Error setParameter(const Entries &entries, StringRef algorithm,
                                 StringRef text) {
   auto [name, value] = text.split('=');
@@ -186,6 +209,7 @@ static llvm::Error setParameter(const Entries &entries, StringRef algorithm,
     if (parameter.name != getCurrentName(name))
       continue;
     double number = 0;
+    // `getAsDouble` accepts infinities and NaN.
     bool isNumber = !value.getAsDouble(number) && std::isfinite(number);
     if (!isNumber || number < parameter.least || number > parameter.most ||
         (parameter.isInteger && number != std::floor(number)))
@@ -210,6 +234,8 @@ static Options withCommon(Options options, const SpaceSearcher::Options &from) {
   return options;
 }
 
+/// `name` is known to be one of `names`; `random` and `uniform` are the same
+/// class on different spaces.
 static std::unique_ptr<Searcher>
 makeKnown(StringRef name, std::unique_ptr<CandidateSpace> space,
           const AllOptions &options) {
@@ -244,6 +270,8 @@ kas::search::makeSearcher(StringRef name, std::unique_ptr<State> root,
     if (llvm::Error error = setParameter(entries, name, parameter))
       return error;
   options.common.seed = settings.seed;
+  // Searchers maximize a reward, objectives are minimized. Captured by value:
+  // the settings end with this call.
   if (settings.objective)
     options.common.reward = [objective =
                                  settings.objective](const Metrics &metrics) {
@@ -253,6 +281,7 @@ kas::search::makeSearcher(StringRef name, std::unique_ptr<State> root,
   // Plain rollouts are what a random search is.
   if (name == "random")
     options.space.treeExpansions = 0;
+  // A tree that the caller has is used as it is, which saves the enumeration.
   auto space =
       settings.tree && name != "random"
           ? std::make_unique<CandidateSpace>(std::move(root), options.space,

@@ -8,6 +8,10 @@
 //
 // Merges two search databases into a new one.
 //
+// Rows are matched by the key of the candidate (`Solution::key`), which is the
+// same on every machine. Metrics of both files are joined; times of evaluation
+// stay with the outcome that is kept.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/SearchStore.h"
@@ -27,7 +31,9 @@ static int getRank(const StoredCandidate &candidate) {
   return std::holds_alternative<Failure>(*candidate.outcome) ? 1 : 2;
 }
 
-/// Takes what is better known of `other` into `candidate`.
+/// Takes what is better known of `other` into `candidate`. Nothing is lost:
+/// with metrics in both, names that only `other` has are added. A final outcome
+/// is kept together with the outcome that it continues.
 static void improve(StoredCandidate &candidate, const StoredCandidate &other) {
   int rank = getRank(candidate), otherRank = getRank(other);
   if (otherRank > rank) {
@@ -36,6 +42,7 @@ static void improve(StoredCandidate &candidate, const StoredCandidate &other) {
     candidate.seconds = other.seconds;
     candidate.askedAt = other.askedAt;
   } else if (rank == 2 && otherRank == 2) {
+    // Both have metrics: `first` wins where both have a name.
     const Metrics &more = std::get<Metrics>(*other.outcome);
     std::get<Metrics>(*candidate.outcome).insert(more.begin(), more.end());
     if (!candidate.finalOutcome)
@@ -43,7 +50,9 @@ static void improve(StoredCandidate &candidate, const StoredCandidate &other) {
   }
 }
 
-/// What both have; the algorithm of what no search made is `merge`.
+/// What both have; the algorithm of what no search made is `merge`. A setting
+/// that differs, such as the seed, is not true of the result. The algorithm
+/// `merge` is that of no searcher, so no search can go on from the file.
 static SearchSettings mergeSettings(const SearchSettings &first,
                                     const SearchSettings &second) {
   SearchSettings result;
@@ -58,6 +67,8 @@ static SearchSettings mergeSettings(const SearchSettings &first,
 Expected<MergeCounts> kas::search::mergeSearches(const SearchStore &first,
                                                  const SearchStore &second,
                                                  llvm::StringRef output) {
+  // The space is the only setting that must agree. Different algorithms, seeds
+  // and evaluators are what one wants to merge.
   auto getSpace = [](const SearchStore &store) {
     auto space = store.getSettings().find("space");
     return space == store.getSettings().end() ? "" : space->second;
@@ -69,6 +80,7 @@ Expected<MergeCounts> kas::search::mergeSearches(const SearchStore &first,
                              "'");
   if (llvm::sys::fs::exists(output))
     return createStringError("'" + output + "' exists already");
+  // Candidates in the order of the result; an index is an identifier there.
   MergeCounts counts;
   std::vector<StoredCandidate> merged;
   std::map<uint64_t, size_t> byKey;
@@ -87,12 +99,15 @@ Expected<MergeCounts> kas::search::mergeSearches(const SearchStore &first,
         continue;
       }
       candidate.id = merged.size();
+      // A parent was proposed before its child, so it has its new identifier
+      // already.
       if (candidate.parent)
         candidate.parent = ids.lookup(*candidate.parent);
       merged.push_back(std::move(candidate));
     }
   }
-  // Outcomes follow proposals.
+  // Outcomes follow proposals. Events only have to be consistent, since nobody
+  // replays them: first all proposals, then all outcomes.
   uint64_t event = merged.size();
   for (StoredCandidate &candidate : merged) {
     candidate.askEvent = candidate.id;
@@ -106,6 +121,7 @@ Expected<MergeCounts> kas::search::mergeSearches(const SearchStore &first,
   if (!store)
     return store.takeError();
   Error error = (*store)->insert(merged);
+  // No half-written file stays, nor the files that SQLite keeps next to it.
   if (error) {
     store->reset();
     for (const char *suffix : {"", "-wal", "-shm"})

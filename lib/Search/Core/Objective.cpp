@@ -8,6 +8,9 @@
 //
 // Parses objectives (weighted sums, Pareto fronts) and ranks metrics by them.
 //
+// The grammar is that of `Objective::parse`: sums of terms `factor*metric`, or
+// `pareto(sum, sum, ...)`. Without a text the default order of metrics is used.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/Objective.h"
@@ -21,8 +24,11 @@ using namespace kas::search;
 using llvm::createStringError;
 using llvm::Expected;
 
+// Infinity sorts after every value, and no point with an infinity dominates in
+// that axis.
 static constexpr double unknown = std::numeric_limits<double>::infinity();
 
+/// Metrics are identifiers; a digit at the front would be read as a factor.
 static bool isName(llvm::StringRef text) {
   return !text.empty() && !llvm::isDigit(text.front()) &&
          llvm::all_of(text,
@@ -44,10 +50,14 @@ static size_t findTermEnd(llvm::StringRef text) {
   return text.size();
 }
 
+/// Splits at signs: `2*loss-accuracy` has the terms 2*loss and -1*accuracy. The
+/// loop runs at least once, so an empty text is an error.
 Expected<Objective::Sum> Objective::parseSum(llvm::StringRef text) {
   Sum sum;
   for (llvm::StringRef rest = text; !rest.empty() || sum.empty();) {
     Term term;
+    // The sign of the first term is optional; between terms the end of the term
+    // before guarantees one.
     if (rest.consume_front("-"))
       term.factor = -1;
     else if (!sum.empty())
@@ -73,6 +83,7 @@ Expected<Objective::Sum> Objective::parseSum(llvm::StringRef text) {
   return sum;
 }
 
+/// Spaces are removed first; errors quote the text as it was given.
 Expected<Objective> Objective::parse(llvm::StringRef text) {
   Objective objective;
   std::string compact;
@@ -102,6 +113,8 @@ Expected<Objective> Objective::parse(llvm::StringRef text) {
   return objective;
 }
 
+/// NaN and overflow are unknown as well: a comparison with NaN would make
+/// sorting undefined.
 double Objective::evaluate(const Sum &sum, const Metrics &metrics) {
   double value = 0;
   for (const Term &term : sum) {
@@ -113,6 +126,8 @@ double Objective::evaluate(const Sum &sum, const Metrics &metrics) {
   return std::isfinite(value) ? value : unknown;
 }
 
+/// The default objective has no axes; then all metrics of `names` are axes, in
+/// their order.
 ObjectivePoint Objective::getPoint(const Metrics &metrics,
                                    llvm::ArrayRef<std::string> names) const {
   ObjectivePoint point;
@@ -140,18 +155,24 @@ std::vector<std::string> Objective::getMetrics() const {
   return metrics;
 }
 
+/// Of a front one number is needed, for searchers that follow a single reward.
+/// A sum of logarithms does not depend on the units: halving any axis counts
+/// the same.
 double Objective::getCost(const Metrics &metrics) const {
   if (!pareto)
     return evaluate(axes.front(), metrics);
   double sum = 0;
   for (const Sum &axis : axes) {
     double value = evaluate(axis, metrics);
+    // Not positive: an accuracy with a negative factor, for instance. Its
+    // logarithm does not exist.
     sum += value > 0 ? std::log(value) : value;
   }
   return sum;
 }
 
-/// Measured time first, then predicted time, work, and size.
+/// Measured time first, then predicted time, work, and size. Compared
+/// lexicographically.
 using DefaultRank = std::array<double, 4>;
 
 /// What is unknown counts as most.
@@ -166,10 +187,13 @@ static DefaultRank getDefaultRank(const Metrics &metrics) {
   return rank;
 }
 
+/// Total and deterministic: equal costs are ordered by identifier. Failures
+/// must have been removed.
 void Objective::sort(std::vector<SearchResult> &results) const {
   ParetoFront front;
   if (pareto)
     front = getFront(*this, results);
+  // Members of the front first, then by cost. For sums only `rank[0]` is used.
   struct Key {
     bool isDominated;
     DefaultRank rank;
@@ -190,11 +214,14 @@ void Objective::sort(std::vector<SearchResult> &results) const {
   }
   llvm::sort(keys, [](const Key &a, const Key &b) { return (a <=> b) < 0; });
   std::vector<SearchResult> sorted;
+  // Results are large (paths, IR): moved once, by index.
   for (const Key &key : keys)
     sorted.push_back(std::move(results[key.index]));
   results = std::move(sorted);
 }
 
+/// `<=` is looked for first, so a text with neither becomes an error of the
+/// name.
 Expected<MetricLimit> MetricLimit::parse(llvm::StringRef text) {
   MetricLimit limit;
   limit.isUpper = text.contains("<=");
@@ -210,6 +237,7 @@ Expected<MetricLimit> MetricLimit::parse(llvm::StringRef text) {
 
 namespace {
 
+/// See `makeCheckedEvaluator`.
 class CheckedEvaluator final : public Evaluator {
 public:
   CheckedEvaluator(std::unique_ptr<Evaluator> evaluator,
@@ -223,15 +251,19 @@ public:
     return evaluator->evaluateBaseline(baseline);
   }
   Expected<Metrics> evaluate(const Solution &solution) override {
+    // An evaluator's own failure stays as it is, with its reason.
     Expected<Metrics> metrics = evaluator->evaluate(solution);
     if (!metrics)
       return metrics;
+    // JSON and SQLite have no way to write NaN or infinity, and objectives none
+    // to compare them.
     for (const auto &[name, value] : *metrics)
       if (!std::isfinite(value))
         return createStringError("metric '" + llvm::Twine(name) +
                                  "' requires a finite number");
     for (const MetricLimit &limit : limits) {
       auto metric = metrics->find(limit.metric);
+      // Another evaluator may give this metric; that one then checks it.
       if (metric == metrics->end())
         continue;
       if (limit.isUpper ? metric->second > limit.bound
@@ -258,6 +290,8 @@ kas::search::makeCheckedEvaluator(std::unique_ptr<Evaluator> evaluator,
                                             std::move(limits));
 }
 
+/// The union over candidates: those that failed early or were not in the final
+/// round have fewer metrics.
 std::vector<std::string>
 kas::search::getMetricNames(llvm::ArrayRef<SearchResult> results) {
   std::set<std::string> names;
@@ -268,6 +302,7 @@ kas::search::getMetricNames(llvm::ArrayRef<SearchResult> results) {
   return std::vector<std::string>(names.begin(), names.end());
 }
 
+/// O(n * front) comparisons. Failures are not on a front.
 ParetoFront kas::search::getFront(const Objective &objective,
                                   llvm::ArrayRef<SearchResult> results) {
   std::vector<std::string> names = getMetricNames(results);

@@ -18,6 +18,8 @@
 using namespace kas;
 using namespace kas::search;
 
+/// Equal points do not dominate each other. NaN must not occur: it compares
+/// false both ways and would count as equal.
 bool kas::search::dominates(llvm::ArrayRef<double> a,
                             llvm::ArrayRef<double> b) {
   bool isBetter = false;
@@ -29,6 +31,8 @@ bool kas::search::dominates(llvm::ArrayRef<double> a,
   return isBetter;
 }
 
+/// O(front). A new point can remove several members, but only if none dominates
+/// it.
 bool ParetoFront::insert(uint64_t id, llvm::ArrayRef<double> point) {
   for (const Member &member : members)
     if (dominates(member.point, point))
@@ -40,6 +44,8 @@ bool ParetoFront::insert(uint64_t id, llvm::ArrayRef<double> point) {
   return true;
 }
 
+/// Sorted, so that reports do not depend on the order in which candidates were
+/// evaluated.
 std::vector<ParetoFront::Member> ParetoFront::getMembers() const {
   std::vector<Member> sorted = members;
   llvm::sort(sorted, [](const Member &a, const Member &b) {
@@ -53,24 +59,33 @@ bool ParetoFront::contains(uint64_t id) const {
                       [&](const Member &member) { return member.id == id; });
 }
 
-/// The volume in the first `axes` dimensions.
+/// The volume in the first `axes` dimensions. Hypervolume by slicing
+/// objectives: sort by the last axis, cut at each value, and multiply the
+/// thickness of each slice by the volume, one dimension lower, of the points
+/// that reach it. Each axis more costs a factor of the number of points; 2 or 3
+/// are usual. All points are below `reference` in all axes.
 static double getVolume(std::vector<llvm::ArrayRef<double>> points,
                         llvm::ArrayRef<double> reference, size_t axes) {
   if (points.empty())
     return 0;
+  // The volume in no dimensions is that of a single point.
   if (axes == 0)
     return 1;
   size_t last = axes - 1;
   llvm::sort(points, [&](llvm::ArrayRef<double> a, llvm::ArrayRef<double> b) {
     return a[last] < b[last];
   });
+  // One axis: the interval from the least point to the reference.
   if (axes == 1)
     return reference[0] - points.front()[0];
   // Between two values of the last axis, all points below them count.
   double volume = 0;
+  // The points of the current slice, without those that others cover in the
+  // axes that are left: covered ones add no volume but cost time.
   std::vector<llvm::ArrayRef<double>> below;
   for (size_t index = 0; index < points.size(); ++index) {
     llvm::ArrayRef<double> point = points[index];
+    // Coordinates without the last axis.
     auto head = point.take_front(last);
     auto covers = [&](llvm::ArrayRef<double> a, llvm::ArrayRef<double> b) {
       return llvm::all_of(llvm::zip_equal(a, b), [](auto pair) {
@@ -85,8 +100,10 @@ static double getVolume(std::vector<llvm::ArrayRef<double>> points,
       });
       below.push_back(point);
     }
+    // The last slice ends at the reference.
     double next =
         index + 1 < points.size() ? points[index + 1][last] : reference[last];
+    // Equal values in the last axis make an empty slice.
     if (next > point[last])
       volume += (next - point[last]) * getVolume(below, reference, last);
   }
@@ -96,6 +113,7 @@ static double getVolume(std::vector<llvm::ArrayRef<double>> points,
 double kas::search::getHypervolume(llvm::ArrayRef<ObjectivePoint> points,
                                    llvm::ArrayRef<double> reference) {
   std::vector<llvm::ArrayRef<double>> inside;
+  // A point on or beyond the border of the box dominates nothing inside.
   for (const ObjectivePoint &point : points)
     if (llvm::all_of(llvm::zip_equal(point, reference), [](auto pair) {
           return std::get<0>(pair) < std::get<1>(pair);
@@ -104,6 +122,10 @@ double kas::search::getHypervolume(llvm::ArrayRef<ObjectivePoint> points,
   return getVolume(std::move(inside), reference, reference.size());
 }
 
+/// Scale-free: each axis is mapped to [0, 1] by the best and worst finite
+/// value, so fronts with units as different as FLOPs and accuracy give
+/// comparable numbers. It depends on all points, not only on the front, so
+/// numbers of different searches are comparable only over the same candidates.
 double
 kas::search::getNormalizedHypervolume(llvm::ArrayRef<ObjectivePoint> points) {
   std::vector<ObjectivePoint> finite;
@@ -112,18 +134,22 @@ kas::search::getNormalizedHypervolume(llvm::ArrayRef<ObjectivePoint> points) {
       finite.push_back(point);
   if (finite.empty())
     return 0;
+  // The ideal point and the nadir over all points.
   ObjectivePoint best = finite.front(), worst = finite.front();
   for (const ObjectivePoint &point : finite)
     for (size_t axis = 0; axis < point.size(); ++axis) {
       best[axis] = std::min(best[axis], point[axis]);
       worst[axis] = std::max(worst[axis], point[axis]);
     }
+  // Only the front contributes, and slicing is cheaper on fewer points.
   ParetoFront front;
   for (ObjectivePoint &point : finite) {
     for (size_t axis = 0; axis < point.size(); ++axis)
+      // An axis with one value has no extent: all points have reached its best.
       point[axis] = worst[axis] > best[axis] ? (point[axis] - best[axis]) /
                                                    (worst[axis] - best[axis])
                                              : 0;
+    // The number of a member is of no use here.
     front.insert(0, point);
   }
   std::vector<ObjectivePoint> shares;

@@ -15,6 +15,7 @@
 using namespace kas;
 using namespace kas::search;
 
+/// A space that never builds a tree, whatever its size.
 static std::unique_ptr<CandidateSpace>
 makeSpace(std::unique_ptr<State> root, const RandomSearcher::Options &options) {
   CandidateSpace::Options settings;

@@ -20,6 +20,9 @@
 using namespace kas;
 using namespace kas::search;
 
+/// The data and the generator of one call of `fit`, so that `grow` has few
+/// parameters. `features` is a permutation of all features, shuffled as splits
+/// need it.
 struct RegressionForest::Fit {
   llvm::ArrayRef<std::vector<float>> rows;
   llvm::ArrayRef<double> targets;
@@ -37,11 +40,19 @@ struct Split {
 };
 } // namespace
 
-/// Tries all thresholds of `feature`; `samples` are left in its order.
+/// Tries all thresholds of `feature`; `samples` are left in its order. The gain
+/// of a split of n samples into n1 and n2 with sums of targets s1 and s2 (s in
+/// all) is
+///   s1^2 / n1 + s2^2 / n2 - s^2 / n
+/// which is the fall of the sum of squared errors around the means: the sums of
+/// squares cancel. One pass over the sorted samples tries all thresholds.
+/// `best` is updated when a split gains more.
 static void trySplits(llvm::ArrayRef<std::vector<float>> rows,
                       llvm::ArrayRef<double> targets, uint32_t feature,
                       unsigned minLeaf, llvm::MutableArrayRef<uint32_t> samples,
                       Split &best) {
+  // The number of the sample breaks ties, so the order does not depend on the
+  // one before.
   llvm::sort(samples, [&](uint32_t a, uint32_t b) {
     return std::pair(rows[a][feature], a) < std::pair(rows[b][feature], b);
   });
@@ -54,27 +65,35 @@ static void trySplits(llvm::ArrayRef<std::vector<float>> rows,
     sum += targets[samples[count - 1]];
     float low = rows[samples[count - 1]][feature];
     float high = rows[samples[count]][feature];
+    // No threshold separates equal values, and a leaf needs `minLeaf` samples.
     if (low == high || count < minLeaf || samples.size() - count < minLeaf)
       continue;
     double part = count, rest = total - sum;
     double gain = sum * sum / part + rest * rest / (size - part) - base;
     if (gain > best.gain)
+      // In the middle of the gap: values in between may come up in predictions.
       best = {feature, low + (high - low) / 2, gain};
   }
 }
 
+/// Makes node `at` the root of a tree for `samples`, depth first. The mean is
+/// stored in inner nodes too, which costs nothing.
 void RegressionForest::grow(Fit &fit, uint32_t at,
                             llvm::MutableArrayRef<uint32_t> samples) {
   double sum = 0;
   for (uint32_t sample : samples)
     sum += fit.targets[sample];
   nodes[at].value = sum / static_cast<double>(samples.size());
+  // Less cannot be divided into two leaves.
   if (samples.size() < 2 * fit.options.minLeaf)
     return;
+  // A share of the features, but one at least.
   size_t numTried = std::max<size_t>(
       1, static_cast<size_t>(fit.options.featureShare *
                              static_cast<double>(fit.features.size())));
   Split best;
+  // A partial Fisher-Yates shuffle: each step draws one more feature without
+  // replacement.
   for (size_t index = 0; index < fit.features.size(); ++index) {
     // Go on beyond the share while nothing was found.
     if (index >= numTried && best.gain > 0)
@@ -84,12 +103,15 @@ void RegressionForest::grow(Fit &fit, uint32_t at,
     trySplits(fit.rows, fit.targets, fit.features[index], fit.options.minLeaf,
               samples, best);
   }
-  // Less is rounding.
+  // Less is rounding. The gain is a difference of large terms; relative to them
+  // it is noise below 1e-12.
   if (best.gain <= 1e-12 * std::max(1.0, sum * sum))
     return;
   auto *middle = llvm::partition(samples, [&](uint32_t sample) {
     return fit.rows[sample][best.feature] <= best.threshold;
   });
+  // Both children are next to each other: one index is enough. `nodes` may move
+  // while it grows, so references to nodes are not kept.
   uint32_t left = nodes.size();
   nodes[at].feature = best.feature;
   nodes[at].threshold = best.threshold;
@@ -100,9 +122,13 @@ void RegressionForest::grow(Fit &fit, uint32_t at,
   grow(fit, left + 1, samples.drop_front(count));
 }
 
+/// Grows `trees` trees, each on a bootstrap sample: as many draws with
+/// replacement as there are rows, at most `maxSamples`. O(trees * features * n
+/// log n) per level of the trees.
 void RegressionForest::fit(llvm::ArrayRef<std::vector<float>> rows,
                            llvm::ArrayRef<double> targets,
                            const Options &options, Random &random) {
+  // The old model is replaced, not refined.
   nodes.clear();
   roots.clear();
   if (rows.empty())
@@ -112,6 +138,7 @@ void RegressionForest::fit(llvm::ArrayRef<std::vector<float>> rows,
     fit.features.push_back(feature);
   size_t size = std::min<size_t>(rows.size(), options.maxSamples);
   for (unsigned tree = 0; tree < options.trees; ++tree) {
+    // With replacement: a tree sees about 63 % of the rows.
     std::vector<uint32_t> samples;
     for (size_t index = 0; index < size; ++index)
       samples.push_back(random.below(rows.size()));
@@ -121,27 +148,37 @@ void RegressionForest::fit(llvm::ArrayRef<std::vector<float>> rows,
   }
 }
 
+/// Mean and variance over the trees. The variance between trees is small where
+/// the data agree and large where they are few.
 RegressionForest::Prediction
 RegressionForest::predict(llvm::ArrayRef<float> row) const {
   double sum = 0, squares = 0;
   for (uint32_t at : roots) {
+    // A value above the threshold goes to the child on the right, the next
+    // node.
     while (nodes[at].left)
       at = nodes[at].left + (row[nodes[at].feature] > nodes[at].threshold);
     sum += nodes[at].value;
     squares += nodes[at].value * nodes[at].value;
   }
   double count = std::max<double>(roots.size(), 1);
+  // Rounding can make the difference negative.
   double mean = sum / count;
   return {mean, std::max(0.0, squares / count - mean * mean)};
 }
 
+/// With z = (mean - best) / deviation, Phi and phi of the normal distribution:
+/// (mean - best) * Phi(z) + deviation * phi(z).
 double kas::search::getExpectedImprovement(double mean, double variance,
                                            double best) {
   double deviation = std::sqrt(variance);
+  // Also for NaN. Without uncertainty the improvement is known.
   if (!(deviation > 0))
     return std::max(0.0, mean - best);
   double z = (mean - best) / deviation;
   double density = std::exp(-0.5 * z * z) / std::sqrt(2 * std::numbers::pi);
+  // Phi(z) by the complementary error function, which is exact in the far
+  // negative range.
   double share = 0.5 * std::erfc(-z / std::numbers::sqrt2);
   return (mean - best) * share + deviation * density;
 }

@@ -23,6 +23,7 @@ using namespace kas;
 using namespace kas::search;
 using Clock = std::chrono::steady_clock;
 
+/// The time starts with the report, so it covers listing the space, too.
 SearchReport::SearchReport(llvm::raw_ostream &stream, Mode mode,
                            const Objective &objective,
                            const SearchLimits &limits,
@@ -35,15 +36,19 @@ SearchReport::~SearchReport() {
     clearLine();
 }
 
+/// Called under the lock. The best candidate and the front are kept for the
+/// line only; `finish` computes its own from all results.
 void SearchReport::count(const SearchResult &result) {
   const auto *metrics = std::get_if<Metrics>(&result.outcome);
   ++(metrics ? evaluated : failed);
-  // Without a report nobody asks.
+  // Without a report nobody asks. In other modes nobody asks, and the front
+  // costs O(front) per candidate.
   if (!metrics || mode != Mode::Line)
     return;
   if (names.empty())
     names = getMetricNames(result);
   front.insert(result.candidate.id, objective.getPoint(*metrics, names));
+  // The objective compares lists, so a list of two tells which one is better.
   std::vector<SearchResult> pair = {result};
   if (best)
     pair.push_back(*best);
@@ -51,6 +56,8 @@ void SearchReport::count(const SearchResult &result) {
   best = pair.front();
 }
 
+/// Replayed results count as evaluated but not for the speed, see
+/// `getTimeLeft`.
 void SearchReport::addReplayed(llvm::ArrayRef<SearchResult> results) {
   std::lock_guard<std::mutex> lock(mutex);
   replayed = results.size();
@@ -63,6 +70,8 @@ void SearchReport::add(const SearchResult &result) {
   count(result);
   if (mode == Mode::Json)
     printCandidate(result, "candidate");
+  // Ten times a second at most: writing to a terminal is slow, and evaluations
+  // may be fast.
   if (mode == Mode::Line &&
       Clock::now() - printed >= std::chrono::milliseconds(100))
     printLine();
@@ -73,6 +82,7 @@ void SearchReport::addFinal(const SearchResult &result, uint64_t wanted) {
   ++finals;
   if (mode == Mode::Json)
     printCandidate(result, "final");
+  // Candidates of the final round are few and slow, so each one is shown.
   if (mode == Mode::Line) {
     clearLine();
     stream << llvm::formatv("final round: {0}/{1} evaluated", finals, wanted);
@@ -92,6 +102,8 @@ static void printMetrics(llvm::json::OStream &json, const Metrics &metrics) {
   });
 }
 
+/// One line and one write: events of several processes on one stream stay
+/// whole.
 void SearchReport::printCandidate(const SearchResult &result,
                                   llvm::StringRef event) {
   std::string line;
@@ -109,6 +121,8 @@ void SearchReport::printCandidate(const SearchResult &result,
   stream << line + "\n";
 }
 
+/// A line of text also in the mode of the terminal: baselines are few, and stay
+/// on the screen.
 void SearchReport::addBaseline(llvm::StringRef name, const Metrics &metrics) {
   std::lock_guard<std::mutex> lock(mutex);
   if (mode == Mode::Quiet)
@@ -123,6 +137,7 @@ void SearchReport::addBaseline(llvm::StringRef name, const Metrics &metrics) {
       printMetrics(json, metrics);
     });
   } else {
+    // The progress line is erased; the next event writes it again.
     clearLine();
     text << name << ":";
     for (const auto &[metric, value] : metrics)
@@ -140,12 +155,16 @@ static std::string formatSeconds(double seconds) {
   return llvm::formatv("{0:f1} h", seconds / 3600).str();
 }
 
+/// The sooner of two ends: the limit of time, and the number of evaluations at
+/// the speed of this run so far. `?` without either.
 std::string SearchReport::getTimeLeft() const {
   double elapsed = getSeconds(Clock::now() - start);
   std::optional<double> left;
   if (limits.seconds > 0)
     left = std::max(limits.seconds - elapsed, 0.0);
   uint64_t done = evaluated + failed;
+  // Replayed candidates took no time in this run. From 2^40 on a limit means
+  // that there is none.
   if (done > replayed && limits.evaluations < (uint64_t(1) << 40)) {
     double rest =
         static_cast<double>(limits.evaluations) - static_cast<double>(done);
@@ -155,6 +174,8 @@ std::string SearchReport::getTimeLeft() const {
   return left ? formatSeconds(std::max(*left, 0.0)) : "?";
 }
 
+/// Back to the first column, and erase to its end: ANSI codes, since the mode
+/// is for terminals only.
 void SearchReport::clearLine() {
   stream << "\r\033[K";
   hasLine = false;
@@ -162,6 +183,7 @@ void SearchReport::clearLine() {
 
 void SearchReport::printLine() {
   SearchStatistics statistics = getStatistics();
+  // Without a limit no total is shown.
   uint64_t done = evaluated + failed;
   std::string line =
       llvm::formatv("{0}", done).str() +
@@ -182,6 +204,8 @@ void SearchReport::printLine() {
   }
   line +=
       llvm::formatv(", front {0}, {1} left", front.size(), getTimeLeft()).str();
+  // A line that wraps could not be erased by a carriage return, so it is cut to
+  // the width of the window. The report goes to the standard error.
   winsize window = {};
   if (!::ioctl(STDERR_FILENO, TIOCGWINSZ, &window) && window.ws_col > 1 &&
       line.size() >= window.ws_col)
@@ -204,14 +228,17 @@ void SearchReport::message(const std::string &text) {
   }
   if (mode == Mode::Line)
     clearLine();
+  // One call, so that lines of several threads do not mix.
   stream << "kas-search: " + text + "\n";
 }
 
 /// The best by what the final round has added, which only some of `results`
-/// have: all metrics of each.
+/// have: all metrics of each. The metric to sort by is the first one that not
+/// all rows have: the final round must have added it.
 static void printFinals(llvm::raw_ostream &stream,
                         llvm::ArrayRef<SearchResult> results,
                         llvm::ArrayRef<std::string> names) {
+  // A screen of rows; all of them are in the database.
   constexpr size_t maxRows = 20;
   std::vector<std::pair<const Metrics *, uint64_t>> rows;
   for (const SearchResult &result : results)
@@ -222,6 +249,8 @@ static void printFinals(llvm::raw_ostream &stream,
       return row.first->find(name) != row.first->end();
     });
   };
+  // No metric is missing anywhere: there was no final round, or it was about
+  // all candidates.
   const auto *final = llvm::find_if(names, isFinal);
   if (final == names.end())
     return;
@@ -249,6 +278,8 @@ static void printFinals(llvm::raw_ostream &stream,
   }
 }
 
+/// The front is computed from `results`, which after a final round have more
+/// metrics than the reports of single candidates.
 void SearchReport::finish(llvm::ArrayRef<SearchResult> results,
                           bool isExhausted) {
   std::lock_guard<std::mutex> lock(mutex);
@@ -264,6 +295,8 @@ void SearchReport::finish(llvm::ArrayRef<SearchResult> results,
   double hypervolume = getNormalizedHypervolume(points);
   SearchStatistics statistics = getStatistics();
   double seconds = getSeconds(Clock::now() - start);
+  // The text is complete before it is written, so messages of other threads do
+  // not come in between.
   std::string text;
   llvm::raw_string_ostream output(text);
   if (mode == Mode::Json) {
@@ -281,6 +314,7 @@ void SearchReport::finish(llvm::ArrayRef<SearchResult> results,
             json.attribute("id", static_cast<int64_t>(member.id));
             json.attributeArray("point", [&] {
               for (double value : member.point)
+                // JSON has no infinity; null means unknown.
                 std::isfinite(value) ? json.value(value) : json.value(nullptr);
             });
           });

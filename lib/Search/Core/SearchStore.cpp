@@ -22,6 +22,8 @@ using namespace kas::search;
 using llvm::Error;
 using llvm::Expected;
 
+/// After the members: `database` is still open here, and the lock is the last
+/// thing to go.
 SearchStore::Impl::~Impl() {
   if (lock >= 0)
     ::close(lock);
@@ -38,6 +40,8 @@ const SearchSettings &SearchStore::getSettings() const {
   return impl->settings;
 }
 
+/// Failures win over metrics, and the first failure over later ones: what
+/// failed was not evaluated further.
 std::optional<Outcome> StoredCandidate::getOutcome() const {
   if (!outcome || std::holds_alternative<Failure>(*outcome) || !finalOutcome)
     return outcome;
@@ -45,10 +49,13 @@ std::optional<Outcome> StoredCandidate::getOutcome() const {
     return finalOutcome;
   Metrics all = std::get<Metrics>(*outcome);
   const Metrics &more = std::get<Metrics>(*finalOutcome);
+  // Of a name in both, the first outcome counts.
   all.insert(more.begin(), more.end());
   return all;
 }
 
+/// All metrics of a table in one pass: a query for each candidate would be slow
+/// for a large database.
 Expected<std::map<uint64_t, Metrics>>
 SearchStore::Impl::readMetrics(const char *table) const {
   SqliteStatement rows(
@@ -62,6 +69,7 @@ SearchStore::Impl::readMetrics(const char *table) const {
   return known;
 }
 
+/// A row without a failure is an outcome with metrics, be they none at all.
 Error SearchStore::Impl::readFinals(
     std::vector<StoredCandidate> &candidates) const {
   Expected<std::map<uint64_t, Metrics>> known = readMetrics("final_metric");
@@ -77,12 +85,14 @@ Error SearchStore::Impl::readFinals(
     else
       finals[id] = Failure{rows.getText(1)};
   }
+  // Candidates without a row keep an empty outcome.
   for (StoredCandidate &candidate : candidates)
     if (auto found = finals.find(candidate.id); found != finals.end())
       candidate.finalOutcome = found->second;
   return rows.takeError();
 }
 
+/// In the order of identifiers, which is that of the proposals.
 Expected<std::vector<StoredCandidate>> SearchStore::readCandidates() const {
   Expected<std::map<uint64_t, Metrics>> known = impl->readMetrics("metric");
   if (!known)
@@ -98,10 +108,12 @@ Expected<std::vector<StoredCandidate>> SearchStore::readCandidates() const {
     candidate.key = static_cast<uint64_t>(rows.getInteger(1));
     candidate.text = rows.getText(2);
     if (!rows.isNull(3))
+      // NULL means that the candidate was not made from another one.
       candidate.parent = static_cast<uint64_t>(rows.getInteger(3));
     candidate.askEvent = static_cast<uint64_t>(rows.getInteger(4));
     candidate.askedAt = rows.getReal(7);
     candidate.seconds = rows.getReal(8);
+    // Without an event of its outcome it is still being evaluated.
     if (rows.isNull(5))
       continue;
     candidate.tellEvent = static_cast<uint64_t>(rows.getInteger(5));
@@ -128,7 +140,10 @@ Expected<std::map<std::string, uint64_t>> SearchStore::readStatistics() const {
 }
 
 /// One transaction. The log keeps all that is committed when the process ends;
-/// it is brought to the disk, which is slow, once a second.
+/// it is brought to the disk, which is slow, once a second. A process that dies
+/// loses nothing: committed pages are in the log, which the operating system
+/// has. Only a crash of the machine can lose the transactions since the last
+/// one with synchronous = FULL.
 Error SearchStore::Impl::write(llvm::function_ref<Error()> change) {
   auto now = std::chrono::steady_clock::now();
   bool isDue = now - synchronized >= std::chrono::seconds(1);
@@ -138,6 +153,7 @@ Error SearchStore::Impl::write(llvm::function_ref<Error()> change) {
   if (Error error = database.runTransaction(change))
     return error;
   if (isDue)
+    // Only when the transaction was successful.
     synchronized = now;
   return Error::success();
 }
@@ -157,14 +173,19 @@ Error SearchStore::recordAsk(const StoredCandidate &candidate) {
   };
   if (Error error = impl->write(insert))
     return error;
+  // The counter of events moves on only when the row is in the file, so the
+  // numbers have no gaps and match a replay.
   ++impl->events;
   return Error::success();
 }
 
+/// `table` is a name from this file, never input.
 Error SearchStore::Impl::insertMetrics(const char *table, uint64_t id,
                                        const Metrics &metrics) {
   SqliteStatement insert(database, llvm::Twine("INSERT INTO ") + table +
                                        " VALUES (?, ?, ?)");
+  // SQLite stores NaN as NULL, which the schema forbids with a message that
+  // says less.
   for (const auto &[name, value] : metrics) {
     if (!std::isfinite(value))
       return database.makeError("metric '" + llvm::Twine(name) +
@@ -178,6 +199,8 @@ Error SearchStore::Impl::insertMetrics(const char *table, uint64_t id,
   return Error::success();
 }
 
+/// The condition on `tell_event` makes a second outcome of a candidate change
+/// no row, which is an error.
 Error SearchStore::Impl::insertOutcome(uint64_t id, const Outcome &outcome,
                                        double seconds, uint64_t event) {
   const auto *failure = std::get_if<Failure>(&outcome);
@@ -200,6 +223,8 @@ Error SearchStore::Impl::insertOutcome(uint64_t id, const Outcome &outcome,
   return insertMetrics("metric", id, std::get<Metrics>(outcome));
 }
 
+/// There is no row of the final round before: the primary key refuses a second
+/// one.
 Error SearchStore::Impl::insertFinal(uint64_t id, const Outcome &outcome,
                                      double seconds) {
   const auto *failure = std::get_if<Failure>(&outcome);
@@ -218,6 +243,7 @@ Error SearchStore::Impl::insertFinal(uint64_t id, const Outcome &outcome,
   return insertMetrics("final_metric", id, std::get<Metrics>(outcome));
 }
 
+/// The event number is written with the outcome, in one transaction.
 Error SearchStore::recordTell(uint64_t id, const Outcome &outcome,
                               double seconds) {
   if (Error error = impl->write([&] {
@@ -234,7 +260,8 @@ Error SearchStore::recordFinal(uint64_t id, const Outcome &outcome,
   return impl->write([&] { return impl->insertFinal(id, outcome, seconds); });
 }
 
-// Not part of the schema: searches without training have none.
+// Not part of the schema: searches without training have none. It is made when
+// the first row comes.
 static constexpr const char *trainingTable = R"(
 CREATE TABLE IF NOT EXISTS training(
   candidate INTEGER NOT NULL,
@@ -246,6 +273,7 @@ CREATE TABLE IF NOT EXISTS training(
 ) WITHOUT ROWID;
 )";
 
+/// A training that is repeated after an interruption replaces its points.
 Error SearchStore::Impl::insertTraining(llvm::ArrayRef<TrainingPoint> points) {
   if (Error error = database.execute(trainingTable))
     return error;
@@ -262,6 +290,7 @@ Error SearchStore::Impl::insertTraining(llvm::ArrayRef<TrainingPoint> points) {
   return Error::success();
 }
 
+/// Readers must not make tables, so they look first.
 Expected<bool> SearchStore::Impl::hasTable(llvm::StringRef name) const {
   SqliteStatement rows(database, "SELECT 1 FROM sqlite_schema WHERE name = ?");
   rows.bind(name);
@@ -295,7 +324,8 @@ Expected<std::vector<TrainingPoint>> SearchStore::readTraining() const {
   return points;
 }
 
-// Nor is this: files of before have none.
+// Nor is this: files of before have none. Its keys are negative, see
+// `StoredBaseline`. `evaluators` is a list with commas.
 static constexpr const char *baselineTable = R"(
 CREATE TABLE IF NOT EXISTS baseline(
   id INTEGER PRIMARY KEY NOT NULL CHECK (id < 0),
@@ -322,6 +352,7 @@ Error SearchStore::recordBaseline(const StoredBaseline &baseline,
   });
 }
 
+/// Descending identifiers: -1, the network itself, comes first.
 Expected<std::vector<StoredBaseline>> SearchStore::readBaselines() const {
   std::vector<StoredBaseline> baselines;
   Expected<bool> isThere = impl->hasTable("baseline");
@@ -345,11 +376,13 @@ Expected<std::vector<StoredBaseline>> SearchStore::readBaselines() const {
   return baselines;
 }
 
+/// Overwrites: statistics are totals since the beginning of the search.
 Error SearchStore::recordStatistics(const SearchStatistics &statistics) {
   return impl->write([&]() -> Error {
     SqliteStatement row(impl->database,
                         "INSERT INTO statistic VALUES (?, ?) ON CONFLICT "
                         "(name) DO UPDATE SET value = excluded.value");
+    // The key of rollouts keeps the name that files of earlier versions have.
     for (const auto &[name, value] : {std::pair<llvm::StringRef, uint64_t>(
                                           "expansions", statistics.expansions),
                                       {"walks", statistics.rollouts},
@@ -364,11 +397,14 @@ Error SearchStore::recordStatistics(const SearchStatistics &statistics) {
   });
 }
 
+/// For merged files: identifiers and events are those of the rows, not counted
+/// here.
 Error SearchStore::insert(llvm::ArrayRef<StoredCandidate> candidates) {
   return impl->write([&]() -> Error {
     SqliteStatement row(impl->database,
                         "INSERT INTO candidate(id, key, operator, parent, "
                         "ask_event, asked_at) VALUES (?, ?, ?, ?, ?, ?)");
+    // Parents come before their children, as the foreign key demands.
     for (const StoredCandidate &candidate : candidates) {
       if (Error error = row.bind(static_cast<int64_t>(candidate.id))
                             .bind(static_cast<int64_t>(candidate.key))
@@ -383,6 +419,7 @@ Error SearchStore::insert(llvm::ArrayRef<StoredCandidate> candidates) {
                 impl->insertOutcome(candidate.id, *candidate.outcome,
                                     candidate.seconds, *candidate.tellEvent))
           return error;
+      // The time of a final round is not kept by `StoredCandidate`.
       if (candidate.finalOutcome)
         if (Error error =
                 impl->insertFinal(candidate.id, *candidate.finalOutcome, 0))
@@ -396,8 +433,12 @@ Error SearchStore::checkIntegrity() const {
   return impl->database.checkIntegrity("no candidate");
 }
 
+/// Leaving WAL mode merges the log into the file and removes it. Errors are
+/// ignored: everything is committed already, and the next process to open the
+/// file does the same.
 void SearchStore::close() {
-  // Somebody may be reading; then the log stays, which is no harm.
+  // Somebody may be reading; then the log stays, which is no harm. Do not wait
+  // for readers.
   impl->database.setBusyTimeout(0);
   llvm::consumeError(impl->database.execute("PRAGMA synchronous = FULL"));
   llvm::consumeError(impl->database.execute("PRAGMA journal_mode = DELETE"));

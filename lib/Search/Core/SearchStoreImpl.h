@@ -19,6 +19,8 @@
 
 namespace kas::search {
 
+/// One for each open file. The functions are called under the protocol of
+/// `SearchStore`: by one thread at a time.
 struct SearchStore::Impl {
   explicit Impl(llvm::StringRef path) : database("search database", path) {}
   ~Impl();
@@ -28,15 +30,19 @@ struct SearchStore::Impl {
   int lock = -1;
   SqliteDatabase database;
   SearchSettings settings;
+  /// The number of the next event: proposals and outcomes counted together.
   int64_t events = 0;
+  /// When a transaction was last forced to the disk.
   std::chrono::steady_clock::time_point synchronized;
 
+  /// See the definitions in OpenStore.cpp.
   llvm::Error lockFile();
   llvm::Error checkKind();
   llvm::Error readSettings();
   llvm::Error compareSettings(const SearchSettings &wanted);
   llvm::Error create(const SearchSettings &wanted,
                      const SearchSettings &information);
+  /// Runs `change` as a transaction; its error rolls it back.
   llvm::Error write(llvm::function_ref<llvm::Error()> change);
   llvm::Error insertMetrics(const char *table, uint64_t id,
                             const Metrics &metrics);

@@ -23,8 +23,11 @@ using namespace kas::search;
 
 namespace {
 
+/// The root has `count` moves, all of kind 0 with codes from 0; each leads to a
+/// terminal state.
 class ChoiceState final : public State {
 public:
+  // Copies share the name: states are copied often.
   ChoiceState(std::string name, uint32_t count)
       : name(std::make_shared<const std::string>(std::move(name))),
         count(count) {}
@@ -40,6 +43,7 @@ public:
   std::optional<Move> nextMove(unsigned,
                                std::optional<Move> previous) const override {
     uint32_t code = previous ? previous->code + 1 : 0;
+    // A terminal state has no moves.
     if (chosen || code >= count)
       return std::nullopt;
     return Move{0, code};
@@ -49,6 +53,7 @@ public:
   std::shared_ptr<const Solution> getSolution() const override {
     return std::make_shared<Choice>(*chosen);
   }
+  // 0 is no key of a solution: those are mixed from numbers above 0.
   uint64_t key() const override { return chosen ? Choice(*chosen).key() : 0; }
 
 private:
@@ -61,21 +66,30 @@ private:
 // Sequences
 //===----------------------------------------------------------------------===//
 
-/// What the states of one root share.
+/// What the states of one root share. It is immutable after
+/// `makeSequenceState`.
 struct SequenceSpace {
+  /// Roots of the parts by variant; cloned when a part begins.
   std::vector<SequenceVariant> variants;
   SequenceOptions options;
-  /// By part, the number of its first kind; that of the variant is 0.
+  /// By part, the number of its first kind; that of the variant is 0. Kinds of
+  /// different parts have different numbers, so statistics by kind, such as
+  /// those of the tree search, are not mixed up. Variants share them: the part
+  /// with the most kinds determines how many there are.
   llvm::SmallVector<unsigned, 8> firstKinds;
   std::vector<std::string> kindNames;
 
   size_t getNumParts() const { return variants.front().size(); }
 };
 
+/// The moves of the part at hand, with their kinds shifted by `getFirstKind()`.
+/// Completed parts are kept as solutions, which are immutable and shared by all
+/// copies.
 class SequenceState final : public State {
 public:
   explicit SequenceState(std::shared_ptr<const SequenceSpace> space)
       : space(std::move(space)) {
+    // With one variant there is nothing to choose, and no move for it.
     if (this->space->variants.size() == 1)
       choose(0);
   }
@@ -96,6 +110,7 @@ public:
                                std::optional<Move> previous) const override;
   void getMoves(llvm::SmallVectorImpl<Move> &moves) const override;
   void apply(Move move) override;
+  // All parts are complete and the last one left nothing to continue.
   bool isTerminal() const override { return variant && !part && !isDead; }
   std::shared_ptr<const Solution> getSolution() const override;
   uint64_t key() const override;
@@ -107,8 +122,10 @@ private:
   unsigned getFirstKind() const { return space->firstKinds[done.size()]; }
 
   std::shared_ptr<const SequenceSpace> space;
+  /// Nothing before the first move, where there are several variants.
   std::optional<uint32_t> variant;
   llvm::SmallVector<std::shared_ptr<const Solution>, 4> done;
+  /// `isAllowed` has refused the parts in `done`; the state has no moves.
   bool isDead = false;
   /// The part at hand; null before a variant is chosen and after the last one.
   std::unique_ptr<State> part;
@@ -116,6 +133,8 @@ private:
 
 } // namespace
 
+/// Rollouts assign at every step, mostly within the same part: then the part's
+/// own `assign` avoids an allocation.
 void SequenceState::assign(const State &other) {
   const auto &state = static_cast<const SequenceState &>(other);
   assert(space == state.space && "a state of another root");
@@ -130,6 +149,8 @@ void SequenceState::assign(const State &other) {
   isDead = state.isDead;
 }
 
+/// `previous` is a move of this state, so its kind is shifted back before the
+/// part sees it.
 std::optional<Move>
 SequenceState::nextMove(unsigned kind, std::optional<Move> previous) const {
   if (!variant) {
@@ -138,6 +159,7 @@ SequenceState::nextMove(unsigned kind, std::optional<Move> previous) const {
       return std::nullopt;
     return Move{0, code};
   }
+  // Kinds of other parts have no moves now.
   if (!part || kind < getFirstKind() ||
       kind >= getFirstKind() + part->getNumKinds())
     return std::nullopt;
@@ -149,6 +171,7 @@ SequenceState::nextMove(unsigned kind, std::optional<Move> previous) const {
   return move;
 }
 
+/// The default would ask kind by kind; parts may list their moves faster.
 void SequenceState::getMoves(llvm::SmallVectorImpl<Move> &moves) const {
   if (!variant) {
     State::getMoves(moves);
@@ -160,6 +183,8 @@ void SequenceState::getMoves(llvm::SmallVectorImpl<Move> &moves) const {
   }
 }
 
+/// The kind of a move after the choice of the variant is always one of the part
+/// at hand.
 void SequenceState::apply(Move move) {
   if (!variant)
     return choose(move.code);
@@ -174,10 +199,14 @@ void SequenceState::choose(uint32_t number) {
   advance();
 }
 
+/// A loop, because the root of a part may be a complete candidate itself: a
+/// choice that is fixed, or an empty part.
 void SequenceState::advance() {
   while (part && part->isTerminal()) {
     done.push_back(part->getSolution());
     part = nullptr;
+    // Asked after each part, so that a prefix that cannot fit the budget is a
+    // dead end before the rest is searched.
     isDead =
         space->options.isAllowed && !space->options.isAllowed(*variant, done);
     if (!isDead && done.size() < space->getNumParts())
@@ -185,7 +214,9 @@ void SequenceState::advance() {
   }
 }
 
-/// Of a state in which `parts` are complete.
+/// Of a state in which `parts` are complete. Order matters: each step mixes the
+/// sum so far. Two sequences with the same parts in different order have
+/// different keys.
 static uint64_t combineKeys(uint32_t variant, Parts parts) {
   uint64_t key = mixBits(variant + 1);
   for (const auto &part : parts)
@@ -197,9 +228,11 @@ uint64_t SequenceState::key() const {
   if (!variant)
     return 0;
   uint64_t key = combineKeys(*variant, done);
-  // One more word, so that a state is not taken for a solution.
+  // One more word, so that a state is not taken for a solution. `done` with a
+  // part at its root and `done` as a whole have the same prefix.
   if (part)
     key = mixBits(mixBits(key ^ part->key()) + done.size() + 1);
+  // A dead state must not have the key of a solution with the same parts.
   return isDead ? mixBits(key + 1) : key;
 }
 
@@ -207,6 +240,7 @@ std::shared_ptr<const Solution> SequenceState::getSolution() const {
   auto solution = std::make_shared<SequenceSolution>();
   solution->variant = *variant;
   solution->parts.assign(done.begin(), done.end());
+  // The key of this terminal state, which makes it that of the state as well.
   solution->hash = key();
   return solution;
 }
@@ -223,6 +257,9 @@ std::unique_ptr<State> kas::search::makeChoiceState(std::string name,
   return std::make_unique<ChoiceState>(std::move(name), count);
 }
 
+/// Kinds are numbered once for all variants: 0 for the variant, then those of
+/// the first part, and so on. The name of a kind begins with the number of its
+/// part, such as `0.unfold`.
 std::unique_ptr<State>
 kas::search::makeSequenceState(std::vector<SequenceVariant> variants,
                                SequenceOptions options) {
@@ -232,6 +269,8 @@ kas::search::makeSequenceState(std::vector<SequenceVariant> variants,
   space->options = std::move(options);
   space->kindNames.push_back(space->options.variantName);
   for (size_t index = 0; index < variants.front().size(); ++index) {
+    // Parts at one position may be of different problems; the one with the most
+    // kinds names them.
     const State *widest = nullptr;
     for (const SequenceVariant &variant : variants) {
       assert(variant.size() == variants.front().size() &&

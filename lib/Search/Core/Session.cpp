@@ -22,6 +22,9 @@ using namespace kas::search;
 using llvm::Error;
 using llvm::Expected;
 
+/// Order of construction: the objective is parsed first, since the searcher and
+/// the report refer to it. It must not move afterwards, so the session is on
+/// the heap.
 Expected<std::unique_ptr<Session>>
 Session::create(SessionSpace space, const SessionOptions &options) {
   std::unique_ptr<Session> session(new Session(options));
@@ -32,7 +35,9 @@ Session::create(SessionSpace space, const SessionOptions &options) {
   session->objective = std::move(*objective);
   SearcherSettings settings;
   settings.seed = options.seed;
+  // Without an objective the searcher has the default reward.
   if (!session->objective.isDefault())
+    // A reference into the session, which lives longer than its searcher.
     settings.objective = [&objective =
                               session->objective](const Metrics &metrics) {
       return objective.getCost(metrics);
@@ -55,6 +60,8 @@ Session::create(SessionSpace space, const SessionOptions &options) {
 // Evaluators
 //===----------------------------------------------------------------------===//
 
+/// Bounds are parsed again for each list of evaluators; each evaluator checks
+/// all bounds on the metrics that it gives itself.
 Error Session::makeEvaluators(llvm::ArrayRef<std::string> names,
                               EvaluatorMaker make, Evaluators &evaluators) {
   std::vector<MetricLimit> bounds;
@@ -83,7 +90,7 @@ Error Session::makeFinalEvaluators(llvm::ArrayRef<std::string> names,
   return makeEvaluators(names, make, finalEvaluators);
 }
 
-/// Evaluators as others take them.
+/// Evaluators as others take them. The session owns them.
 static llvm::SmallVector<Evaluator *>
 borrow(llvm::ArrayRef<std::unique_ptr<Evaluator>> evaluators) {
   return llvm::map_to_vector(evaluators,
@@ -96,6 +103,8 @@ borrow(llvm::ArrayRef<std::unique_ptr<Evaluator>> evaluators) {
 // The database
 //===----------------------------------------------------------------------===//
 
+/// A search of another seed, algorithm or objective proposes other candidates,
+/// so these settings decide whether a file can go on.
 Error Session::openStore(llvm::StringRef path, SearchSettings settings,
                          SearchSettings information) {
   settings["algorithm"] = options.algorithm;
@@ -104,16 +113,20 @@ Error Session::openStore(llvm::StringRef path, SearchSettings settings,
     settings["parameters"] = llvm::join(options.parameters, ",");
   if (!options.objective.empty())
     settings["objective"] = options.objective;
+  // Kept for people: versions may differ as long as replay gives the same.
   information["kas_version"] = getVersion();
   Expected<std::unique_ptr<SearchStore>> opened =
       SearchStore::open(path, settings, information);
   if (!opened)
     return opened.takeError();
   store = std::move(*opened);
+  // From here on `getSearcher()` is the searcher that records.
   stored = std::make_unique<StoredSearcher>(*searcher, *store, print);
   if (Error error = stored->replay())
     return error;
   report->addReplayed(stored->getReplayed());
+  // Evaluators that compare candidates learn what earlier runs have found.
+  // Failures have no metrics to learn from.
   for (const SearchResult &result : stored->getReplayed())
     if (const auto *metrics = std::get_if<Metrics>(&result.outcome))
       for (const std::unique_ptr<Evaluator> &evaluator : evaluators)
@@ -127,23 +140,30 @@ llvm::ArrayRef<SearchResult> Session::getReplayed() const {
   return stored ? stored->getReplayed() : llvm::ArrayRef<SearchResult>();
 }
 
+/// With a database all calls go through the recording searcher.
 Searcher &Session::getSearcher() const {
   return stored ? static_cast<Searcher &>(*stored) : *searcher;
 }
 
+/// An error of the database ends the search, though the searcher itself could
+/// go on: what is not recorded could not be replayed.
 Error Session::takeStoreError() {
   return stored ? stored->takeError() : Error::success();
 }
 
+/// Safe to be called twice.
 Error Session::close() {
   if (!store || isClosed)
     return Error::success();
   isClosed = true;
+  // The counters of the searcher itself: replayed proposals are among them.
   Error error = store->recordStatistics(searcher->getStatistics());
+  // Closed also after an error, which is then returned.
   store->close();
   return error;
 }
 
+/// By all evaluators of both rounds, each name once.
 Error Session::recordBaselines() {
   llvm::SmallVector<Evaluator *> all = borrow(evaluators);
   if (options.finalCount)
@@ -160,6 +180,7 @@ Error Session::recordBaselines() {
 // Searching
 //===----------------------------------------------------------------------===//
 
+/// Candidates whose proposal could not be recorded are lost with the error.
 Expected<std::vector<Candidate>> Session::ask(unsigned count) {
   std::vector<Candidate> candidates = getSearcher().ask(count);
   if (Error error = takeStoreError())
@@ -173,6 +194,7 @@ Error Session::tell(uint64_t id, Outcome outcome) {
   return takeStoreError();
 }
 
+/// Single-threaded: for callers that drive the search themselves.
 Expected<std::optional<SearchResult>> Session::step() {
   Expected<std::vector<Candidate>> candidates = ask(1);
   if (!candidates)
@@ -187,10 +209,14 @@ Expected<std::optional<SearchResult>> Session::step() {
   return result;
 }
 
+/// Replayed results count towards the limit of evaluations: a search that is
+/// continued ends where one without interruption would.
 Expected<std::vector<SearchResult>> Session::search() {
   std::vector<SearchResult> results = getReplayed().vec();
   SearchLimits limits = options.limits;
   limits.evaluations -= std::min<uint64_t>(results.size(), limits.evaluations);
+  // Baselines first: their metrics may be the reference of evaluators, and
+  // their errors show at once that an evaluator is set up wrongly.
   if (stored)
     if (Error error = recordBaselines())
       return error;
@@ -212,8 +238,11 @@ Expected<std::vector<SearchResult>> Session::search() {
   return results;
 }
 
+/// `results` are all evaluated candidates, without failures. The best
+/// `finalCount` by the objective of the first round are evaluated again.
 Error Session::runFinals(std::vector<SearchResult> &results) {
   objective.sort(results);
+  // Final outcomes of earlier runs, so that a final round can be continued.
   std::map<uint64_t, Outcome> known;
   if (store) {
     auto candidates = store->readCandidates();
@@ -224,6 +253,7 @@ Error Session::runFinals(std::vector<SearchResult> &results) {
         known[candidate.id] = *candidate.finalOutcome;
   }
   size_t count = std::min<uint64_t>(options.finalCount, results.size());
+  // Reported before it is recorded: people see it even if the disk is full.
   auto record = [&](const SearchResult &result, double seconds) -> Error {
     report->addFinal(result, count);
     if (!store)
@@ -235,6 +265,7 @@ Error Session::runFinals(std::vector<SearchResult> &results) {
                        record);
 }
 
+/// Failures of both rounds end up in `failed`.
 Expected<SessionResults> Session::run() {
   Expected<std::vector<SearchResult>> all = search();
   if (!all)
@@ -248,6 +279,8 @@ Expected<SessionResults> Session::run() {
   };
   divide(std::move(*all));
   if (options.finalCount) {
+    // The final round may turn a candidate into a failure, so the list is
+    // divided once more.
     std::vector<SearchResult> best = std::exchange(results.evaluated, {});
     if (Error error = runFinals(best))
       return error;

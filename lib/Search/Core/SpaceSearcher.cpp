@@ -17,10 +17,13 @@
 using namespace kas;
 using namespace kas::search;
 
+// Anchors of the vtables of the interfaces, whose headers define no function.
 Solution::~Solution() = default;
 Evaluator::~Evaluator() = default;
 Searcher::~Searcher() = default;
 
+/// Fixed and searched in this order: a measured time before what only estimates
+/// it.
 double kas::search::getDefaultReward(const Metrics &metrics) {
   if (auto reward = metrics.find("reward"); reward != metrics.end())
     return reward->second;
@@ -34,16 +37,22 @@ SpaceSearcher::SpaceSearcher(std::unique_ptr<CandidateSpace> space,
                              const Options &options)
     : space(std::move(space)), commonOptions(options), random(options.seed) {}
 
+/// One candidate at a time, under the lock: proposals are a function of the
+/// sequence of calls.
 std::vector<Candidate> SpaceSearcher::ask(unsigned count) {
   std::lock_guard<std::mutex> lock(mutex);
+  // Builds the tree at the first call, in the thread that needs it.
   space->prepare();
   std::vector<Candidate> result;
+  // The effort of one call is limited, so a driver can look at its limits of
+  // time.
   uint64_t end = space->getNumExpansions() + commonOptions.expansionsPerAsk;
   while (result.size() < count && space->getNumExpansions() < end && !stopped) {
     ++statistics.rollouts;
     uint64_t before = space->getNumExpansions();
     Path path;
     parent.reset();
+    // A root that is a candidate has no moves to propose.
     Draw draw = space->getRoot().isTerminal() ? space->draw(path, random)
                                               : propose(statistics.asked, path);
     if (draw == Draw::Exhausted)
@@ -53,6 +62,8 @@ std::vector<Candidate> SpaceSearcher::ask(unsigned count) {
       break;
     if (draw == Draw::GaveUp)
       continue;
+    // Null: another path led to the same candidate before. Not an error, draw
+    // again.
     std::shared_ptr<const Solution> solution = space->take(path);
     if (!solution)
       continue;
@@ -63,6 +74,7 @@ std::vector<Candidate> SpaceSearcher::ask(unsigned count) {
   return result;
 }
 
+/// Outcomes of failed candidates go to `learn` without a reward.
 llvm::Error SpaceSearcher::tell(uint64_t id, Outcome outcome) {
   std::lock_guard<std::mutex> lock(mutex);
   if (id >= hasOutcome.size())
@@ -75,6 +87,8 @@ llvm::Error SpaceSearcher::tell(uint64_t id, Outcome outcome) {
   std::optional<double> reward;
   if (const auto *metrics = std::get_if<Metrics>(&outcome)) {
     ++statistics.evaluated;
+    // A reward that is not finite counts as a failure for the algorithm, though
+    // the metrics are reported.
     double value = commonOptions.reward(*metrics);
     if (std::isfinite(value))
       reward = value;
@@ -90,6 +104,8 @@ bool SpaceSearcher::isExhausted() const {
   return hasProposedAll();
 }
 
+/// Without the lock: `ask`, which holds it, is what is to be stopped. Both
+/// flags are atomic.
 void SpaceSearcher::stop() {
   stopped = true;
   space->stop();

@@ -15,10 +15,12 @@
 using namespace kas;
 using namespace kas::search;
 
+// Surrogates of problems without features learn from moves alone.
 void Solution::getFeatures(llvm::SmallVectorImpl<double> &features) const {}
 
 State::~State() = default;
 
+// O(moves): a problem that can list all moves faster overrides this.
 void State::getMoves(llvm::SmallVectorImpl<Move> &moves) const {
   for (unsigned kind = 0; kind < getNumKinds(); ++kind)
     for (std::optional<Move> move = nextMove(kind); move;

@@ -9,6 +9,10 @@
 // Wraps a searcher so that each proposal and outcome is in the database before
 // it counts, and replays a database into a new searcher.
 //
+// An algorithm is a deterministic function of its calls, so the database needs
+// no snapshot of its state: the same calls of `ask` and `tell`, in the recorded
+// order, bring a new searcher to the same state.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/StoredSearcher.h"
@@ -23,6 +27,7 @@ StoredSearcher::StoredSearcher(Searcher &searcher, SearchStore &store,
                                Printer print)
     : searcher(searcher), store(store), print(std::move(print)) {}
 
+/// Asks the searcher for one candidate and compares it with the recorded one.
 Error StoredSearcher::replayAsk(const StoredCandidate &stored,
                                 llvm::DenseMap<uint64_t, Candidate> &inFlight) {
   auto differs = [&](const llvm::Twine &got) {
@@ -35,6 +40,7 @@ Error StoredSearcher::replayAsk(const StoredCandidate &stored,
   if (asked.empty())
     return differs("none");
   Candidate &candidate = asked.front();
+  // The key is enough: it identifies a candidate on every machine.
   if (candidate.id != stored.id || candidate.solution->key() != stored.key)
     return differs("another");
   inFlight.try_emplace(stored.id, std::move(candidate));
@@ -46,7 +52,9 @@ Error StoredSearcher::replay() {
   llvm::Expected<std::vector<StoredCandidate>> stored = store.readCandidates();
   if (!stored)
     return stored.takeError();
-  // By event: the candidate, and whether it is its outcome that came.
+  // By event: the candidate, and whether it is its outcome that came. Proposals
+  // and outcomes of parallel evaluations interleave; the order between them is
+  // what algorithms that learn depend on.
   std::vector<std::tuple<uint64_t, bool, StoredCandidate *>> events;
   for (StoredCandidate &candidate : *stored) {
     events.emplace_back(candidate.askEvent, false, &candidate);
@@ -61,21 +69,27 @@ Error StoredSearcher::replay() {
         return error;
       continue;
     }
+    // A recorded outcome has always a recorded proposal before it.
     if (Error error = searcher.tell(candidate->id, *candidate->outcome))
       return error;
     auto entry = inFlight.find(candidate->id);
     replayed.push_back({entry->second, std::move(*candidate->outcome)});
     inFlight.erase(entry);
   }
+  // Outcomes are in the order of their arrival; callers expect that of the
+  // identifiers.
   llvm::sort(replayed, [](const SearchResult &a, const SearchResult &b) {
     return a.candidate.id < b.candidate.id;
   });
+  // The run ended before these were evaluated.
   for (const StoredCandidate &candidate : *stored)
     if (auto found = inFlight.find(candidate.id); found != inFlight.end())
       pending.push_back(found->second);
   return Error::success();
 }
 
+/// The first failure is the one to report; later ones are mostly its
+/// consequences. The lock is held by the caller.
 void StoredSearcher::fail(Error error) {
   std::string message = llvm::toString(std::move(error));
   if (!failure)
@@ -92,17 +106,21 @@ Error StoredSearcher::takeError() {
   return createStringError(message);
 }
 
+// Wall-clock time, for people and statistics only.
 static double getUnixTime() {
   return std::chrono::duration<double>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
 }
 
+/// One by one, whatever `count` is: the sequence of calls must be reproducible
+/// by `replay`, which asks for one at a time.
 std::vector<Candidate> StoredSearcher::ask(unsigned count) {
   std::lock_guard<std::mutex> lock(mutex);
   std::vector<Candidate> result;
   while (result.size() < count && !stopped) {
     Candidate candidate;
+    // Recorded already, so it is not recorded again.
     if (!pending.empty()) {
       candidate = std::move(pending.front());
       pending.pop_front();
@@ -117,17 +135,22 @@ std::vector<Candidate> StoredSearcher::ask(unsigned count) {
       row.text = print(*candidate.solution);
       row.parent = candidate.parent;
       row.askedAt = getUnixTime();
+      // A candidate that is not in the file is not handed out.
       if (Error error = store.recordAsk(row)) {
         fail(std::move(error));
         break;
       }
     }
+    // For the duration; a candidate of an earlier run starts now.
     started[candidate.id] = Clock::now();
     result.push_back(std::move(candidate));
   }
   return result;
 }
 
+/// The wrapped searcher hears of the outcome before the database, because it
+/// rejects an outcome that makes no sense, and such an outcome must not be
+/// recorded.
 Error StoredSearcher::tell(uint64_t id, Outcome outcome) {
   std::lock_guard<std::mutex> lock(mutex);
   auto start = started.find(id);
@@ -145,6 +168,7 @@ Error StoredSearcher::tell(uint64_t id, Outcome outcome) {
     fail(std::move(error));
     return Error::success();
   }
+  // Once a second: statistics are for readers that look at a running search.
   if (Clock::now() - statisticsRecorded >= std::chrono::seconds(1)) {
     if (Error error = store.recordStatistics(searcher.getStatistics()))
       fail(std::move(error));
@@ -158,6 +182,7 @@ bool StoredSearcher::isExhausted() const {
   return pending.empty() && searcher.isExhausted();
 }
 
+/// Without the lock, as `ask` holds it.
 void StoredSearcher::stop() {
   stopped = true;
   searcher.stop();
