@@ -8,6 +8,9 @@
 //
 // The library of named operators and kernels, embedded as text: look-up,
 // documentation from the comments, insertion into modules.
+// The texts are the .mlir files of this folder and of kernels/, packed into two
+// sorted arrays when kas is built; the comment at the head of each file is its
+// documentation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +25,8 @@ using namespace kas;
 using namespace kas::library;
 using namespace mlir;
 
+/// Sorted by name, so that a look-up is a binary search. Operators are
+/// `kas.operator`s, kernels are those of the tensor level.
 static constexpr NamedOperator operators[] = {
 #include "NamedOperators.inc"
 };
@@ -33,10 +38,15 @@ static constexpr NamedOperator kernels[] = {
 /// The words of the comment's paragraph that starts with `label`; the title is
 /// the paragraph without a label.
 static std::string getParagraph(StringRef text, StringRef label) {
+  // Paragraphs look like this; an empty comment line ends one:
+  //    // Title of the operator.
+  //    // Formula: y[n, c] = ...
+  //    // Source: a paper, with the section.
   SmallVector<StringRef> lines, words;
   text.split(lines, '\n');
   bool inside = label.empty();
   for (StringRef line : lines) {
+    // The comment ends at the first line of MLIR.
     if (!line.consume_front("//"))
       break;
     bool starts = line.starts_with(" Formula:") || line.starts_with(" Source:");
@@ -65,6 +75,8 @@ ArrayRef<NamedOperator> kas::library::getNamedOperators() { return operators; }
 
 ArrayRef<NamedOperator> kas::library::getNamedKernels() { return kernels; }
 
+/// The entry called `name`, with or without the dialect's prefix `kas.`, or
+/// null.
 static const NamedOperator *lookup(ArrayRef<NamedOperator> list,
                                    StringRef name) {
   name.consume_front("kas.");
@@ -88,10 +100,13 @@ static void parseInto(ModuleOp module, const NamedOperator &op) {
   OwningOpRef<ModuleOp> parsed = parseSourceString<ModuleOp>(
       op.text, ParserConfig(module.getContext()), ("kas." + op.name).str());
   assert(parsed && "a named operator does not parse");
+  // Operators refer to nothing outside themselves, so moving them needs no
+  // mapping.
   module.getBody()->getOperations().splice(module.getBody()->end(),
                                            parsed->getBody()->getOperations());
 }
 
+/// A module of all `operators`, which must not share symbol names.
 static OwningOpRef<ModuleOp> parseAll(MLIRContext *context,
                                       ArrayRef<NamedOperator> operators) {
   context->loadDialect<KasDialect>();

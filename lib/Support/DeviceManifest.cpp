@@ -8,6 +8,11 @@
 //
 // The manifest of device code (docs/internals/gpu.md) to JSON and back, with
 // errors that name the place.
+// Reading has two steps. The functions `fromJSON`, found by LLVM's ObjectMapper
+// through their namespace, check each object by itself and report a path such
+// as `manifest.kernels[1].grid`. `checkLaunch` and `checkFunction` check what
+// objects say of each other: the runtime allocates and copies by these numbers
+// without looking again.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,6 +39,7 @@ static constexpr std::pair<DeviceManifest::BufferKind, llvm::StringLiteral>
                      {DeviceManifest::BufferKind::Scratch, "scratch"}};
 
 /// Bytes of an element, 0 for a type that is not known.
+/// An i1 takes a byte in memory.
 static uint64_t getElementBytes(llvm::StringRef dtype) {
   if (dtype == "f64" || dtype == "i64")
     return 8;
@@ -55,6 +61,7 @@ uint64_t DeviceManifest::TensorShape::getBytes() const {
 // To JSON
 //===----------------------------------------------------------------------===//
 
+/// An array of numbers as the attribute `name` of the open object.
 template <typename Numbers>
 static void writeNumbers(llvm::json::OStream &json, llvm::StringRef name,
                          const Numbers &numbers) {
@@ -80,6 +87,7 @@ static void writeKernel(llvm::json::OStream &json,
           json.attribute("access", argument.access);
         });
     });
+    // Left out rather than empty: only kernels for sm_90 (TMA) have them.
     if (kernel.tensorMaps.empty())
       return;
     json.attributeArray("tensor_maps", [&] {
@@ -97,6 +105,8 @@ static void writeKernel(llvm::json::OStream &json,
 static void writeBuffer(llvm::json::OStream &json,
                         const DeviceManifest::Buffer &buffer) {
   using Kind = DeviceManifest::BufferKind;
+  // A temporary has a position in the scratch buffer and no name; arguments and
+  // results have a name; a constant brings its bytes.
   json.object([&] {
     if (buffer.kind != Kind::Scratch)
       json.attribute("name", buffer.name);
@@ -124,6 +134,8 @@ static void writeFunction(llvm::json::OStream &json,
     if (!function.assertions.empty())
       json.attributeArray("assertions", [&] {
         for (const std::string &text : function.assertions)
+          // The texts of assertions come from the user's program, whose bytes
+          // need not be UTF-8; JSON has to be.
           json.value(llvm::json::fixUTF8(text));
       });
     json.attributeArray("launches", [&] {
@@ -144,6 +156,7 @@ std::string DeviceManifest::toJSON() const {
   llvm::raw_string_ostream stream(text);
   llvm::json::OStream json(stream);
   json.object([&] {
+    // Readers refuse another number: raise it when old runtimes would misread.
     json.attribute("version", 1);
     json.attributeObject("target", [&] {
       json.attribute("api", target.api);
@@ -179,6 +192,8 @@ struct ManifestSizes {
 };
 
 /// Found by ObjectMapper; each says in `path` what is wrong.
+/// Extents of a grid or block: a launch with a 0 is an error of the driver that
+/// says nothing useful, so it is refused here.
 static bool fromJSON(const Value &value, ManifestSizes &sizes, Path path) {
   std::vector<uint64_t> numbers;
   if (!llvm::json::fromJSON(value, numbers, path))
@@ -193,6 +208,7 @@ static bool fromJSON(const Value &value, ManifestSizes &sizes, Path path) {
   return true;
 }
 
+/// One of the words of `bufferKinds`.
 static bool fromJSON(const Value &value, DeviceManifest::BufferKind &kind,
                      Path path) {
   std::string text;
@@ -219,6 +235,8 @@ static bool mapShape(const Value &value, DeviceManifest::TensorShape &tensor,
     path.field("dtype").report("expected f32, f16, bf16 or another type");
     return false;
   }
+  // The product is checked as it grows: a shape from a file can have a size of
+  // more than 64 bits.
   for (int64_t extent : tensor.shape) {
     bool overflow = false;
     if (extent > 0)
@@ -247,6 +265,8 @@ static bool fromJSON(const Value &value, DeviceManifest::TensorMap &map,
       !mapper.map("sizes", map.sizes) || !mapper.map("strides", map.strides) ||
       !mapper.map("box", map.box))
     return false;
+  // The limits of cuTensorMapEncodeTiled: rank 5 and 256 elements in each
+  // dimension of the box. The innermost stride is one element and not given.
   if (map.sizes.empty() || map.sizes.size() > 5) {
     path.field("sizes").report("expected 1 to 5 numbers");
     return false;
@@ -278,11 +298,13 @@ static bool fromJSON(const Value &value, DeviceManifest::Kernel &kernel,
     return false;
   kernel.grid = grid.values;
   kernel.block = block.values;
+  // CUDA takes an `unsigned int` for it.
   if (dynamicBytes > UINT32_MAX) {
     path.field("dynamic_shared_bytes").report("expected 32 bits");
     return false;
   }
   kernel.dynamicSharedBytes = static_cast<uint32_t>(dynamicBytes);
+  // Maps point to arguments; descriptors are made for 16-bit elements alone.
   for (auto [index, map] : llvm::enumerate(kernel.tensorMaps)) {
     llvm::StringRef dtype;
     if (map.argument < kernel.arguments.size())
@@ -302,22 +324,29 @@ static bool fromJSON(const Value &value, DeviceManifest::Buffer &buffer,
                      Path path) {
   using Kind = DeviceManifest::BufferKind;
   ObjectMapper mapper(value, path);
+  // `bytes` is written for other readers and not read: it follows from the
+  // shape.
   std::string data;
   if (!mapper || !mapper.map("kind", buffer.kind) ||
       !mapper.mapOptional("name", buffer.name) ||
       !mapper.mapOptional("offset", buffer.offset) ||
       !mapper.mapOptional("data", data) || !mapShape(value, buffer, path))
     return false;
+  // Parts of buffers that kernels get begin at a multiple of 256 bytes
+  // (docs/reference/device-runtime.md).
   if (buffer.offset % 256) {
     path.field("offset").report("expected a multiple of 256");
     return false;
   }
+  // What the runtime converts and checks at its interface; temporaries and
+  // constants may have any type.
   bool isTensor = buffer.kind == Kind::Argument || buffer.kind == Kind::Result;
   if (isTensor && buffer.dtype != "f32" && buffer.dtype != "f16" &&
       buffer.dtype != "bf16") {
     path.field("dtype").report("expected f32, f16 or bf16");
     return false;
   }
+  // One i32: the position of the assertion that failed.
   if (buffer.kind == Kind::Status &&
       (buffer.dtype != "i32" || !buffer.shape.empty())) {
     path.report("expected an i32 without dimensions as status");
@@ -326,6 +355,8 @@ static bool fromJSON(const Value &value, DeviceManifest::Buffer &buffer,
   if (buffer.kind != Kind::Constant)
     return true;
   std::vector<char> bytes;
+  // Malformed base64 and a wrong number of bytes are the same mistake to a
+  // user.
   Error error = llvm::decodeBase64(data, bytes);
   bool isValid = !error && bytes.size() == buffer.getBytes();
   llvm::consumeError(std::move(error));
@@ -374,6 +405,7 @@ static bool fromJSON(const Value &value, DeviceManifest::Target &target,
   return false;
 }
 
+/// The root. Versions are compared before anything else is read.
 static bool fromJSON(const Value &value, DeviceManifest &manifest, Path path) {
   ObjectMapper mapper(value, path);
   int64_t version = 0;
@@ -394,6 +426,8 @@ static bool fromJSON(const Value &value, DeviceManifest &manifest, Path path) {
 // Consistency
 //===----------------------------------------------------------------------===//
 
+/// A launch must name a kernel and buffers that exist, with as many bytes as
+/// the kernel reads and writes: shapes may differ (a reshape needs no copy).
 static Error checkLaunch(const DeviceManifest &manifest,
                          const DeviceManifest::Function &function,
                          const DeviceManifest::Launch &launch) {
@@ -425,6 +459,8 @@ static Error checkLaunch(const DeviceManifest &manifest,
   return Error::success();
 }
 
+/// Temporaries must lie within the scratch buffer. The difference cannot wrap,
+/// as the offset was compared before.
 static Error checkFunction(const DeviceManifest &manifest,
                            const DeviceManifest::Function &function) {
   for (const DeviceManifest::Buffer &buffer : function.buffers) {

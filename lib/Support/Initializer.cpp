@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // How values of a tensor are made: the text form of `kas.init`, and filling.
+// The values are a function of the seed and of the element's index alone, so
+// any thread, order or machine makes the same tensor.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +23,8 @@ using llvm::ArrayRef;
 using llvm::Expected;
 using llvm::StringRef;
 
+/// `name`, or `name(number)`: `normal` means `normal(1)`, `kaiming` takes the
+/// fan-in from the shape, `constant` needs its number.
 Expected<Initializer> Initializer::parse(StringRef text) {
   auto fail = [&] {
     return llvm::createStringError(
@@ -53,6 +57,8 @@ Expected<Initializer> Initializer::parse(StringRef text) {
   return fail();
 }
 
+/// Tensors of rank 2 or more are usually weights, the others biases: small and
+/// not zero, so that an error in how they are added does not stay unseen.
 Initializer Initializer::defaultFor(ArrayRef<int64_t> shape) {
   if (shape.size() >= 2)
     return {Kind::Kaiming, 0};
@@ -63,6 +69,9 @@ void Initializer::fill(llvm::MutableArrayRef<float> values,
                        ArrayRef<int64_t> shape,
                        const RandomStream &stream) const {
   float factor = static_cast<float>(parameter);
+  // He et al., "Delving Deep into Rectifiers", eq. 10: normal with variance 2 /
+  // fan-in. The first dimension has the output channels, the product of the
+  // others is the fan-in.
   if (kind == Kind::Kaiming) {
     double fanIn = parameter;
     if (fanIn == 0) {
@@ -74,6 +83,7 @@ void Initializer::fill(llvm::MutableArrayRef<float> values,
     factor = static_cast<float>(std::sqrt(2 / fanIn));
   }
   for (auto [index, value] : llvm::enumerate(values)) {
+    // `normal(index)` has variance 1, `uniform(index)` lies in [0, 1).
     switch (kind) {
     case Kind::Constant:
       value = factor;

@@ -8,6 +8,7 @@
 //
 // Writes files through a temporary one and a rename, so that an old file stays
 // whole on failure.
+// A reader never sees half a file, and a full disk or a crash loses nothing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,6 +35,7 @@ Error writeToStream(StringRef path, raw_fd_ostream &stream,
   stream.flush();
   if (std::error_code code = stream.error()) {
     stream.clear_error();
+    // Both are told: the writer's own error may be a consequence of the disk's.
     return joinErrors(std::move(failure), cannotWrite(path, code));
   }
   return failure;
@@ -44,6 +46,9 @@ Error writeToStream(StringRef path, raw_fd_ostream &stream,
 Error kas::writeFile(StringRef path, function_ref<Error(raw_ostream &)> write) {
   SmallString<128> target(path);
   sys::fs::file_status status;
+  // What exists and is no regular file, such as /dev/stdout or a named pipe,
+  // cannot be replaced by a rename: it is written directly. A symbolic link
+  // stays one, and its target is replaced.
   if (!sys::fs::status(path, status)) {
     if (sys::fs::is_directory(status))
       return cannotWrite(path, std::make_error_code(std::errc::is_a_directory));
@@ -58,12 +63,15 @@ Error kas::writeFile(StringRef path, function_ref<Error(raw_ostream &)> write) {
       target = path;
   }
 
+  // In the same folder, because a rename within one file system is atomic. LLVM
+  // removes the file when a signal ends the program.
   Expected<sys::fs::TempFile> temporary =
       sys::fs::TempFile::create(target + ".%%%%%%%%.tmp");
   if (!temporary)
     return cannotWrite(path, errorToErrorCode(temporary.takeError()));
   Error failure = Error::success();
   {
+    // The stream must be gone, with all of it written, before the rename.
     raw_fd_ostream stream(temporary->FD, /*shouldClose=*/false);
     failure =
         joinErrors(std::move(failure), writeToStream(path, stream, write));

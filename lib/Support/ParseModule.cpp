@@ -20,9 +20,11 @@
 using llvm::createStringError;
 using llvm::StringRef;
 
-/// The parser would print what it cannot read.
+/// The parser would echo the line that it cannot read, which may be megabytes
+/// of another format.
 static bool isText(StringRef content) {
   const auto *begin = reinterpret_cast<const llvm::UTF8 *>(content.begin());
+  // UTF-8 allows zero bytes, but no text has them.
   return !content.contains('\0') &&
          llvm::isLegalUTF8String(
              &begin, reinterpret_cast<const llvm::UTF8 *>(content.end()));
@@ -41,6 +43,8 @@ kas::parseModule(mlir::MLIRContext &context, StringRef path) {
         "': requires MLIR as text in UTF-8 or as bytecode, got other bytes");
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  // Prints diagnostics with the line of the file; the error that is returned
+  // need not repeat them.
   mlir::SourceMgrDiagnosticHandler handler(sources, &context);
   auto module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
   if (!module)

@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Collects when each pass of a compilation ran.
+// A trace of a compilation (`kas-run --profile`, docs/guide/profiling.md) shows
+// the runs next to the kernels of a call, so times are those of the steady
+// clock.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,8 +29,10 @@ static double getSeconds() {
 }
 
 namespace {
-/// Passes that only run others have no argument. A pass is cloned for each
-/// thread.
+/// Notes each run of a pass that has a command-line argument; adaptors, which
+/// only run other passes, have none. Passes on functions run on several threads
+/// at a time, each with a clone of the pass: a clone's address identifies one
+/// run at a time.
 class PassClock : public PassInstrumentation {
 public:
   explicit PassClock(PassTimes &times) : times(times) {}
@@ -43,6 +48,7 @@ public:
       std::lock_guard<std::mutex> lock(mutex);
       begin = begins.lookup(pass);
     }
+    // Outside the lock: `add` takes one of its own.
     if (!pass->getArgument().empty())
       times.add({pass->getArgument().str(), begin, getSeconds()});
   }
@@ -70,6 +76,7 @@ void PassTimes::add(PassRun run) {
 std::vector<PassRun> PassTimes::getRuns() const {
   std::lock_guard<std::mutex> lock(mutex);
   std::vector<PassRun> sorted = runs;
+  // Threads finish in any order; ties are broken by name for equal reports.
   llvm::sort(sorted, [](const PassRun &a, const PassRun &b) {
     return std::tie(a.begin, a.name) < std::tie(b.begin, b.name);
   });

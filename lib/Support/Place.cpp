@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The location of a module's file, for diagnostics.
+// MLIR gives a parsed module the position 0:0 of its file, which a diagnostic
+// would print as `file.mlir:0:0`. The first operation is a better position.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +16,7 @@
 
 mlir::Location kas::getPlace(mlir::ModuleOp module) {
   auto file = module.getLoc()->findInstanceOf<mlir::FileLineColLoc>();
+  // Modules that were built in memory have no file and keep their location.
   if (!file || file.getLine() != 0 || module.getBody()->empty())
     return module.getLoc();
   return module.getBody()->front().getLoc();

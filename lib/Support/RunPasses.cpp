@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Runs a pass manager and turns its diagnostics into an error.
+// Callers are libraries: errors are values, and nothing is printed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +21,8 @@ llvm::Error kas::runPasses(ModuleOp module, llvm::StringRef failure,
                            llvm::function_ref<void(OpPassManager &)> addPasses,
                            PassTimes *times) {
   std::string complaints;
+  // Errors become text of the result; warnings and remarks go on to the handler
+  // of the program.
   ScopedDiagnosticHandler handler(
       module.getContext(), [&](Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
@@ -29,6 +32,8 @@ llvm::Error kas::runPasses(ModuleOp module, llvm::StringRef failure,
         return success();
       });
   PassManager manager(module.getContext(), ModuleOp::getOperationName());
+  // Checking the module after each pass takes a good part of a compilation; the
+  // tests of the passes run with the verifier.
   manager.enableVerifier(false);
   if (times)
     times->observe(manager);

@@ -15,8 +15,11 @@
 #include "llvm/Support/Signals.h"
 #include <csignal>
 
+/// Called by programs before they write results that may be large.
 void kas::ignoreFileSizeSignal() {
   // Handlers are installed once: whoever asks for them later leaves this alone.
+  // LLVM's handler treats SIGXFSZ as a crash. Asking for a function that does
+  // nothing installs its handlers now, before the line below.
   llvm::sys::SetInterruptFunction(nullptr);
   std::signal(SIGXFSZ, SIG_IGN);
 }

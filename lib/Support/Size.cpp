@@ -8,6 +8,10 @@
 //
 // Symbolic sizes: products of symbols with integer exponents and a rational
 // constant, packed in a few words.
+// The cost and legality of candidates are computed with them millions of times
+// in a search, so a size is 16 bytes without allocation: twelve exponents of 8
+// bits and a constant of 32. Everything that does not fit is refused
+// (`nullopt`) and never wraps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,6 +55,9 @@ std::optional<unsigned> SymbolSet::lookup(llvm::StringRef name) const {
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// The layout of the constant, from bit 31 down: 1, 11 bits of denominator, 20
+/// bits of numerator; or 0 and an integer of 31 bits. Both have one form only,
+/// since fractions are in lowest terms, so equality compares the bits.
 constexpr uint32_t fractionFlag = uint32_t(1) << 31;
 constexpr unsigned numeratorBits = 20;
 } // namespace
@@ -58,6 +65,8 @@ constexpr unsigned numeratorBits = 20;
 std::optional<Size> Size::constant(int64_t numerator, int64_t denominator) {
   if (numerator < 1 || denominator < 1)
     return std::nullopt;
+  // Lowest terms first: 4096/2 is an integer that fits, though 4096 would not
+  // be a denominator.
   int64_t divisor = std::gcd(numerator, denominator);
   numerator /= divisor;
   denominator /= divisor;
@@ -112,6 +121,8 @@ static bool addExponents(llvm::ArrayRef<int8_t> left,
 
 std::optional<Size> Size::multiply(const Size &other) const {
   // Crosswise reduction keeps the products below 2^62.
+  // a/b * c/d with gcd(a, d) and gcd(c, b) taken out is in lowest terms at
+  // once.
   int64_t down = std::gcd(getNumerator(), other.getDenominator());
   int64_t up = std::gcd(other.getNumerator(), getDenominator());
   std::optional<Size> result =
@@ -123,6 +134,7 @@ std::optional<Size> Size::multiply(const Size &other) const {
   return result;
 }
 
+/// The same with `other` upside down.
 std::optional<Size> Size::divide(const Size &other) const {
   int64_t over = std::gcd(getNumerator(), other.getNumerator());
   int64_t under = std::gcd(getDenominator(), other.getDenominator());
@@ -135,6 +147,8 @@ std::optional<Size> Size::divide(const Size &other) const {
   return result;
 }
 
+/// Exponents are small; an overflow on the way is one of the result, too, since
+/// each step moves every part away from 1.
 std::optional<Size> Size::power(int exponent) const {
   std::optional<Size> result = Size();
   for (int i = 0, e = std::abs(exponent); i < e && result; ++i)
@@ -156,6 +170,7 @@ namespace {
 struct Rational {
   uint64_t numerator, denominator;
 
+  /// False when the result does not fit; the value is undefined then.
   bool multiply(uint64_t factor) {
     uint64_t common = std::gcd(factor, denominator);
     denominator /= common;
@@ -174,6 +189,8 @@ struct Rational {
 };
 } // namespace
 
+/// Exact: every factor is cancelled against the other side before it is
+/// multiplied, so H*W/(s*s) with large H and W does not overflow on the way.
 std::optional<int64_t> Size::evaluate(llvm::ArrayRef<int64_t> binding) const {
   Rational value = {uint64_t(getNumerator()), uint64_t(getDenominator())};
   // A division may make room for a product and the reverse, so factors that do
@@ -206,6 +223,8 @@ std::optional<int64_t> Size::evaluate(llvm::ArrayRef<int64_t> binding) const {
   return value.numerator;
 }
 
+/// A candidate must make sense at every binding of the search, and its sizes
+/// are integers there.
 bool Size::isLegal(llvm::ArrayRef<Binding> bindings) const {
   return llvm::all_of(bindings, [&](const Binding &binding) {
     return evaluate(binding).has_value();
@@ -231,14 +250,20 @@ llvm::SmallVector<Size> kas::enumerateDivisors(const Size &size,
                                                const SymbolSet &symbols,
                                                llvm::ArrayRef<Binding> bindings,
                                                unsigned coefficientReach) {
+  // All products of a divisor of the numerator and of powers of symbols, then
+  // those that are legal. The number of candidates is the product of the ranges
+  // of all exponents, which is small: sizes have two or three symbols.
   llvm::SmallVector<Size> candidates;
   for (int64_t divisor : listDivisors(size.getNumerator()))
     candidates.push_back(*Size::constant(divisor));
   for (unsigned index = 0; index < symbols.size(); ++index) {
+    // A coefficient symbol may appear in d although it is not in `size`, as in
+    // C -> (C/s) * s; its inverse is then in the quotient.
     int exponent = size.getExponent(index);
     int reach = symbols.getKind(index) == SymbolKind::Coefficient
                     ? coefficientReach
                     : 0;
+    // -128 has no negation in eight bits, and `divide` negates.
     int low = std::max(std::min(exponent, 0) - reach, -127);
     int high = std::min(std::max(exponent, 0) + reach, 127);
     llvm::SmallVector<Size> next;
@@ -254,6 +279,7 @@ llvm::SmallVector<Size> kas::enumerateDivisors(const Size &size,
     return !quotient || !candidate.isLegal(bindings) ||
            !quotient->isLegal(bindings);
   });
+  // The order of the search does not depend on the order of symbols above.
   llvm::sort(candidates);
   return candidates;
 }
@@ -265,12 +291,16 @@ llvm::SmallVector<Size> kas::enumerateDivisors(const Size &size,
 void kas::printSize(llvm::raw_ostream &os, const Size &size,
                     llvm::ArrayRef<llvm::StringRef> names) {
   llvm::SmallVector<unsigned> order;
+  // Symbols by name, not in the order of their declaration: equal sizes of
+  // modules that declare in other orders print the same.
   for (unsigned index = 0; index < SymbolSet::maxSymbols; ++index)
     if (size.getExponent(index) != 0)
       order.push_back(index);
   llvm::sort(order,
              [&](unsigned a, unsigned b) { return names[a] < names[b]; });
 
+  // The factors on one side of the division line: sign 1 the numerator, -1 the
+  // denominator.
   auto factors = [&](int sign, int64_t constant) {
     llvm::SmallVector<std::string> result;
     if (constant != 1)
@@ -304,7 +334,8 @@ std::string kas::toString(const Size &size, const SymbolSet &symbols) {
 }
 
 namespace {
-/// The characters of a string as a source for the grammar.
+/// The characters of a string as a source for `parseSizeFrom`, whose other
+/// source is the parser of MLIR attributes: one grammar for both.
 struct StringSource {
   llvm::StringRef text;
   const SymbolSet &symbols;
@@ -329,6 +360,8 @@ struct StringSource {
     if (digits.empty())
       return false;
     position += digits.size();
+    // Digits beyond 64 bits: the largest value does not fit a size, so the
+    // grammar reports it as one that is too large.
     if (digits.getAsInteger(10, value))
       value = std::numeric_limits<int64_t>::max();
     return true;
@@ -348,6 +381,7 @@ struct StringSource {
     size = Size::symbol(*index);
     return true;
   }
+  /// Only the first message counts: later ones follow from it.
   std::nullopt_t error(llvm::StringRef what) {
     if (!failed)
       message = (what + " at character " + llvm::Twine(position + 1) + " of '" +
@@ -363,6 +397,8 @@ llvm::Expected<Size> kas::parseSize(llvm::StringRef text,
                                     const SymbolSet &symbols) {
   StringSource source{text, symbols};
   std::optional<Size> size = parseSizeFrom(source);
+  // The grammar stops at the first character that cannot continue a size, such
+  // as the second `C` in `C C`.
   source.skipSpace();
   if (size && source.position != text.size()) {
     source.error("unexpected text after a size");

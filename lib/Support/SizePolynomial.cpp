@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Sums of symbolic sizes with exact arithmetic: costs as functions of symbols.
+// `SizePolynomial` adds up FLOPs and elements of stages while symbols are
+// unbound (docs/internals/rationale/stages.md). Constants have 63 bits and not
+// the 31 of a Size, since FLOPs of one operator exceed these.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,6 +36,8 @@ static Size dropConstant(const Size &size) {
   return symbols;
 }
 
+/// Crosswise reduction as in `Size::multiply`, so that only a result that does
+/// not fit overflows. False then.
 bool SizePolynomial::Term::multiply(int64_t moreNumerator,
                                     int64_t moreDenominator) {
   int64_t first = std::gcd(numerator, moreDenominator);
@@ -51,6 +56,7 @@ bool SizePolynomial::Term::multiply(const Size &size) {
   return true;
 }
 
+/// Adds a term with the same symbols; over the least common denominator.
 bool SizePolynomial::Term::addLike(const Term &other) {
   int64_t common = std::gcd(denominator, other.denominator);
   int64_t left = 0, right = 0, sum = 0, under = 0;
@@ -67,6 +73,7 @@ bool SizePolynomial::Term::addLike(const Term &other) {
 
 std::optional<int64_t>
 SizePolynomial::Term::evaluate(llvm::ArrayRef<int64_t> binding) const {
+  // Integer factors of both sides, an exponent as so many repetitions.
   llvm::SmallVector<int64_t> over = {numerator}, under = {denominator};
   for (auto [index, value] : llvm::enumerate(binding)) {
     int exponent = symbols.getExponent(index);
@@ -90,6 +97,8 @@ SizePolynomial::Term::evaluate(llvm::ArrayRef<int64_t> binding) const {
 
 void SizePolynomial::Term::print(llvm::raw_ostream &os,
                                  llvm::ArrayRef<llvm::StringRef> names) const {
+  // Small constants are printed as part of the size (`C*k**2/2`), larger ones
+  // in front, in a form that is read the same way.
   auto isSmall = [](int64_t value) { return value <= Size::maxInteger; };
   std::optional<Size> size;
   if (isSmall(numerator) && isSmall(denominator))
@@ -113,6 +122,7 @@ void SizePolynomial::Term::print(llvm::raw_ostream &os,
 std::optional<SizePolynomial>
 SizePolynomial::product(llvm::ArrayRef<Size> sizes, int64_t factor) {
   SizePolynomial result;
+  // Zero has no terms, so that equal polynomials are equal vectors.
   if (factor == 0)
     return result;
   Term term;
@@ -133,6 +143,8 @@ std::optional<SizePolynomial>
 SizePolynomial::add(const SizePolynomial &other) const {
   SizePolynomial result = *this;
   for (const Term &term : other.terms) {
+    // Terms are sorted by their symbols in descending order, and like terms are
+    // one: a binary search finds the term to add to.
     auto *place = llvm::lower_bound(result.terms, term,
                                     [](const Term &left, const Term &right) {
                                       return left.symbols > right.symbols;
@@ -158,6 +170,8 @@ std::optional<SizePolynomial> SizePolynomial::scale(int64_t factor) const {
 std::optional<int64_t>
 SizePolynomial::evaluate(llvm::ArrayRef<int64_t> binding) const {
   int64_t sum = 0;
+  // Each term must be an integer by itself: costs are sums of counts, so a
+  // fraction means that the binding does not suit the operator.
   for (const Term &term : terms) {
     std::optional<int64_t> value = term.evaluate(binding);
     if (!value || llvm::AddOverflow(sum, *value, sum))

@@ -8,6 +8,9 @@
 //
 // SQLite databases and statements with errors that name the file and what to
 // do.
+// Used by the database of searches and by that of schedules. Files come from
+// other machines, full disks and interrupted runs, so each error says which
+// file, what is wrong with it and what helps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,12 +34,16 @@ using llvm::Expected;
 SqliteDatabase::SqliteDatabase(llvm::StringRef kind, llvm::StringRef path)
     : kind(kind), path(path) {}
 
+/// `v2` waits for statements that are still alive, and takes null.
 SqliteDatabase::~SqliteDatabase() { sqlite3_close_v2(connection); }
 
 Error SqliteDatabase::makeError(const llvm::Twine &what) const {
   return createStringError(kind + " '" + path + "': " + what);
 }
 
+/// SQLite says "disk I/O error"; the system's reason, such as "No space left on
+/// device", is what helps. The lower eight bits of an extended code are its
+/// class.
 std::string SqliteDatabase::getMessage(int code) const {
   std::string message =
       connection ? sqlite3_errmsg(connection) : sqlite3_errstr(code);
@@ -47,6 +54,9 @@ std::string SqliteDatabase::getMessage(int code) const {
   return message;
 }
 
+/// Finds files that are no databases, or were cut off, before SQLite does,
+/// which notices a missing page only when it happens to read it. An empty file
+/// is a new database.
 Error SqliteDatabase::checkHeader(bool countPages) const {
   uint64_t size = 0;
   if (std::error_code code = llvm::sys::fs::file_size(path, size))
@@ -57,12 +67,15 @@ Error SqliteDatabase::checkHeader(bool countPages) const {
       llvm::MemoryBuffer::getFileSlice(path, std::min<uint64_t>(size, 100), 0);
   if (!buffer)
     return makeError(buffer.getError().message());
+  // The header has 100 bytes. A file of fewer bytes may be the beginning of one
+  // that was cut off.
   llvm::StringRef header = (*buffer)->getBuffer();
   llvm::StringRef magic("SQLite format 3", 16);
   if (!header.starts_with(magic.take_front(size)))
     return makeError("requires a database, got a file of another kind");
   // The size of a page, 64 KiB as 1, and the number of pages, which is right
   // while there is no log (file format of SQLite, 1.3.2 and 1.3.8).
+  // Numbers of the format are big-endian.
   auto at = [&](size_t place) { return static_cast<uint8_t>(header[place]); };
   uint64_t page = size < 18 ? 512 : at(16) * 256u + at(17), pages = 0;
   if (page == 1)
@@ -79,6 +92,7 @@ Error SqliteDatabase::checkHeader(bool countPages) const {
 static std::string makeUri(llvm::StringRef path, llvm::StringRef options) {
   std::string uri = "file:";
   for (char c : path) {
+    // These end the path or begin an escape in a URI.
     if (c == '?' || c == '#' || c == '%')
       uri += (llvm::Twine("%") + llvm::utohexstr(c)).str();
     else
@@ -92,6 +106,9 @@ Error SqliteDatabase::open(const SqliteOptions &options) {
   std::string name = path;
   if (options.access == SqliteOptions::Access::Create)
     flags |= SQLITE_OPEN_CREATE;
+  // `immutable` takes no locks and makes no files next to the database, so that
+  // it can be read in a folder without permission to write. With a log the
+  // other program's pages are in it, and SQLite must look.
   if (options.access == SqliteOptions::Access::Read) {
     // Without a log nobody is writing, and nothing need be written to read.
     bool isClosed = !llvm::sys::fs::exists(path + "-wal");
@@ -100,10 +117,14 @@ Error SqliteDatabase::open(const SqliteOptions &options) {
   }
   int code = sqlite3_open_v2(
       name.c_str(), &connection,
+      // One connection is used by one thread at a time. Extended result codes
+      // tell a full disk from a broken one.
       flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   if (code != SQLITE_OK)
     return makeError(getMessage(code));
+  // Several searches may share a database: writers wait for each other.
   setBusyTimeout(options.busyMilliseconds);
+  // A worker that ends must not hold up the others by copying the log.
   if (!options.checkpointOnClose)
     sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   return Error::success();
@@ -113,6 +134,8 @@ void SqliteDatabase::setBusyTimeout(int milliseconds) {
   sqlite3_busy_timeout(connection, milliseconds);
 }
 
+/// Neither marked as the database of a program nor with any table: may be
+/// taken.
 Expected<bool> SqliteDatabase::isNew() const {
   Expected<int64_t> kind = queryInteger("PRAGMA application_id");
   if (!kind)
@@ -129,6 +152,7 @@ Error SqliteDatabase::checkKind(int64_t applicationId, int64_t schemaVersion,
   Expected<int64_t> kind = queryInteger("PRAGMA application_id");
   if (!kind)
     return kind.takeError();
+  // The id is checked first: the version of another program means nothing.
   if (*kind != applicationId)
     return makeError("requires a database " + maker +
                      ", got one of another program");
@@ -142,6 +166,8 @@ Error SqliteDatabase::checkKind(int64_t applicationId, int64_t schemaVersion,
   return Error::success();
 }
 
+/// The structure of the file, in time linear in its size. `integrity_check`
+/// compares indices and tables, too.
 Error SqliteDatabase::checkPages() const {
   SqliteStatement check(*this, "PRAGMA quick_check(1)");
   std::string result = check.step() ? check.getText(0) : "";
@@ -154,6 +180,7 @@ Error SqliteDatabase::checkPages() const {
 
 Error SqliteDatabase::checkIntegrity(llvm::StringRef referent) const {
   SqliteStatement rows(*this, "PRAGMA integrity_check");
+  // All problems, not the first one: the user decides what can be saved.
   std::string problems;
   while (rows.step())
     if (std::string row = rows.getText(0); row != "ok")
@@ -186,6 +213,8 @@ Expected<int64_t> SqliteDatabase::queryInteger(const llvm::Twine &text) const {
   return value;
 }
 
+/// IMMEDIATE takes the lock for writing now. A transaction that begins as a
+/// reader would fail in the middle, when another one has written meanwhile.
 Error SqliteDatabase::runTransaction(llvm::function_ref<Error()> all) const {
   if (Error error = execute("BEGIN IMMEDIATE"))
     return error;
@@ -214,12 +243,15 @@ SqliteStatement::SqliteStatement(const SqliteDatabase &database,
                                  const llvm::Twine &text)
     : database(database) {
   sqlite3_stmt *prepared = nullptr;
+  // An error is kept and told by `takeError`: binds and steps can be chained
+  // without a check of each.
   check(sqlite3_prepare_v2(database.connection, text.str().c_str(), -1,
                            &prepared, nullptr));
   statement.reset(prepared);
 }
 
 void SqliteStatement::check(int code) {
+  // The first error counts; later ones follow from it.
   if (code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE && !error)
     error = database.getMessage(code);
 }
@@ -239,6 +271,8 @@ SqliteStatement &SqliteStatement::bind(double value) {
 SqliteStatement &SqliteStatement::bind(llvm::StringRef value) {
   if (!error)
     check(sqlite3_bind_text64(statement.get(), next++, value.data(),
+                              // SQLite copies the text, which may be gone
+                              // before `step`.
                               value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
   return *this;
 }
@@ -259,6 +293,9 @@ bool SqliteStatement::step() {
   return code == SQLITE_ROW;
 }
 
+/// For statements without rows. Ready for the next bindings afterwards;
+/// resetting keeps the compiled statement, which is why inserts in a loop are
+/// fast.
 Error SqliteStatement::run() {
   (void)step();
   sqlite3_reset(statement.get());
@@ -279,6 +316,8 @@ double SqliteStatement::getReal(int column) const {
 }
 
 std::string SqliteStatement::getText(int column) const {
+  // The text first and its size second, as SQLite requires: the first call may
+  // convert. Text may hold zero bytes, so the size is needed.
   const void *text = sqlite3_column_text(statement.get(), column);
   if (!text)
     return "";

@@ -8,6 +8,10 @@
 //
 // CPU targets: names and features checked by LLVM's tables, and the numbers
 // that cost models need (vectors, caches, issue width).
+// LLVM's tables know registers, instructions and features, but neither the size
+// of a cache nor how many vectors of 512 bits a core begins per cycle; these
+// are in tables here. The strategies of the CPU
+// (docs/internals/code-generation.md) plan tiles with the result.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,6 +47,7 @@ using llvm::Triple;
 
 /// Makes LLVM's tables for `triple` available; those of this machine's
 /// architecture alone are ready sooner.
+/// The initializers of static variables run once, whichever thread is first.
 static void initializeLLVM(const Triple &triple) {
   if (triple.getArch() == Triple(llvm::sys::getProcessTriple()).getArch()) {
     static const bool native = [] {
@@ -69,6 +74,8 @@ static void initializeLLVM(const Triple &triple) {
 
 /// The CPUs of an architecture, sorted; none if it is not one of ours.
 static SmallVector<StringRef> getCPUs(const Triple &triple) {
+  // "generic" is no name in the tables of some architectures, but means
+  // something everywhere: the base instructions.
   SmallVector<StringRef> names{"generic"};
   switch (triple.getArch()) {
   case Triple::x86_64:
@@ -95,6 +102,9 @@ static SmallVector<StringRef> getCPUs(const Triple &triple) {
   return names;
 }
 
+/// The triple that `names` mean: the given one, or the first of Linux that has
+/// the CPU. The order of `linuxTriples` decides for names of several
+/// architectures.
 static Expected<Triple> chooseTriple(const TargetNames &names) {
   const StringRef linuxTriples[] = {"x86_64-unknown-linux-gnu",
                                     "aarch64-unknown-linux-gnu",
@@ -119,6 +129,7 @@ static Expected<Triple> chooseTriple(const TargetNames &names) {
         names.cpu + "'" + suggestNearName(names.cpu, known));
   }
   Triple triple(Triple::normalize(names.triple));
+  // Object files and headers are written for ELF only.
   if (getCPUs(triple).empty() || !triple.isOSBinFormatELF())
     return createStringError("expected the triple of an x86_64, aarch64, arm, "
                              "thumb, riscv64 or riscv32 system with ELF "
@@ -128,6 +139,7 @@ static Expected<Triple> chooseTriple(const TargetNames &names) {
   return triple;
 }
 
+/// LLVM would take an unknown CPU as "generic" and print a warning.
 static Error checkCPU(const Triple &triple, StringRef cpu) {
   if (llvm::is_contained(getCPUs(triple), cpu))
     return Error::success();
@@ -137,6 +149,8 @@ static Error checkCPU(const Triple &triple, StringRef cpu) {
                            suggestNearName(cpu, getCPUs(triple)));
 }
 
+/// LLVM would ignore unknown features with a warning: code without them would
+/// be slow, or fail on a machine that lacks what was to be left out.
 static Error checkFeatures(const llvm::MCSubtargetInfo &info,
                            StringRef features) {
   for (StringRef feature : llvm::split(features, ',')) {
@@ -158,6 +172,7 @@ static Error checkFeatures(const llvm::MCSubtargetInfo &info,
         "' with '+' or '-' before each (see llc -mtriple=" +
         info.getTargetTriple().getArchName() + " -mattr=help), got '" +
         feature + "'" +
+        // A known name means that its sign is what is missing.
         (llvm::is_contained(names, name) ? "" : suggestNearName(name, names)));
   }
   return Error::success();
@@ -199,11 +214,14 @@ static bool hasWideArithmetic(StringRef cpu,
                                        "skylake-avx512", "skx",
                                        "znver5"};
   return info.getTargetTriple().isX86() &&
+         // Only servers from Sapphire Rapids on have AMX, and these have two
+         // units for 512 bits, whatever name a hypervisor reports.
          (llvm::is_contained(wide, cpu) || info.checkFeatures("+amx-tile"));
 }
 
 /// Whether one instruction multiplies and adds, which is a call elsewhere.
 static bool hasFMA(const Triple &triple, const llvm::MCSubtargetInfo &info) {
+  // AVX-512 has its own multiply-adds and does not imply the feature FMA.
   if (triple.isX86())
     return info.checkFeatures("+fma") || info.checkFeatures("+avx512f");
   if (triple.isARM() || triple.isThumb())
@@ -214,10 +232,14 @@ static bool hasFMA(const Triple &triple, const llvm::MCSubtargetInfo &info) {
 /// The vectors that one instruction multiplies bytes of.
 static int64_t getByteDotBits(const Triple &triple,
                               const llvm::MCSubtargetInfo &info) {
+  // `usdot` is part of i8mm; plain `sdot` multiplies signed by signed bytes
+  // only.
   if (triple.isAArch64())
     return info.checkFeatures("+i8mm") ? 128 : 0;
   if (!triple.isX86())
     return 0;
+  // `vpdpbusd`, also on 128 and 256 bits with VL; AVX-VNNI has the same
+  // instruction without AVX-512.
   if (info.checkFeatures("+avx512vnni,+avx512vl"))
     return 512;
   return info.checkFeatures("+avxvnni") ? 256 : 0;
@@ -255,6 +277,7 @@ static Error describeRegisters(Target &target) {
       llvm::FunctionType::get(llvm::Type::getVoidTy(context), false),
       llvm::Function::ExternalLinkage, "", module);
   // Some CPUs with 512 bits prefer 256 for short loops; ours are long.
+  // The attribute counts for the cost tables asked below.
   function->addFnAttr("prefer-vector-width", "512");
   llvm::TargetTransformInfo info =
       (*machine)->getTargetTransformInfo(*function);
@@ -264,6 +287,8 @@ static Error describeRegisters(Target &target) {
   target.vectorBits = std::max<int64_t>(128, bits.getFixedValue());
   auto *vectorType = llvm::FixedVectorType::get(llvm::Type::getFloatTy(context),
                                                 target.vectorBits / 32);
+  // Fewer than 16 would leave no tile that is worth its loads; LLVM spills
+  // then.
   target.vectorRegisters = std::max<int64_t>(
       16, info.getNumberOfRegisters(
               info.getRegisterClassForType(/*Vector=*/true, vectorType)));
@@ -284,6 +309,8 @@ static StringRef getImpliedFeatures(const Triple &triple) {
   return triple.isThumb() ? "+vfp4d16sp" : "+vfp3d16";
 }
 
+/// `getTarget` without the cache of results: checks the names first, so that
+/// errors name what the user wrote, then describes the CPU.
 static Expected<Target> lookUpTarget(const TargetNames &names) {
   Expected<Triple> triple = chooseTriple(names);
   if (!triple)
@@ -294,19 +321,24 @@ static Expected<Target> lookUpTarget(const TargetNames &names) {
   target.features = names.features;
   bool isHost = names.cpu == "host";
   if (isHost) {
+    // "host" with the triple of another architecture: the check finds no such
+    // CPU there and lists those that there are.
     if (triple->getArch() != Triple(llvm::sys::getProcessTriple()).getArch())
       return checkCPU(*triple, names.cpu);
     target.cpu = llvm::sys::getHostCPUName().str();
     llvm::SubtargetFeatures features;
     for (auto &[feature, enabled] : llvm::sys::getHostCPUFeatures())
       features.AddFeature(feature, enabled);
-    // The order of a hash table.
+    // `getHostCPUFeatures` has the order of a hash table; the text is part of
+    // cache keys and of object files, so it has to be the same each time.
     std::vector<std::string> sorted = features.getFeatures();
     llvm::sort(sorted, [](StringRef a, StringRef b) {
       return a.drop_front() < b.drop_front();
     });
     target.features = llvm::join(sorted, ",");
     if (!names.features.empty())
+      // After those of the host: of two mentions of a feature the later one
+      // counts.
       target.features += (target.features.empty() ? "" : ",") + names.features;
   } else {
     if (Error error = checkCPU(*triple, names.cpu))
@@ -324,6 +356,8 @@ static Expected<Target> lookUpTarget(const TargetNames &names) {
       llvm::TargetRegistry::lookupTarget(*triple, message);
   if (!llvmTarget)
     return createStringError(message);
+  // Without CPU and features, so that LLVM does not print its own complaint
+  // about names that are yet to be checked.
   std::unique_ptr<llvm::MCSubtargetInfo> plain(
       llvmTarget->createMCSubtargetInfo(*triple, "", ""));
   if (Error error = checkFeatures(*plain, names.features))
@@ -337,6 +371,7 @@ static Expected<Target> lookUpTarget(const TargetNames &names) {
                      : triple->isRISCV64()  ? "+f,+d"
                      : isHardFloat(*triple) ? "+vfp2sp"
                                             : "";
+  // The host has at least what this program was compiled for.
   if (!isHost && !info->checkFeatures(needed))
     return createStringError("expected a target with the features '" + needed +
                              "', got '" + target.cpu + "' with '" +
@@ -347,6 +382,7 @@ static Expected<Target> lookUpTarget(const TargetNames &names) {
   target.byteDotBits = getByteDotBits(*triple, *info);
   target.bfloatDotBits = getBFloatDotBits(*triple, *info);
   target.l2Bytes = getLevel2KiB(target.cpu) << 10;
+  // The table has the usual machine; the system knows this one.
   if (isHost)
     measureCaches(target);
   if (Error error = describeRegisters(target))
@@ -363,6 +399,7 @@ Expected<Target> kas::getTarget(const TargetNames &names) {
   if (auto found = known.find(key); found != known.end())
     return found->second;
   Expected<Target> target = lookUpTarget(names);
+  // Errors are not kept: they are rare, and their names unbounded.
   if (target)
     known.emplace(std::move(key), *target);
   return target;
@@ -380,12 +417,15 @@ kas::createTargetMachine(const Target &target, unsigned optLevel, bool jit) {
   llvm::TargetOptions options;
   // Objects say what their functions take of the stack.
   options.EmitStackSizeSection = !jit;
+  // Multiply-adds may be contracted. Results then depend on the target, within
+  // the rounding that tests allow.
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   std::optional<llvm::Reloc::Model> relocation;
   // Without a system nothing moves a program.
   if (!jit)
     relocation = triple.getOS() == Triple::UnknownOS ? llvm::Reloc::Static
                                                      : llvm::Reloc::PIC_;
+  // Levels above 3 mean 3, as with compilers of C.
   auto level = llvm::CodeGenOpt::getLevel(std::min(optLevel, 3u))
                    .value_or(llvm::CodeGenOptLevel::Aggressive);
   return std::unique_ptr<llvm::TargetMachine>(llvmTarget->createTargetMachine(

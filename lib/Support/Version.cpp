@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // What `--version` prints, and the error of builds without GPUs.
+// Programs without GPU code refuse GPU options by name instead of not knowing
+// them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +28,7 @@ void kas::addVersionPrinter() {
 }
 
 llvm::Error kas::requireGPU(const llvm::Twine &what) {
+  // A constant, so that the compiler drops the code of GPUs after this check.
   if (KAS_ENABLE_GPU)
     return llvm::Error::success();
   return llvm::createStringError(

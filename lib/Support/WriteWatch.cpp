@@ -9,6 +9,10 @@
 // All watches of a process share one userfaultfd. Who reads the mark of a page
 // takes it away: what is read for one watch is reported to all that have the
 // page.
+// Compiled functions ask before each call whether weights that they have packed
+// are still the same (`prepare`); comparing all weights would take longer than
+// a small network. Memory that no page mark can tell about is hashed instead,
+// so the answer never depends on the version of the kernel.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,6 +53,8 @@ struct Interval {
 // Debian 12 are older. Numbers and layouts are part of the ABI of x86-64 and
 // AArch64 alike.
 
+/// `struct uffdio_api`, `uffdio_register`, `uffdio_range`, `page_region` and
+/// `pm_scan_arg` of the kernel, in this order.
 struct ApiRequest {
   uint64_t api, features, ioctls;
 };
@@ -68,8 +74,11 @@ struct ScanRequest {
 };
 
 constexpr uint64_t faultApi = 0xAA;
+/// UFFD_USER_MODE_ONLY needs no privileges; writes by system calls are marked
+/// anyway, since marks are made without a handler.
 constexpr unsigned userModeOnly = 1;
 /// Protection of pages that are not there yet, and without messages.
+/// UFFD_FEATURE_WP_UNPOPULATED and UFFD_FEATURE_WP_ASYNC.
 constexpr uint64_t features = (1u << 13) | (1u << 15);
 constexpr uint64_t modeWriteProtect = 1u << 1;
 const unsigned long requestApi = _IOWR(0xAA, 0x3F, ApiRequest);
@@ -77,7 +86,9 @@ const unsigned long requestRegister = _IOWR(0xAA, 0x00, RegisterRequest);
 const unsigned long requestUnregister = _IOR(0xAA, 0x01, UnregisterRequest);
 const unsigned long requestScan = _IOWR('f', 16, ScanRequest);
 /// Protects what was found again; fails where pages are not registered.
+/// PM_SCAN_WP_MATCHING and PM_SCAN_CHECK_WPASYNC.
 constexpr uint64_t protectAndCheck = 1 | 2;
+/// PAGE_IS_WRITTEN.
 constexpr uint64_t pageIsWritten = 1u << 1;
 
 //===----------------------------------------------------------------------===//
@@ -86,7 +97,9 @@ constexpr uint64_t pageIsWritten = 1u << 1;
 
 /// Who hears of pages that were written.
 struct PageUser {
+  /// Whole pages; other users may have the same.
   llvm::SmallVector<Interval> pages;
+  /// Since the last `fetch`, as found by anybody's scan.
   bool isWritten = false;
 };
 
@@ -122,12 +135,18 @@ private:
   void open();
   /// The child of a fork has the pages, but not their protection.
   void restart();
+  /// Registers pages and protects them for the first time; false where the
+  /// kernel refuses, as for memory of files or without support.
   bool watch(const Interval &pages);
   /// Tells all users which of the pages were written; false if they cannot be
   /// read.
   bool scan(const Interval &pages);
 
+  /// Guards all that follows. Marks are taken away by reading, so reading and
+  /// telling the users is one step.
   std::mutex mutex;
+  /// The userfaultfd and /proc/self/pagemap, or -1 where the kernel has no such
+  /// thing; everything is compared by content then.
   int faults = -1, pageMap = -1;
   std::vector<PageUser *> users;
 };
@@ -138,11 +157,13 @@ void PageTracker::open() {
   faults = static_cast<int>(
       syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | userModeOnly));
   ApiRequest api = {faultApi, features, 0};
+  // An old kernel knows the call but not the features, and fails here.
   if (faults >= 0 && ioctl(faults, requestApi, &api) == 0)
     pageMap = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 }
 
 void PageTracker::restart() {
+  // Both descriptors are of the parent's memory.
   if (faults >= 0)
     close(faults);
   if (pageMap >= 0)
@@ -152,10 +173,12 @@ void PageTracker::restart() {
   // be, what was watched before is compared by its content.
   open();
   for (PageUser *user : users)
+    // "Changed" once is a safe answer: weights are packed again.
     user->isWritten = true;
 }
 
 bool PageTracker::watch(const Interval &pages) {
+  // The first scan protects: pages that were never protected count as written.
   RegisterRequest request = {pages.begin, pages.end - pages.begin,
                              modeWriteProtect, 0};
   return pageMap >= 0 && ioctl(faults, requestRegister, &request) == 0 &&
@@ -163,6 +186,8 @@ bool PageTracker::watch(const Interval &pages) {
 }
 
 bool PageTracker::scan(const Interval &pages) {
+  // Neighbouring pages come as one region, so a few hundred bytes suffice for
+  // most scans; the loop continues where the kernel stopped.
   std::array<PageRegion, 64> regions;
   ScanRequest request = {};
   request.size = sizeof(request);
@@ -171,6 +196,8 @@ bool PageTracker::scan(const Interval &pages) {
   request.end = pages.end;
   request.regions = reinterpret_cast<uintptr_t>(regions.data());
   request.numRegions = regions.size();
+  // Returns and protects pages that were written, in one call of the kernel: no
+  // write is lost between reading a mark and protecting again.
   request.mask = request.returned = pageIsWritten;
   do {
     long count = ioctl(pageMap, requestScan, &request);
@@ -193,7 +220,9 @@ llvm::SmallVector<Interval> PageTracker::add(PageUser &user,
   std::lock_guard<std::mutex> lock(mutex);
   llvm::SmallVector<Interval> others;
   for (const Interval &interval : pages)
+    // The scan within `watch` tells other users of the same pages.
     (watch(interval) ? user.pages : others).push_back(interval);
+  // What was written before is the state that is watched.
   user.isWritten = false;
   users.push_back(&user);
   return others;
@@ -204,6 +233,8 @@ void PageTracker::remove(PageUser &user) {
   llvm::erase(users, &user);
   for (const Interval &interval : user.pages) {
     // What nobody else watches.
+    // `interval` without all pages of others: each of theirs cuts the parts
+    // into at most two.
     llvm::SmallVector<Interval> rest = {interval};
     for (PageUser *other : users)
       for (const Interval &kept : other->pages) {
@@ -231,6 +262,8 @@ void PageTracker::remove(PageUser &user) {
 bool PageTracker::fetch(PageUser &user, llvm::SmallVectorImpl<Interval> &lost) {
   std::lock_guard<std::mutex> lock(mutex);
   llvm::erase_if(user.pages, [&](const Interval &pages) {
+    // A scan fails where the pages were unmapped, or mapped anew without
+    // protection; the watch compares their content from now on.
     bool isThere = scan(pages);
     if (!isThere)
       lost.push_back(pages);
@@ -244,13 +277,16 @@ static llvm::SmallVector<Interval> findSharedMemory() {
   llvm::SmallVector<Interval> shared;
   std::FILE *file = std::fopen("/proc/self/maps", "re");
   if (!file)
+    // Without the list anything may be shared: all is compared.
     return {{0, UINTPTR_MAX}};
+  // A path has at most 4096 characters; the numbers before it fit in the rest.
   std::array<char, 4352> line;
   while (std::fgets(line.data(), line.size(), file)) {
     uintptr_t begin, end;
     std::array<char, 5> access;
     if (std::sscanf(line.data(), "%" SCNxPTR "-%" SCNxPTR " %4s", &begin, &end,
                     access.data()) == 3 &&
+        // `rw-s` is shared; `rw-p` is private to the process.
         access[3] == 's')
       shared.push_back({begin, end});
   }
@@ -276,6 +312,8 @@ struct WriteWatch::Impl {
     if (bytes.begin < bytes.end)
       contents.push_back({bytes, hash(bytes)});
   }
+  /// 128 bits: two contents that differ have the same hash with a chance of
+  /// 2^-64 only after about 2^32 contents.
   static llvm::XXH128_hash_t hash(const Interval &bytes) {
     return llvm::xxh3_128bits(
         llvm::ArrayRef(reinterpret_cast<const uint8_t *>(bytes.begin),
@@ -288,6 +326,7 @@ WriteWatch::WriteWatch(const std::vector<Range> &ranges, Mode mode)
   static const auto pageSize = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   // A look at a few pages takes as long as a look at their marks.
   const uintptr_t leastSize = 4 * pageSize;
+  // Other processes write to shared memory without leaving a mark in ours.
   llvm::SmallVector<Interval> shared;
   if (mode == Mode::Pages)
     shared = findSharedMemory();
@@ -296,6 +335,8 @@ WriteWatch::WriteWatch(const std::vector<Range> &ranges, Mode mode)
   for (auto [address, size] : ranges) {
     auto begin = reinterpret_cast<uintptr_t>(address);
     Interval all = {begin, begin + size};
+    // The whole pages within: ends share their page with memory of others,
+    // whose writes would be reported, too.
     Interval inner = {(begin + pageSize - 1) & -pageSize, all.end & -pageSize};
     bool isWatched =
         mode == Mode::Pages && inner.begin < inner.end &&
@@ -310,8 +351,11 @@ WriteWatch::WriteWatch(const std::vector<Range> &ranges, Mode mode)
     compared.push_back({all.begin, inner.begin});
     compared.push_back({inner.end, all.end});
   }
+  // Pages that the kernel does not watch are compared like the rest.
   for (const Interval &bytes : PageTracker::get().add(impl->user, pages))
     compared.push_back(bytes);
+  // After the protection: what is written between the two is found by the next
+  // call, by its mark or by its hash.
   for (const Interval &bytes : compared)
     impl->compare(bytes);
 }
@@ -321,6 +365,8 @@ WriteWatch::~WriteWatch() { PageTracker::get().remove(impl->user); }
 bool WriteWatch::hasChanged() {
   llvm::SmallVector<Interval> lost;
   bool changed = PageTracker::get().fetch(impl->user, lost);
+  // All are hashed again, also after a change was found: the next call compares
+  // with what is there now.
   for (Impl::Content &content : impl->contents) {
     llvm::XXH128_hash_t hash = Impl::hash(content.bytes);
     changed |= !(hash == content.hash);

@@ -7,6 +7,12 @@
 //===----------------------------------------------------------------------===//
 //
 // Writes an operator as a formula.
+// The form of the papers: the output is a sum over reductions of the data times
+// weights, with coordinates as expressions in outputs and reductions. For
+// `kas.conv1d`:
+//   Y[n,cout,w] = sum over i<Cin, j<k of X[n,i,w+j-floor(k/2)] * W[cout,i,j]
+// Symbols stay symbols. Where a window reaches outside and the data does not
+// say so by itself, a condition follows: `; a term counts where 0 <= ... < W`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +35,8 @@ struct Term {
   std::string asFactor() const { return isSum ? "(" + text + ")" : text; }
 };
 
+/// Visits the primitives from the outputs inwards and keeps the term of each
+/// coordinate.
 class FormulaWriter {
 public:
   FormulaWriter(OperatorOp op, llvm::raw_ostream &os) : op(op), os(os) {}
@@ -49,11 +57,13 @@ public:
       os << " * ";
       writeTensor(nameWeight(op, index), weight);
     }
+    // Windows reach beyond the data; there is nothing there to add.
     for (auto [index, condition] : llvm::enumerate(conditions))
       os << (index ? ", " : "; a term counts where ") << condition;
   }
 
 private:
+  /// A size as text: `C/s`.
   static std::string print(SizeAttr size) {
     std::string text;
     llvm::raw_string_ostream stream(text);
@@ -64,15 +74,18 @@ private:
     return text;
   }
   /// A size that is a factor or a divisor.
+  /// In parentheses unless it is a single name or number.
   static std::string printFactor(SizeAttr size) {
     std::string text = print(size);
     return llvm::all_of(text, llvm::isAlnum) ? text : "(" + text + ")";
   }
+  /// `size * term`; a size of 1 is left out.
   static std::string multiply(SizeAttr size, const Term &term) {
     std::string factor = printFactor(size);
     return factor == "1" ? term.text : factor + "*" + term.asFactor();
   }
 
+  /// Two loops that become one index: outer * size of inner + inner.
   void add(SplitOp split) {
     const Term &inner = terms[split.getInner()];
     terms[split.getResult()] = {
@@ -80,6 +93,7 @@ private:
             inner.text,
         true};
   }
+  /// One index that becomes two: its quotient and remainder by the block.
   void add(MergeOp merge) {
     std::string block = printFactor(merge.getBlock());
     Term whole = terms[merge.getCoord()];
@@ -87,6 +101,7 @@ private:
                                   ")"};
     terms[merge.getRemainder()] = {whole.asFactor() + " mod " + block, true};
   }
+  /// Wraps around within the size.
   void add(ShiftOp shift) {
     int64_t amount = shift.getAmount();
     terms[shift.getResult()] = {
@@ -95,6 +110,8 @@ private:
             printFactor(getSize(shift.getCoord())),
         true};
   }
+  /// A window around the coordinate: `i + j - low`. Without `low` it is
+  /// centred, and causal windows end at the coordinate.
   void add(UnfoldOp unfold) {
     std::string text =
         terms[unfold.getCoord()].text + "+" + terms[unfold.getWindow()].text;
@@ -109,6 +126,7 @@ private:
       text += "-" + std::to_string(number.getInt());
     terms[unfold.getResult()] = {text, true};
     // The data says by itself that nothing is outside.
+    // Behind a merge, say, an index outside would be that of another element.
     if (!llvm::is_contained(op.getYield().getData(), unfold.getResult()))
       conditions.push_back("0 <= " + text + " < " +
                            print(getSize(unfold.getResult())));
@@ -117,11 +135,13 @@ private:
     terms[stride.getResult()] = {
         multiply(stride.getFactor(), terms[stride.getCoord()])};
   }
+  /// The same index in the data and in a weight.
   void add(ShareOp share) {
     terms[share.getData()] = terms[share.getWeight()] =
         Term(terms[share.getCoord()]);
   }
 
+  /// `sum over i<C, j<k of `, reductions of one kind together.
   void writeReductions() {
     SmallVector<ReduceOp> reductions = getReductions(op);
     for (auto [index, reduce] : llvm::enumerate(reductions)) {
@@ -146,7 +166,9 @@ private:
 
   OperatorOp op;
   llvm::raw_ostream &os;
+  /// The expression of each coordinate seen so far.
   llvm::DenseMap<Value, Term> terms;
+  /// `0 <= i < size` for each window.
   SmallVector<std::string> conditions;
 };
 } // namespace

@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Writes an operator as a graph for Graphviz.
+// Coordinates flow from the outputs at the top through the primitives to the
+// data and weights at the bottom, as in the figures of Syno; each edge has its
+// size.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +21,7 @@ using namespace kas;
 using namespace kas::target;
 using namespace mlir;
 
+/// A size as text: `C/s`.
 static std::string print(SizeAttr size) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -46,10 +50,13 @@ static std::string getLabel(Operation *primitive) {
 }
 
 void kas::target::writeGraph(OperatorOp op, llvm::raw_ostream &os) {
+  // Names of operators are valid identifiers of DOT, or quoted by their
+  // printer.
   os << "digraph " << op.getSymName() << " {\n"
      << "  rankdir=TB\n"
      << "  node [shape=box, style=rounded, fontname=\"Helvetica\"]\n"
      << "  edge [fontname=\"Helvetica\", fontsize=10]\n";
+  // The node that defines each coordinate.
   llvm::DenseMap<Value, std::string> sources;
   for (auto [index, output] : llvm::enumerate(op.getOutputs())) {
     std::string name = "output" + std::to_string(index);
@@ -57,6 +64,8 @@ void kas::target::writeGraph(OperatorOp op, llvm::raw_ostream &os) {
        << "\", shape=ellipse]\n";
     sources[output] = name;
   }
+  // Edges point in the direction of reading: from what is computed to what it
+  // needs.
   auto writeEdge = [&](Value coordinate, const Twine &target) {
     os << "  " << sources[coordinate] << " -> " << target << " [label=\""
        << print(getSize(coordinate)) << "\"]\n";

@@ -7,6 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Writes an operator as a loop nest in C.
+// A program that can be read and compiled by itself: no kas, no MLIR, one
+// function on row-major arrays of f32. It is the plain definition of an
+// operator with numbers, and tests compile it against the other forms. Loops
+// over outputs are outside, reductions inside; conditions of windows are
+// checked as far outside as their indices are known.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,11 +28,15 @@ using namespace mlir;
 namespace {
 /// Without `max` one accumulator goes through all reductions. With it, each
 /// reduction has its own, and with clipping also whether any point existed.
+/// A maximum of nothing is 0, as docs/reference/dialect.md defines it, which
+/// the flag decides.
 class LoopNestWriter {
 public:
   LoopNestWriter(OperatorOp op, OperatorOp source, llvm::raw_ostream &os)
       : op(op), os(os), nest(getCoordinates(op)), hasMax(nest.hasMax()),
         hasFlags(hasMax && !nest.guards.empty()) {
+    // Names come from the operator with symbols, whose loops are the same: `w`
+    // says more than `o2`.
     for (auto &[loop, name] : nameLoops(source ? source : op))
       names.push_back(name);
     for (const Axis &axis : nest.axes)
@@ -35,6 +44,7 @@ public:
   }
 
   void write() {
+    // The body first: it says which helpers the file needs.
     std::string body;
     {
       llvm::raw_string_ostream stream(body);
@@ -42,6 +52,7 @@ public:
       writeBody();
     }
     os << "#include <math.h>\n\n";
+    // C rounds quotients toward zero; indices that can be negative need floors.
     for (StringRef helper : {"floordiv", "floormod"})
       if (StringRef(body).contains(helper))
         os << "static int " << helper << "(int a, int b) {\n"
@@ -59,6 +70,7 @@ public:
 private:
   llvm::raw_ostream &line() { return out->indent(2 * depth); }
 
+  /// A comment with the shapes: `// From X[1][3][8] to Y[1][4][8].`
   void writeShapes() {
     OperatorShapes shapes = getShapes(op);
     auto write = [&](const Twine &name, ArrayRef<int64_t> shape) {
@@ -81,10 +93,12 @@ private:
     for (unsigned axis = 0; axis < nest.numOutputs; ++axis)
       openLoop(axis);
     OperatorShapes shapes = getShapes(op);
+    // Outputs are indexed by their loops.
     SmallVector<AffineExpr> identity;
     for (unsigned axis = 0; axis < nest.numOutputs; ++axis)
       identity.push_back(getAffineDimExpr(axis, op.getContext()));
     std::string element = "Y[" + getOffset(identity, shapes.output) + "]";
+    // Means are one division at the end.
     if (!hasMax) {
       line() << "float sum = 0;\n";
       writeSum(nest.numOutputs);
@@ -115,9 +129,12 @@ private:
 
   /// The condition of the guards that mention no axis from `axis` on, and were
   /// not checked before.
+  /// `axis` is the number of loops that are open.
   std::string getCondition(unsigned axis) {
     std::string condition;
     for (const Guard &guard : nest.guards) {
+      // The innermost loop that the guard mentions; guards of outputs alone
+      // belong before the first reduction.
       unsigned level = nest.numOutputs;
       guard.expr.walk([&](AffineExpr part) {
         if (auto dim = dyn_cast<AffineDimExpr>(part))
@@ -157,12 +174,15 @@ private:
 
   /// Declares and computes the value of the reductions from `axis` on, and its
   /// flag `existsN`; returns the value's name.
+  /// Reductions of several kinds do not commute, so each loop has a value of
+  /// its own: a maximum of sums is not a sum of maxima.
   std::string writeReduction(unsigned axis) {
     std::string value = "value" + std::to_string(axis);
     std::string flag = "exists" + std::to_string(axis);
     bool isPoint = axis == nest.axes.size();
     ReduceKind kind = isPoint ? ReduceKind::Sum : *nest.axes[axis].kind;
     line() << "float " << value << " = "
+           // The identity of the reduction.
            << (kind == ReduceKind::Max ? "-INFINITY" : "0") << ";\n";
     if (hasFlags)
       line() << "int " << flag << " = 0;\n";
@@ -187,6 +207,8 @@ private:
       if (hasFlags)
         close();
       close();
+      // By the extent and not by how many elements exist: padding counts as
+      // zeros.
       if (kind == ReduceKind::Mean)
         line() << value << " /= " << nest.axes[axis].extent << ";\n";
     }
@@ -195,6 +217,7 @@ private:
     return value;
   }
 
+  /// The data times all weights at the open loops.
   std::string getProduct() {
     OperatorShapes shapes = getShapes(op);
     std::string product = "X[" + getOffset(nest.data, shapes.data) + "]";
@@ -222,11 +245,13 @@ private:
 
   OperatorOp op;
   llvm::raw_ostream &os;
+  /// Where the body goes, which is written before the head of the file.
   llvm::raw_ostream *out = nullptr;
   Coordinates nest;
   bool hasMax, hasFlags;
   unsigned depth = 1;
   SmallVector<std::string> names;
+  /// The values of each loop, which decide if an index can be negative.
   SmallVector<Interval> ranges;
 };
 } // namespace

@@ -8,6 +8,8 @@
 //
 // Names of outputs, reductions and weights in exported texts, and affine
 // expressions as code.
+// Formula, loop nest and PyTorch module of one operator name their loops alike,
+// so that the three can be compared line by line.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +23,7 @@ using namespace mlir;
 
 namespace {
 /// Gives out names, each once.
+/// Symbols of the operator and words of C and Python are taken from the start.
 class NamePool {
 public:
   explicit NamePool(OperatorOp op) {
@@ -34,6 +37,7 @@ public:
 
   bool take(StringRef name) { return taken.insert(name).second; }
 
+  /// `o0`, `o1`, ...: the first that is free.
   std::string takeNumbered(StringRef prefix) {
     for (unsigned number = 0;; ++number)
       if (std::string name = (prefix + Twine(number)).str(); take(name))
@@ -45,11 +49,13 @@ private:
 };
 } // namespace
 
+/// `h` for an output of size H, `c` for C/g; numbers where the letter is taken.
 static std::string nameOutput(Value output, NamePool &pool) {
   SizeAttr size = getSize(output);
   // The coefficients of a size are in small letters, as a rule.
   for (StringAttr symbol : size.getNames()) {
     std::string name = symbol.getValue().lower();
+    // A symbol in small letters would be taken for itself.
     if (name != symbol.getValue() && pool.take(name))
       return name;
   }
@@ -61,6 +67,7 @@ llvm::MapVector<Value, std::string> kas::target::nameLoops(OperatorOp op) {
   llvm::MapVector<Value, std::string> names;
   for (Value output : op.getOutputs())
     names[output] = nameOutput(output, pool);
+  // k and n are left out: operators call kernel sizes and batches so.
   static constexpr StringRef letters[] = {"i", "j", "l", "m", "p", "q", "r"};
   for (ReduceOp reduce : getReductions(op)) {
     const StringRef *letter = llvm::find_if(
@@ -71,11 +78,14 @@ llvm::MapVector<Value, std::string> kas::target::nameLoops(OperatorOp op) {
   return names;
 }
 
+/// `W` alone, `W1` and `W2` of several.
 std::string kas::target::nameWeight(OperatorOp op, unsigned index) {
   return op.getNumWeights() == 1 ? "W" : "W" + std::to_string(index + 1);
 }
 
 namespace {
+/// Affine expressions in the syntax of C or Python, with as few parentheses as
+/// precedence allows.
 class ExprPrinter {
 public:
   ExprPrinter(ArrayRef<std::string> names, ArrayRef<Interval> ranges,
@@ -97,10 +107,14 @@ public:
     }
     if (expr.getKind() == AffineExprKind::Mul) {
       std::string product =
+          // MLIR keeps constants on the right; `2 * i` is read more easily than
+          // `i * 2`.
           print(binary.getRHS(), 1) + " * " + print(binary.getLHS(), 1);
       return precedence > 0 ? "(" + product + ")" : product;
     }
     bool isDivision = expr.getKind() == AffineExprKind::FloorDiv;
+    // Python's // and % round down by themselves; C's do so for numbers that
+    // are not negative.
     if (syntax == ExprSyntax::C &&
         getInterval(binary.getLHS(), ranges).lower < 0)
       return std::string(isDivision ? "floordiv(" : "floormod(") +
@@ -114,6 +128,7 @@ public:
   }
 
 private:
+  /// MLIR has no subtraction: `a + b * -1` is printed as `a - b`.
   std::string printSum(AffineBinaryOpExpr sum) {
     std::string left = print(sum.getLHS(), 0);
     AffineExpr right = sum.getRHS();

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The translations to object files and C headers.
+// Apart from the other translations, because they need LLVM's code generation
+// and the dialects of the CPU pipeline; tools without it link the rest alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,11 +30,14 @@ static LogicalResult fail(ModuleOp module, llvm::Error error) {
   return emitError(getPlace(module), llvm::toString(std::move(error)));
 }
 
+/// What may be in a module that was lowered up to LLVM.
 static void registerDialects(DialectRegistry &registry) {
   registerCPUPipelineDialects(registry);
   registry.insert<KasDialect>();
 }
 
+/// Signatures come from the module with tensors. The lowered one, at `path`,
+/// says which functions need prepacked weights; without a path none does.
 static LogicalResult writeHeader(ModuleOp module, llvm::raw_ostream &stream,
                                  StringRef path) {
   OwningOpRef<ModuleOp> lowered;
@@ -48,6 +53,8 @@ static LogicalResult writeHeader(ModuleOp module, llvm::raw_ostream &stream,
   return success();
 }
 
+/// `getLowered` gives the path of the lowered module: the option belongs to the
+/// tool, since libraries have no options.
 void kas::target::registerTranslations(
     std::function<std::string()> getLowered) {
   TranslateFromMLIRRegistration object(

@@ -8,6 +8,10 @@
 //
 // Batches of examples: order, normalization, crops and flips of each epoch,
 // drawn from the seed.
+// Each draw is a function of the seed, the epoch and the example: batches may
+// be filled by any thread in any order, and a training that continues from a
+// checkpoint sees the same images (docs/guide/training.md). Images are cropped,
+// flipped and normalized in one pass over their pixels (PixelRows.cpp).
 //
 //===----------------------------------------------------------------------===//
 #include "kas/Training/Batches.h"
@@ -35,15 +39,20 @@ using llvm::Twine;
 //===----------------------------------------------------------------------===//
 
 /// What batches need, computed once.
+/// Shared by the copies of a loader and by its epochs.
 struct BatchLoader::Plan {
   Dataset data;
   BatchOptions options;
+  /// The batch first: [N, C, H, W] for images.
   llvm::SmallVector<int64_t> batchShape;
+  /// Of one example as it is in a batch.
   int64_t numElements = 0;
   /// A pixel becomes `pixel * scale + offset`, by channel.
   llvm::SmallVector<PixelMap> maps;
 };
 
+/// Sizes and distances must not be negative nor absurd, and need images [C, H,
+/// W].
 static Error checkImageOptions(const Dataset &data,
                                const BatchOptions &options) {
   const Augmentation &augmentation = options.augmentation;
@@ -59,6 +68,7 @@ static Error checkImageOptions(const Dataset &data,
         "requires images CxHxW for a size or an augmentation, got examples of "
         "shape " +
         execution::shapeToString(data.getShape()));
+  // Sums of these stay far from the limits of 64 bits.
   constexpr int64_t largest = 1 << 20;
   for (int64_t size :
        {options.height, options.width, augmentation.crop, augmentation.shift})
@@ -69,16 +79,20 @@ static Error checkImageOptions(const Dataset &data,
   return Error::success();
 }
 
+/// (pixel / unit - mean) / deviation as one multiply-add: u8 pixels count from
+/// 0 to 1, as normalizations of PyTorch expect.
 static PixelMap makeMap(const Dataset &data, Border border, double mean,
                         double deviation) {
   double unit = data.getElementType() == ElementType::U8 ? 255 : 1;
   PixelMap map;
   map.scale = static_cast<float>(1 / (unit * deviation));
   map.offset = static_cast<float>(-mean / deviation);
+  // Pixels outside are 0 before the normalization or after it.
   map.border = border == Border::Zero ? map.offset : 0;
   return map;
 }
 
+/// One mean and deviation for each channel, whose multiply-add f32 can hold.
 static Error checkNormalization(const Normalization &normalization,
                                 const Dataset &data) {
   int64_t numChannels = data.getNumChannels();
@@ -92,6 +106,7 @@ static Error checkNormalization(const Normalization &normalization,
        llvm::zip_equal(normalization.mean, normalization.deviation)) {
     bool positive =
         std::isfinite(mean) && std::isfinite(deviation) && deviation > 0;
+    // The border makes no difference to scale and offset.
     PixelMap map = makeMap(data, Border::Zero, mean, deviation);
     if (positive && std::isfinite(map.scale) && std::isfinite(map.offset))
       continue;
@@ -103,6 +118,7 @@ static Error checkNormalization(const Normalization &normalization,
   return Error::success();
 }
 
+/// Without a normalization pixels are only divided by their unit.
 static llvm::SmallVector<PixelMap> makeMaps(const Dataset &data,
                                             const BatchOptions &options) {
   llvm::SmallVector<PixelMap> maps;
@@ -126,6 +142,7 @@ Expected<BatchLoader> BatchLoader::create(Dataset data,
     return createStringError(
         "requires batches of at most " + Twine(data.size()) +
         " examples, those of the data set, got " + Twine(options.batchSize));
+  // -1 marks examples that are not there: losses and counts leave them out.
   if (options.paddingLabel < -1 || options.paddingLabel >= data.getNumClasses())
     return createStringError("requires a padding label in [-1, " +
                              Twine(data.getNumClasses()) + "), got " +
@@ -135,6 +152,7 @@ Expected<BatchLoader> BatchLoader::create(Dataset data,
   if (options.normalization)
     if (Error error = checkNormalization(*options.normalization, data))
       return error;
+  // Examples [C, H, W] with other height and width: windows are cut or padded.
   llvm::SmallVector<int64_t> shape(data.getShape());
   if (options.height > 0)
     shape[1] = options.height;
@@ -158,6 +176,7 @@ int64_t BatchLoader::getNumElements() const { return plan->numElements; }
 
 int64_t BatchLoader::getNumBatches() const {
   int64_t size = plan->data.size(), batch = plan->options.batchSize;
+  // The last batch may be smaller, and is filled up with padding.
   return plan->options.dropLast ? size / batch : llvm::divideCeil(size, batch);
 }
 
@@ -188,16 +207,22 @@ static int64_t placeWindow(int64_t from, int64_t to,
   // The larger half of a border is below and to the right.
   int64_t first = from >= to ? 0 : -((to - from) / 2);
   int64_t last = from >= to ? from - to : first;
+  // 32 random bits times the bound, upper half: a number in [0, bound) without
+  // a division. The bias is below bound / 2^32.
   auto below = [](uint64_t bits, int64_t bound) {
     return static_cast<int64_t>((bits >> 32) * static_cast<uint64_t>(bound) >>
                                 32);
   };
+  // Centred, unless crops are drawn.
   int64_t place = first + (last - first) / 2;
   if (augmentation.crop > 0) {
+    // As many positions as the window has within an image with `crop` more
+    // pixels on each side.
     int64_t count = last - first + 2 * augmentation.crop + 1;
     place = first - augmentation.crop + below(cropBits, count);
   }
   if (augmentation.shift > 0)
+    // A shift is drawn uniformly from [-shift, shift] and added to the crop.
     place += below(shiftBits, 2 * augmentation.shift + 1) - augmentation.shift;
   return place;
 }
@@ -217,6 +242,7 @@ static ImageWindow drawWindow(ArrayRef<int64_t> from, ArrayRef<int64_t> to,
   };
   window.top = placeWindow(from[1], to[1], augmentation, bits(0), bits(1));
   window.left = placeWindow(from[2], to[2], augmentation, bits(2), bits(3));
+  // The highest bit of a draw of its own.
   window.flip = augmentation.flip && (bits(4) >> 63) != 0;
   return window;
 }
@@ -248,12 +274,15 @@ int64_t Epoch::fillAll(int64_t batch, MutableArrayRef<float> images,
          "requires the sizes of a batch");
   int64_t count = std::min(batchSize, static_cast<int64_t>(order.size()) -
                                           batch * batchSize);
+  // The rest of a last batch: zeros with the padding label.
   llvm::fill(images.drop_front(count * plan.numElements), 0.0f);
   llvm::fill(labels.drop_front(count),
              static_cast<Label>(plan.options.paddingLabel));
 
+  // One stream for each epoch, numbers 5*i to 5*i + 4 for example i.
   RandomStream random(
       RandomStream(plan.options.seed, "augmentation").bits(epoch));
+  // Examples that are no images are copied as one row of all elements.
   ImageWindow row;
   row.width = row.toWidth = plan.numElements;
   for (int64_t i : llvm::seq(count)) {
@@ -276,6 +305,8 @@ int64_t Epoch::fillAll(int64_t batch, MutableArrayRef<float> images,
   return count;
 }
 
+/// Labels are integers for programs of ours, floats for modules that take them
+/// so.
 int64_t Epoch::fill(int64_t batch, MutableArrayRef<float> images,
                     MutableArrayRef<int32_t> labels) const {
   return fillAll(batch, images, labels);

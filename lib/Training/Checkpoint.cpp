@@ -8,6 +8,10 @@
 //
 // Checkpoints of trainings: .npz archives with counters, written at once and
 // verified when read.
+// A checkpoint is `checkpoint.json` (version, network, counters) and an array
+// `NAME.npy` for each parameter and state of the optimizer, so NumPy reads it,
+// too. All of an archive is checked before the first buffer is written to: a
+// failure leaves the trainer as it was.
 //
 //===----------------------------------------------------------------------===//
 #include "kas/Training/Checkpoint.h"
@@ -46,6 +50,8 @@ static int64_t countElements(const NamedBuffer &buffer) {
 // Writing
 //===----------------------------------------------------------------------===//
 
+/// The text of `checkpoint.json`. Counters are the epoch and whatever else must
+/// go on where it was.
 static std::string describe(StringRef network, const Counters &counters) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -62,6 +68,7 @@ static std::string describe(StringRef network, const Counters &counters) {
   return text;
 }
 
+/// Two buffers of one name would overwrite each other when read back.
 static Error checkNames(StringRef network, const Counters &counters,
                         ArrayRef<NamedBuffer> buffers) {
   llvm::StringMap<bool> seen;
@@ -89,6 +96,7 @@ Error kas::training::writeCheckpoint(StringRef path, StringRef network,
     if (Error error = writer.add(description, describe(network, counters)))
       return fail(std::move(error));
     for (const NamedBuffer &buffer : buffers) {
+      // Arrays are stored as they are in memory: f32 in C order.
       std::string bytes = execution::formatNpyHeader(buffer.shape);
       bytes.append(reinterpret_cast<const char *>(buffer.data),
                    countElements(buffer) * sizeof(float));
@@ -105,12 +113,14 @@ Error kas::training::writeCheckpoint(StringRef path, StringRef network,
 //===----------------------------------------------------------------------===//
 
 /// Parses `checkpoint.json`.
+/// The counters, after version and network were compared.
 static Expected<Counters> parseDescription(StringRef text, StringRef network) {
   auto malformed = [](const Twine &what) {
     return createStringError("malformed " + description + ": " + what);
   };
   // The parser calls itself for each level.
   constexpr int64_t mostBrackets = 1000;
+  // A file of a million brackets would overflow the stack.
   if (llvm::count_if(text, [](char c) { return c == '{' || c == '['; }) >
       mostBrackets)
     return malformed("requires at most " + Twine(mostBrackets) + " brackets");
@@ -128,11 +138,13 @@ static Expected<Counters> parseDescription(StringRef text, StringRef network) {
   const json::Object *values = object->getObject("counters");
   if (!actual || !values)
     return malformed("requires 'network' and 'counters'");
+  // Shapes alone may agree with those of another network.
   if (*actual != network)
     return createStringError("requires a checkpoint of the network '" +
                              network + "', got one of '" + *actual + "'");
   Counters counters;
   for (auto &[name, number] : *values) {
+    // Seeds use all 64 bits.
     auto counter = number.getAsUINT64();
     if (!counter)
       return malformed("requires an integer of 64 bits for '" +
@@ -176,6 +188,7 @@ struct CheckedCheckpoint {
 
 } // namespace
 
+/// Every buffer must have its member, and every member its buffer.
 static Expected<CheckedCheckpoint>
 checkArchive(const execution::ZipArchive &archive, StringRef network,
              ArrayRef<NamedBuffer> buffers) {
@@ -185,6 +198,7 @@ checkArchive(const execution::ZipArchive &archive, StringRef network,
     if (!members.insert({member.name, &member}).second)
       return createStringError("member '" + member.name +
                                "' is twice in the archive");
+  // Uncompressed members are views into the file, others are decompressed.
   auto read = [&](StringRef name) -> Expected<StringRef> {
     auto content = archive.read(*members.lookup(name));
     if (!content)
@@ -218,6 +232,7 @@ checkArchive(const execution::ZipArchive &archive, StringRef network,
                                "': " + llvm::toString(data.takeError()));
     checked.data.push_back(*data);
   }
+  // All buffers were found, so any further member is one too many.
   if (members.size() != buffers.size() + 1)
     return createStringError("requires " + Twine(buffers.size()) +
                              " tensors, got " + Twine(members.size() - 1));
@@ -236,6 +251,7 @@ kas::training::readCheckpoint(StringRef path, StringRef network,
   auto checked = checkArchive(*archive, network, buffers);
   if (!checked)
     return inFile(path, checked.takeError());
+  // Nothing can fail from here on.
   for (auto [buffer, data] : llvm::zip_equal(buffers, checked->data))
     if (!data.empty())
       std::memcpy(buffer.data, data.data(), data.size());

@@ -8,6 +8,9 @@
 //
 // The binary version of CIFAR-10 and CIFAR-100: records of one or two labels
 // and 3x32x32 bytes.
+// The format is described at https://www.cs.toronto.edu/~kriz/cifar.html:
+// CIFAR-10 has a label of one byte, CIFAR-100 a coarse one and a fine one. A
+// file has no header, so the size is all that can be checked.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +23,8 @@ using llvm::createStringError;
 using llvm::Error;
 using llvm::Twine;
 
+/// Appends the records of `file`, without copying: `examples` keeps pointers
+/// into its bytes. `labelBytes` is 1 or 2.
 Error kas::training::appendCifar(const DataFile &file, int64_t labelBytes,
                                  Examples &examples,
                                  std::vector<int64_t> &labels) {

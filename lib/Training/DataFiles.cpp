@@ -8,6 +8,9 @@
 //
 // Files of data sets: decompression, numbers of any type and order, arrays as
 // examples.
+// idx and npy files become a `DataArray` (type, shape, byte order, bytes), and
+// arrays become `Examples`: pointers into the file where the bytes can be used
+// as they are, else a copy in C order. CIFAR files make examples themselves.
 //
 //===----------------------------------------------------------------------===//
 #include "DataFiles.h"
@@ -34,6 +37,8 @@ Error kas::training::inFile(StringRef path, Error error) {
                            "': " + llvm::toString(std::move(error)));
 }
 
+/// Files are mapped, not read, unless they are compressed; the returned storage
+/// keeps the bytes alive.
 Expected<DataFile> kas::training::openDataFile(StringRef path) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
                                             /*RequiresNullTerminator=*/false);
@@ -41,6 +46,7 @@ Expected<DataFile> kas::training::openDataFile(StringRef path) {
     return createStringError(buffer.getError(),
                              "cannot read '" + path +
                                  "': " + buffer.getError().message());
+  // By content and not by name: downloads lose their suffix.
   if (!execution::isGzip((*buffer)->getBuffer())) {
     std::shared_ptr<llvm::MemoryBuffer> shared(std::move(*buffer));
     return DataFile{shared->getBuffer(), shared};
@@ -57,6 +63,7 @@ Expected<DataFile> kas::training::openDataFile(StringRef path) {
 //===----------------------------------------------------------------------===//
 
 /// Calls `function` with a value of the C++ type of `type`.
+/// The value only carries the type: a `switch` once, templates after it.
 template <typename Function>
 static decltype(auto) withType(NumberType type, Function &&function) {
   switch (type) {
@@ -85,6 +92,7 @@ static decltype(auto) withType(NumberType type, Function &&function) {
 }
 
 StringRef kas::training::getName(NumberType type) {
+  // In the order of the enumeration.
   constexpr StringRef names[] = {"i8",  "u8",  "i16", "u16", "i32",
                                  "u32", "i64", "u64", "f32", "f64"};
   return names[static_cast<size_t>(type)];
@@ -95,6 +103,7 @@ size_t kas::training::getSize(NumberType type) {
 }
 
 /// Number `index` of an array, at any alignment and in any byte order.
+/// Mapped files give no alignment, and MNIST is big-endian.
 template <typename Number>
 static Number readNumber(const DataArray &array, int64_t index) {
   const char *from = array.data.bytes.data() + index * sizeof(Number);
@@ -102,6 +111,7 @@ static Number readNumber(const DataArray &array, int64_t index) {
       from, array.bigEndian ? llvm::endianness::big : llvm::endianness::little);
 }
 
+/// The bytes of the file must be those of shape and type, no more and no fewer.
 Error kas::training::checkSize(const DataArray &array) {
   auto count = execution::numElements(array.shape);
   if (!count)
@@ -125,6 +135,8 @@ static llvm::SmallVector<int64_t> getStrides(const DataArray &array) {
   llvm::SmallVector<int64_t> strides(array.shape.size());
   int64_t stride = 1;
   for (size_t i : llvm::seq(strides.size())) {
+    // The stride 1 belongs to the last dimension, in Fortran order to the
+    // first.
     size_t d = array.fortranOrder ? i : strides.size() - 1 - i;
     strides[d] = stride;
     stride *= array.shape[d];
@@ -132,8 +144,8 @@ static llvm::SmallVector<int64_t> getStrides(const DataArray &array) {
   return strides;
 }
 
-/// Copies an array, whose dimensions are given in the order of the result, into
-/// C order.
+/// Copies an array into C order. `shape` and `strides` are its dimensions,
+/// permuted into the order of the result.
 template <typename From, typename To>
 static void copyInOrder(const DataArray &array, ArrayRef<int64_t> shape,
                         ArrayRef<int64_t> strides, To *to) {
@@ -142,6 +154,8 @@ static void copyInOrder(const DataArray &array, ArrayRef<int64_t> shape,
   int64_t offset = 0;
   for (int64_t i = 0; i < count; ++i) {
     to[i] = static_cast<To>(readNumber<From>(array, offset));
+    // Like an odometer: the last dimension counts, and wraps into the one
+    // before.
     for (size_t d = shape.size(); d-- > 0;) {
       offset += strides[d];
       if (++index[d] < shape[d])
@@ -156,12 +170,15 @@ static void copyInOrder(const DataArray &array, ArrayRef<int64_t> shape,
 static bool isUsableInPlace(const DataArray &array, bool permuted) {
   bool bytes = array.type == NumberType::U8;
   bool floats =
+      // f64 and other types are converted, which is a copy anyway.
       array.type == NumberType::F32 && !array.bigEndian &&
       reinterpret_cast<uintptr_t>(array.data.bytes.data()) % alignof(float) ==
           0;
   return (bytes || floats) && !array.fortranOrder && !permuted;
 }
 
+/// Examples of an array [N, ...]. With `NHWC` images of rank 3 become [C, H,
+/// W].
 Expected<Examples> kas::training::makeExamples(const DataArray &array,
                                                Layout layout) {
   if (array.type != NumberType::U8 && array.type != NumberType::F32 &&
@@ -179,6 +196,7 @@ Expected<Examples> kas::training::makeExamples(const DataArray &array,
     return error;
 
   llvm::SmallVector<int64_t> shape(array.shape), strides = getStrides(array);
+  // [N, H, W, C] -> [N, C, H, W]; other ranks have no channels to move.
   bool permuted = layout == Layout::NHWC && shape.size() == 4;
   if (permuted)
     for (auto *dimensions : {&shape, &strides})
@@ -192,6 +210,7 @@ Expected<Examples> kas::training::makeExamples(const DataArray &array,
   int64_t count = llvm::cantFail(execution::numElements(shape));
   int64_t elementSize = examples.type == ElementType::U8 ? 1 : sizeof(float);
   if (!isUsableInPlace(array, permuted)) {
+    // Floats for bytes as well, so that the storage has one type; rounded up.
     auto copy = std::make_shared<std::vector<float>>(
         llvm::divideCeil(count * elementSize, sizeof(float)));
     start = reinterpret_cast<const char *>(copy->data());
@@ -221,6 +240,7 @@ kas::training::makeLabels(const DataArray &array) {
   if (array.type == NumberType::F32 || array.type == NumberType::F64)
     return createStringError("requires labels of an integer type, got " +
                              getName(array.type));
+  // NumPy often keeps labels as a column.
   bool column = array.shape.size() == 2 && array.shape[1] == 1;
   if (array.shape.size() != 1 && !column)
     return createStringError("requires labels of shape N or Nx1, got " +

@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Examples with labels in memory: checks, subsets and splits.
+// A data set never copies examples: subsets and splits are lists of pointers
+// that share the storage. All labels and elements are checked once when it is
+// made, so that training needs no checks.
 //
 //===----------------------------------------------------------------------===//
 #include "kas/Training/Dataset.h"
@@ -35,6 +38,7 @@ static constexpr int64_t largestImpliedClasses = 65536;
 /// The number of classes, or an error for a label that is out of range.
 static Expected<int64_t> checkLabels(ArrayRef<int64_t> labels,
                                      std::optional<int64_t> numClasses) {
+  // Labels are kept as i32.
   constexpr int64_t largestClasses = std::numeric_limits<int32_t>::max();
   if (numClasses && (*numClasses < 1 || *numClasses > largestClasses))
     return createStringError("requires from 1 to " + Twine(largestClasses) +
@@ -48,9 +52,11 @@ static Expected<int64_t> checkLabels(ArrayRef<int64_t> labels,
           ", got " + Twine(label) + " for example " + Twine(i));
     largest = std::max(largest, label);
   }
+  // Not given: one more than the largest label.
   return numClasses.value_or(largest + 1);
 }
 
+/// One NaN would make all parameters NaN after a step, far from its cause.
 static Error checkFinite(const Examples &examples, int64_t numElements) {
   for (auto [i, start] : llvm::enumerate(examples.starts)) {
     ArrayRef<float> values(static_cast<const float *>(start), numElements);
@@ -66,6 +72,7 @@ static Error checkFinite(const Examples &examples, int64_t numElements) {
   return Error::success();
 }
 
+/// Each check has its own message: these are errors of users' files.
 Expected<Dataset> Dataset::create(Examples examples, ArrayRef<int64_t> labels,
                                   std::optional<int64_t> numClasses) {
   auto numElements = execution::numElements(examples.shape);
@@ -83,6 +90,7 @@ Expected<Dataset> Dataset::create(Examples examples, ArrayRef<int64_t> labels,
   auto classes = checkLabels(labels, numClasses);
   if (!classes)
     return classes.takeError();
+  // Bytes are always finite.
   if (examples.type == ElementType::F32)
     if (Error error = checkFinite(examples, *numElements))
       return error;
@@ -110,6 +118,7 @@ ArrayRef<float> Dataset::getFloats(int64_t example) const {
 // Subsets
 //===----------------------------------------------------------------------===//
 
+/// Examples by number, in any order, also several times.
 Dataset Dataset::select(ArrayRef<int64_t> numbers) const {
   assert(!numbers.empty() && "a data set has at least one example");
   Dataset result;
@@ -177,6 +186,7 @@ Dataset::split(int64_t count, std::optional<uint64_t> seed) const {
     return createStringError("requires at least two examples to split, got 1");
   if (Error error = checkCount(count, size() - 1))
     return error;
+  // True for the second part: `count` random examples, or the last ones.
   std::vector<bool> drawn(size());
   if (seed)
     // Not the examples that `takeRandom` draws by this seed.
@@ -187,6 +197,8 @@ Dataset::split(int64_t count, std::optional<uint64_t> seed) const {
                         select(getNumbers(drawn, true)));
 }
 
+/// The training part of a data set may lack the largest class, so both parts
+/// are told the number of the whole.
 Expected<Dataset> Dataset::withClasses(int64_t numClasses) const {
   auto checked = checkLabels(llvm::to_vector_of<int64_t>(labels), numClasses);
   if (!checked)
@@ -200,6 +212,8 @@ std::string Dataset::checkSum() const {
   int64_t size =
       numElements * (examples.type == ElementType::U8 ? 1 : sizeof(float));
   // A sum of sums: the examples are not next to each other.
+  // Type, shape and number of classes first, so that no two data sets give the
+  // same words.
   std::vector<uint64_t> words = {static_cast<uint64_t>(examples.type),
                                  static_cast<uint64_t>(numClasses),
                                  examples.shape.size()};

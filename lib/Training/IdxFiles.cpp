@@ -8,6 +8,8 @@
 //
 // The idx format of LeCun's MNIST: two zero bytes, a byte for the type, one for
 // the rank, the dimensions as big-endian u32, and the numbers, big-endian.
+// There is no magic number but the two zeros, so the sizes are what tells a
+// damaged file from a sound one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +24,7 @@ using llvm::Expected;
 using llvm::StringRef;
 using llvm::Twine;
 
+/// The types that the format knows, by its codes.
 static std::optional<NumberType> getIdxType(uint8_t code) {
   switch (code) {
   case 0x08:
@@ -62,6 +65,7 @@ Expected<DataArray> kas::training::parseIdx(const DataFile &file) {
   DataArray array;
   array.type = *type;
   array.bigEndian = true;
+  // Sizes are checked against the file later, with those of all formats.
   for (size_t d = 0; d < rank; ++d)
     array.shape.push_back(
         llvm::support::endian::read32be(bytes.data() + 4 + 4 * d));

@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Specifications of data sets, and which files each of them reads.
+// A specification is a format with paths and options, such as
+// `npz:digits.npz,classes=10` or `cifar10:FOLDER` (docs/guide/training.md). A
+// new format is a line in `getFormats` and a function that makes a `Dataset`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +40,9 @@ namespace {
 struct Spec {
   StringRef format;
   llvm::SmallVector<StringRef, 2> paths;
+  /// Nothing: one more than the largest label.
   std::optional<int64_t> numClasses;
+  /// Of images of rank 3; examples in memory are always [C, H, W].
   Layout layout = Layout::NCHW;
 };
 
@@ -46,7 +51,9 @@ struct Format {
   StringRef name;
   /// The names of its paths, as messages have them.
   llvm::SmallVector<StringRef, 2> paths;
+  /// Which options it takes.
   bool hasClasses = false, hasLayout = false;
+  /// Reads one part; formats of a single part refuse the other.
   Expected<Dataset> (*load)(const Spec &spec, DatasetPart part);
 };
 
@@ -64,6 +71,7 @@ static std::string inFolder(StringRef folder, const Twine &name) {
 
 using ArrayParser = Expected<DataArray> (*)(const DataFile &);
 
+/// The array of one file. Errors name it.
 static Expected<DataArray> readArray(StringRef path, ArrayParser parse) {
   auto file = openDataFile(path);
   if (!file)
@@ -75,6 +83,7 @@ static Expected<DataArray> readArray(StringRef path, ArrayParser parse) {
 }
 
 /// A data set of two arrays, from these files.
+/// Errors of one array name its file, those of both name both.
 static Expected<Dataset> makeDataset(const ArrayPair &arrays,
                                      StringRef examplesPath,
                                      StringRef labelsPath, const Spec &spec) {
@@ -93,6 +102,7 @@ static Expected<Dataset> makeDataset(const ArrayPair &arrays,
                            "': " + llvm::toString(data.takeError()));
 }
 
+/// Examples and labels in two files of the same format.
 static Expected<Dataset> loadPair(StringRef examplesPath, StringRef labelsPath,
                                   const Spec &spec, ArrayParser parse) {
   auto examples = readArray(examplesPath, parse);
@@ -137,11 +147,14 @@ static Expected<Dataset> loadNpz(const Spec &spec, DatasetPart part) {
   return makeDataset(*arrays, path, path, spec);
 }
 
+/// All files of a part one after the other. `labelBytes` is 1 for CIFAR-10 and
+/// 2 for CIFAR-100, of which the fine label counts.
 static Expected<Dataset> loadCifar(StringRef folder,
                                    llvm::ArrayRef<StringRef> names,
                                    int64_t labelBytes, int64_t numClasses) {
   Examples examples;
   std::vector<int64_t> labels;
+  // Examples point into the mapped files: all of them have to live on.
   auto storage = std::make_shared<std::vector<std::shared_ptr<const void>>>();
   for (StringRef name : names) {
     std::string path = inFolder(folder, name);
@@ -175,6 +188,7 @@ static Expected<Dataset> loadCifar100(const Spec &spec, DatasetPart part) {
   return loadCifar(spec.paths[0], name, 2, 100);
 }
 
+/// Both data sets have the names of LeCun's files, compressed or not.
 static Expected<Dataset> loadMnist(const Spec &spec, DatasetPart part) {
   bool fashion = spec.paths.empty();
   StringRef folder = fashion ? fashionMnistFolder : spec.paths[0];
@@ -188,11 +202,13 @@ static Expected<Dataset> loadMnist(const Spec &spec, DatasetPart part) {
     return llvm::sys::fs::exists(path) ? path : path + ".gz";
   };
   Spec ofDigits = spec;
+  // A subset of the files may lack a class.
   ofDigits.numClasses = 10;
   return loadPair(find("images-idx3-ubyte"), find("labels-idx1-ubyte"),
                   ofDigits, parseIdx);
 }
 
+/// The order is that of error messages.
 static llvm::ArrayRef<Format> getFormats() {
   static const Format formats[] = {
       {"fashion-mnist", {}, false, false, loadMnist},
@@ -214,6 +230,7 @@ static Error badSpec(StringRef text, const Twine &message) {
   return createStringError("bad data set '" + text + "': " + message);
 }
 
+/// `KEY=VALUE`; only options that the format has.
 static Error parseOption(StringRef text, const Format &format, StringRef option,
                          Spec &spec) {
   auto [key, value] = option.split('=');
@@ -240,11 +257,13 @@ static Error parseOption(StringRef text, const Format &format, StringRef option,
 }
 
 /// Parses what is after the name of a format: `:PATH,...,OPTION=...`.
+/// A comma belongs to the specification, so paths cannot have one.
 static Expected<Spec> parseSpec(StringRef text, const Format &format) {
   Spec spec;
   spec.format = format.name;
   StringRef rest = text.drop_front(format.name.size());
   bool hasPaths = rest.consume_front(":");
+  // Formats without paths take options at once: `fashion-mnist,...`.
   if (!hasPaths)
     rest.consume_front(",");
   llvm::SmallVector<StringRef> items;
@@ -252,6 +271,7 @@ static Expected<Spec> parseSpec(StringRef text, const Format &format) {
     rest.split(items, ',');
   size_t count = format.paths.size();
   auto isPath = [](StringRef item) { return !item.empty(); };
+  // The form is printed as a whole: it says more than which part is wrong.
   if (hasPaths != (count > 0) || items.size() < count ||
       !llvm::all_of(llvm::ArrayRef(items).take_front(count), isPath)) {
     std::string form = format.name.str();
@@ -267,6 +287,8 @@ static Expected<Spec> parseSpec(StringRef text, const Format &format) {
 }
 
 Expected<Dataset> kas::training::loadDataset(StringRef text, DatasetPart part) {
+  // The longest name that the text can begin with, so that `cifar10` does not
+  // stand for `cifar100`.
   StringRef name = text.take_until([](char c) { return c == ':' || c == ','; });
   for (const Format &format : getFormats()) {
     if (format.name != name)
@@ -291,6 +313,8 @@ static StringRef getName(ElementType type) {
 }
 
 /// The part for testing: of `spec.test` where it is given.
+/// Examples must be of the shape and type of those for training, because one
+/// compiled program takes both.
 static Expected<Dataset> loadTest(const SplitSpec &spec, const Dataset &train) {
   auto test = spec.test.empty() ? loadDataset(spec.train, DatasetPart::Test)
                                 : loadDataset(spec.test);
@@ -304,6 +328,7 @@ static Expected<Dataset> loadTest(const SplitSpec &spec, const Dataset &train) {
                              ", as those for training, got " +
                              execution::shapeToString(test->getShape()) +
                              " and " + getName(test->getElementType()));
+  // Labels beyond the classes of the network would be errors at run time.
   auto same = test->withClasses(train.getNumClasses());
   if (!same)
     return createStringError("in the part for testing: " +
@@ -311,6 +336,8 @@ static Expected<Dataset> loadTest(const SplitSpec &spec, const Dataset &train) {
   return same;
 }
 
+/// Test first, then validation, then the limit: the limit shortens the training
+/// part alone, so results with different limits can be compared.
 Expected<DataSplits> kas::training::loadSplits(const SplitSpec &spec) {
   auto train = loadDataset(spec.train);
   if (!train)
@@ -329,6 +356,8 @@ Expected<DataSplits> kas::training::loadSplits(const SplitSpec &spec) {
     train = std::move(parts->first);
     validation = std::move(parts->second);
   }
+  // With a seed the validation part was drawn from the same seed by another
+  // stream.
   if (spec.limit != 0) {
     train = spec.seed ? train->takeRandom(spec.limit, *spec.seed)
                       : train->takeFirst(spec.limit);

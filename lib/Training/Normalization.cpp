@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Mean and deviation of each channel of a data set, in a fixed order of sums.
+// A part of a training's result, so it must not depend on the number of
+// threads: one thread adds up in the order of the examples
+// (docs/guide/training.md).
 //
 //===----------------------------------------------------------------------===//
 #include "kas/Training/Batches.h"
@@ -27,6 +30,8 @@ struct Moments {
 } // namespace
 
 /// From the counts of each byte: exact sums of integers.
+/// The channel has `count` elements from `first` on in each example. In units
+/// of 1 (a byte of 255 is 1).
 static Moments momentsOfBytes(const Dataset &data, int64_t first,
                               int64_t count) {
   std::array<int64_t, 256> histogram = {};
@@ -36,6 +41,7 @@ static Moments momentsOfBytes(const Dataset &data, int64_t first,
   double total = static_cast<double>(data.size()) * static_cast<double>(count);
   double sum = 0;
   for (int64_t byte : llvm::seq(256))
+    // A count times 255 is far below 2^53, so each product is exact.
     sum += static_cast<double>(byte * histogram[byte]);
   double mean = sum / total, squares = 0;
   for (int64_t byte : llvm::seq(256)) {
@@ -45,6 +51,7 @@ static Moments momentsOfBytes(const Dataset &data, int64_t first,
   return {mean / 255, std::sqrt(squares / total) / 255};
 }
 
+/// Of f32 values as they are, summed in double precision.
 static Moments momentsOfFloats(const Dataset &data, int64_t first,
                                int64_t count) {
   double total = static_cast<double>(data.size()) * static_cast<double>(count);
@@ -62,12 +69,14 @@ static Moments momentsOfFloats(const Dataset &data, int64_t first,
 
 Normalization kas::training::computeNormalization(const Dataset &data) {
   Normalization result;
+  // Elements of one channel; vectors and grey images have one.
   int64_t count = data.getNumElements() / data.getNumChannels();
   for (int64_t channel : llvm::seq(data.getNumChannels())) {
     Moments moments = data.getElementType() == ElementType::U8
                           ? momentsOfBytes(data, channel * count, count)
                           : momentsOfFloats(data, channel * count, count);
     result.mean.push_back(moments.mean);
+    // A constant channel: dividing by 1 leaves zeros instead of NaN.
     result.deviation.push_back(moments.deviation > 0 ? moments.deviation : 1);
   }
   return result;

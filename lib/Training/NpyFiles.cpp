@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Arrays of NumPy: one in a .npy file, several in a .npz archive.
+// Data sets are saved under several names: `readNpzPair` takes the first pair
+// that an archive has, as Keras's `mnist.npz` and others name them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +26,8 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 
+/// Types by NumPy's codes without the byte order: a letter and a number of
+/// bytes.
 static std::optional<NumberType> getNpyType(StringRef dtype) {
   return llvm::StringSwitch<std::optional<NumberType>>(dtype)
       .Case("i1", NumberType::I8)
@@ -45,6 +49,7 @@ Expected<DataArray> kas::training::parseNpyArray(const DataFile &file) {
     return view.takeError();
   StringRef dtype(view->dtype);
   DataArray array;
+  // '>' big-endian, '<' little-endian, '|' types of one byte.
   array.bigEndian = dtype.consume_front(">");
   if (!array.bigEndian && !dtype.consume_front("<"))
     dtype.consume_front("|");
@@ -56,6 +61,7 @@ Expected<DataArray> kas::training::parseNpyArray(const DataFile &file) {
   array.type = *type;
   array.fortranOrder = view->fortranOrder;
   array.shape = view->shape;
+  // The data stays where it is; the array keeps the file alive.
   array.data = {view->data, file.storage};
   return array;
 }
@@ -88,6 +94,7 @@ public:
   }
 
   /// The only member of this name, or null.
+  /// Twice would leave open which one NumPy takes.
   Expected<const execution::ZipMember *> find(StringRef name) const {
     const execution::ZipMember *found = nullptr;
     for (const execution::ZipMember &member : archive.getMembers()) {
@@ -102,6 +109,7 @@ public:
     return found;
   }
 
+  /// The array points into the file, or keeps its decompressed bytes alive.
   Expected<DataArray> read(const execution::ZipMember &member) const {
     auto fail = [&](Error error) {
       return createStringError("member '" + getName(member) +
@@ -127,6 +135,7 @@ private:
   NpzFile(DataFile file, execution::ZipArchive archive)
       : file(std::move(file)), archive(std::move(archive)) {}
 
+  /// numpy.savez appends `.npy` to the names of arrays.
   static StringRef getName(const execution::ZipMember &member) {
     StringRef name(member.name);
     name.consume_back(".npy");
@@ -151,6 +160,7 @@ Expected<ArrayPair> kas::training::readNpzPair(const DataFile &file,
     auto labelMember = npz->find(labels);
     if (!labelMember)
       return labelMember.takeError();
+    // One of a pair alone is of no use; another pair may be whole.
     if (!*exampleMember || !*labelMember)
       continue;
     auto exampleArray = npz->read(**exampleMember);
@@ -161,6 +171,7 @@ Expected<ArrayPair> kas::training::readNpzPair(const DataFile &file,
       return labelArray.takeError();
     return ArrayPair{std::move(*exampleArray), std::move(*labelArray)};
   }
+  // All names that would have done, and those that there are.
   auto pairs = llvm::map_range(getArrayNames(part), [](auto names) {
     return ("'" + names.first + "' and '" + names.second + "'").str();
   });

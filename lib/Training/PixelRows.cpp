@@ -8,6 +8,9 @@
 //
 // Writes windows of images as normalized f32 rows; written so that compilers
 // vectorize it.
+// This is most of the work of filling a batch, and runs while the processor
+// could train, so rows are contiguous, pointers do not alias, and nothing
+// branches within a row.
 //
 //===----------------------------------------------------------------------===//
 #include "PixelRows.h"
@@ -27,6 +30,7 @@ static void writeRow(const Pixel *__restrict from, int64_t count,
     to[i] = static_cast<float>(from[i]) * scale + offset;
 }
 
+/// The row mirrored: the first pixel of the result is the last one of `from`.
 template <typename Pixel>
 static void writeFlippedRow(const Pixel *__restrict from, int64_t count,
                             const PixelMap &map, float *__restrict to) {
@@ -36,6 +40,13 @@ static void writeFlippedRow(const Pixel *__restrict from, int64_t count,
     to[i] = static_cast<float>(from[count - 1 - i]) * scale + offset;
 }
 
+/// One channel of a window that is cut, padded or mirrored.
+///
+///     image row:          |......................|
+///     window:      |bbbbbb|...............|            left < 0
+///                  0      first           last=width
+///
+/// `b` is the border.
 template <typename Pixel>
 static void writeChannel(const Pixel *from, const ImageWindow &window,
                          const PixelMap &map, float *to) {
@@ -45,11 +56,13 @@ static void writeChannel(const Pixel *from, const ImageWindow &window,
   int64_t last = std::clamp<int64_t>(window.width - window.left, first, width);
   for (int64_t y = 0; y < window.toHeight; ++y, to += width) {
     int64_t row = window.top + y;
+    // Rows above and below the image, and windows that miss it.
     if (row < 0 || row >= window.height || first == last) {
       std::fill_n(to, width, map.border);
       continue;
     }
     const Pixel *start = from + row * window.width + window.left + first;
+    // Mirrored, the columns right of the image come first.
     int64_t before = window.flip ? width - last : first;
     std::fill_n(to, before, map.border);
     if (window.flip)
@@ -61,10 +74,12 @@ static void writeChannel(const Pixel *from, const ImageWindow &window,
   }
 }
 
+/// All channels of an example; `maps` has one entry for each.
 template <typename Pixel>
 static void writeChannels(const Pixel *from, const ImageWindow &window,
                           llvm::ArrayRef<PixelMap> maps, float *to) {
   int64_t size = window.height * window.width;
+  // Nothing moves: the channel is one long row, which saves the loop over rows.
   bool whole = window.height == window.toHeight &&
                window.width == window.toWidth && window.top == 0 &&
                window.left == 0 && !window.flip;

@@ -8,6 +8,9 @@
 //
 // Learning-rate schedules, as in PyTorch: constant, steps, cosine, one cycle,
 // with warm-up.
+// The values are those of PyTorch's MultiStepLR, CosineAnnealingLR, OneCycleLR
+// and LinearLR, which tests compare with (docs/guide/training.md). A value is a
+// function of the step, so a training that continues needs no state of it.
 //
 //===----------------------------------------------------------------------===//
 #include "kas/Training/Schedule.h"
@@ -44,6 +47,7 @@ static Error checkRange(StringRef name, double value, double smallest,
                            toText(value));
 }
 
+/// Warm-up must leave a step after it, and milestones be positive and ascend.
 static Error checkSteps(const ScheduleOptions &options) {
   if (options.numSteps < 1)
     return createStringError("requires at least one step, got " +
@@ -54,6 +58,7 @@ static Error checkSteps(const ScheduleOptions &options) {
         " steps of warm-up, got " + Twine(options.warmUpSteps));
   int64_t previous = 0;
   for (int64_t milestone : options.milestones) {
+    // The one at 0 would be another learning rate from the start.
     if (milestone <= previous)
       return createStringError(
           "requires milestones that are positive and ascend, got " +
@@ -63,6 +68,7 @@ static Error checkSteps(const ScheduleOptions &options) {
   return Error::success();
 }
 
+/// Numbers are checked by one table; the names are those of messages.
 Expected<Schedule> Schedule::create(ScheduleOptions options) {
   if (Error error = checkSteps(options))
     return error;
@@ -95,19 +101,24 @@ Expected<Schedule> Schedule::create(ScheduleOptions options) {
 //===----------------------------------------------------------------------===//
 
 /// Half a cosine: from `first` at 0 to `last` at 1.
+/// `place` is the share of the way, from 0 to 1.
 static double anneal(double first, double last, double place) {
   return last + (first - last) / 2 * (1 + std::cos(llvm::numbers::pi * place));
 }
 
 /// One cycle between two values and a third: the step size and the momentum
 /// have the same phases.
+/// Rising from `first` to `top` in the first `rise` of the steps, then falling
+/// to `last`; for the momentum "top" is the smallest value.
 static double evaluateCycle(const ScheduleOptions &options, int64_t step,
                             double first, double top, double last) {
   // Steps count from 0, and phases end within a step, as in PyTorch.
   double rising = options.rise * static_cast<double>(options.numSteps) - 1;
   auto final = static_cast<double>(options.numSteps - 1);
+  // Steps past the end keep the last value.
   auto place = static_cast<double>(std::min(step, options.numSteps - 1));
   if (place <= rising)
+    // A phase of no length is at its end at once.
     return anneal(first, top, rising > 0 ? place / rising : 1);
   return anneal(top, last,
                 final > rising ? (place - rising) / (final - rising) : 1);
@@ -121,6 +132,7 @@ double Schedule::getStepSize(int64_t step) const {
     return evaluateCycle(options, step, first, size,
                          first / options.endDivisor);
   }
+  // Linear, from the factor at step 0 to 1 at the first step after it.
   if (step < options.warmUpSteps)
     return size * (options.warmUpFactor +
                    (1 - options.warmUpFactor) * static_cast<double>(step) /
@@ -130,11 +142,13 @@ double Schedule::getStepSize(int64_t step) const {
   case ScheduleKind::OneCycle:
     return size;
   case ScheduleKind::Milestones:
+    // Once for each milestone that is past.
     for (int64_t milestone : options.milestones)
       if (step >= milestone)
         size *= options.factor;
     return size;
   case ScheduleKind::Cosine: {
+    // The cosine counts from the end of the warm-up.
     auto after = static_cast<double>(std::min(step, options.numSteps) -
                                      options.warmUpSteps);
     auto rest = static_cast<double>(options.numSteps - options.warmUpSteps);
@@ -144,6 +158,7 @@ double Schedule::getStepSize(int64_t step) const {
   llvm_unreachable("unknown kind of schedule");
 }
 
+/// Only one cycle changes the momentum; nothing means that of the optimizer.
 std::optional<double> Schedule::getMomentum(int64_t step) const {
   if (options.kind != ScheduleKind::OneCycle)
     return std::nullopt;
@@ -157,6 +172,8 @@ std::optional<double> Schedule::getMomentum(int64_t step) const {
 
 namespace {
 
+/// `KIND:OPTION=VALUE,...`, such as `cosine:warm-up=5%,last=0.001`. An option
+/// that the kind does not have is an error and not ignored.
 class ScheduleParser {
 public:
   ScheduleParser(StringRef text, ScheduleOptions &options)
@@ -170,6 +187,7 @@ public:
     if (found == std::end(kinds))
       return fail("requires constant, milestones, cosine or one-cycle, got '" +
                   kind + "'");
+    // The names are in the order of the enumeration.
     options.kind = static_cast<ScheduleKind>(found - std::begin(kinds));
     while (!rest.empty()) {
       auto [option, others] = rest.split(',');
@@ -205,6 +223,7 @@ private:
       return parseNumber(name, value, options.startDivisor);
     if (name == "end-divisor" && cycles)
       return parseNumber(name, value, options.endDivisor);
+    // The smallest and the largest: `momentum=0.85+0.95`.
     if (name == "momentum" && cycles) {
       auto [smallest, largest] = value.split('+');
       if (Error error = parseNumber(name, smallest, options.smallestMomentum))
@@ -220,6 +239,7 @@ private:
     return Error::success();
   }
 
+  /// A number of steps, or a percentage of all.
   Error parseSteps(StringRef name, StringRef value, int64_t &steps) {
     StringRef digits = value;
     bool isShare = digits.consume_back("%");
@@ -235,6 +255,7 @@ private:
     return Error::success();
   }
 
+  /// `100+200` or `50%+75%`.
   Error parseMilestones(StringRef value) {
     llvm::SmallVector<StringRef> parts;
     value.split(parts, '+');

@@ -8,6 +8,10 @@
 //
 // When a training ends early: patience, accuracy milestones, a loss that is not
 // finite.
+// A search trains many candidates, most of which are not worth their last
+// epochs: a rule sees the accuracy after each epoch and says why to stop. Its
+// state goes into checkpoints, so that a training that continues stops at the
+// same epoch.
 //
 //===----------------------------------------------------------------------===//
 #include "kas/Training/StopRule.h"
@@ -25,6 +29,8 @@ using llvm::Expected;
 using llvm::StringRef;
 using llvm::Twine;
 
+/// Milestones are pairs of a step and the accuracy that is required from then
+/// on.
 Expected<StopRule> StopRule::create(StopOptions options) {
   if (options.patience < 0)
     return createStringError("requires a patience of at least 0, got " +
@@ -39,6 +45,7 @@ Expected<StopRule> StopRule::create(StopOptions options) {
           "requires steps of milestones that ascend from 0, got " +
           Twine(step) +
           (previous < 0 ? Twine("") : " after " + Twine(previous)));
+    // Written so that NaN fails, too.
     if (!(accuracy >= 0 && accuracy <= 1))
       return createStringError("requires accuracies of milestones in [0, 1], "
                                "got " +
@@ -48,6 +55,8 @@ Expected<StopRule> StopRule::create(StopOptions options) {
   return StopRule(std::move(options));
 }
 
+/// A loss that is not finite never becomes finite again: all parameters have
+/// been updated by it.
 std::optional<std::string> StopRule::checkLoss(int64_t step, double loss) {
   if (std::isfinite(loss))
     return std::nullopt;
@@ -55,11 +64,14 @@ std::optional<std::string> StopRule::checkLoss(int64_t step, double loss) {
 }
 
 std::optional<std::string> StopRule::observe(int64_t step, double accuracy) {
+  // The first accuracy is always better; `best` is negative before it.
   bool isBetter = accuracy > (best < 0 ? best : best + options.improvement);
   waiting = isBetter ? 0 : waiting + 1;
   if (isBetter)
     best = accuracy;
   std::optional<std::string> reason;
+  // Several milestones may lie between two evaluations; all of them are checked
+  // by this accuracy, since nothing was measured before.
   for (auto [milestone, required] :
        llvm::ArrayRef(options.milestones).drop_front(passed)) {
     if (step < milestone)
@@ -75,12 +87,15 @@ std::optional<std::string> StopRule::observe(int64_t step, double accuracy) {
   return reason;
 }
 
+/// Counters are integers of 64 bits; `best` goes by its bits, so that it is the
+/// same number again.
 void StopRule::save(Counters &counters) const {
   counters["stop-best"] = llvm::bit_cast<uint64_t>(best);
   counters["stop-waiting"] = static_cast<uint64_t>(waiting);
   counters["stop-milestones"] = static_cast<uint64_t>(passed);
 }
 
+/// All are checked before one is taken.
 Error StopRule::restore(const Counters &counters) {
   for (StringRef name : {"stop-best", "stop-waiting", "stop-milestones"})
     if (!counters.contains(name.str()))
@@ -100,6 +115,7 @@ Error StopRule::restore(const Counters &counters) {
 // Text
 //===----------------------------------------------------------------------===//
 
+/// `STEP:ACCURACY+STEP:ACCURACY`.
 static Error parseMilestones(StringRef value, StopOptions &options) {
   llvm::SmallVector<StringRef> parts;
   value.split(parts, '+');
@@ -115,6 +131,7 @@ static Error parseMilestones(StringRef value, StopOptions &options) {
   return Error::success();
 }
 
+/// One `NAME=VALUE` of the text.
 static Error parseOption(StringRef name, StringRef value,
                          StopOptions &options) {
   if (name == "milestones")
@@ -134,6 +151,7 @@ static Error parseOption(StringRef name, StringRef value,
                            value + "'");
 }
 
+/// An empty text is a rule that stops only at a loss that is not finite.
 Expected<StopRule> kas::training::parseStopRule(StringRef text) {
   auto fail = [&](Error error) {
     return createStringError("bad rule to stop '" + text +

@@ -7,6 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Trains a compiled network: epochs, evaluation, and the state of a checkpoint.
+// Epochs over `BatchLoader`, steps by `TrainingProgram`, learning rates by
+// `Schedule`, ends by `StopRule` (docs/internals/training.md). Everything that
+// a result depends on is an option, and named in checkpoints: a training that
+// continues has the same bits as one that was never interrupted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +33,8 @@ using llvm::Expected;
 static constexpr int32_t noSample = -1;
 
 /// What batches of `data` for `program` have in common.
+/// Images are brought to the height and width of the network; other examples
+/// must have as many elements as it takes.
 static Expected<BatchOptions> makeBatchOptions(const TrainingProgram &program,
                                                const Dataset &data,
                                                const TrainerOptions &options) {
@@ -48,6 +54,7 @@ static Expected<BatchOptions> makeBatchOptions(const TrainingProgram &program,
   int64_t elements = 1;
   for (int64_t size : wanted)
     elements *= size;
+  // The channels must agree; no rule says how to make three of one.
   if (data.hasImages() && wanted.size() == 3 &&
       wanted.front() == data.getShape().front()) {
     batches.height = wanted[1];
@@ -61,6 +68,8 @@ static Expected<BatchOptions> makeBatchOptions(const TrainingProgram &program,
   return batches;
 }
 
+/// Training shuffles, drops an incomplete last batch and augments; evaluation
+/// takes all examples once, in their order.
 static Expected<BatchLoader> makeLoader(const TrainingProgram &program,
                                         const Dataset &data,
                                         const TrainerOptions &options,
@@ -89,12 +98,14 @@ Trainer::create(std::shared_ptr<const TrainingProgram> program,
     return createStringError("requires at least one epoch, got " +
                              llvm::Twine(given.epochs));
   TrainerOptions options = given;
+  // By the statistics of the part for training: the others are not to be known.
   if (!options.normalization)
     options.normalization = computeNormalization(data.train);
   auto loader = makeLoader(*program, data.train, options, true);
   if (!loader)
     return loader.takeError();
   auto schedule = parseSchedule(options.schedule, options.stepSize,
+                                // Schedules count steps, not epochs.
                                 options.epochs * loader->getNumBatches());
   if (!schedule)
     return schedule.takeError();
@@ -103,6 +114,7 @@ Trainer::create(std::shared_ptr<const TrainingProgram> program,
     return rule.takeError();
   Trainer trainer(program, options, std::move(*loader), std::move(*schedule),
                   std::move(*rule));
+  // A checkpoint belongs to these examples.
   trainer.examples = data.train.checkSum();
   if (data.validation) {
     auto validation = makeLoader(*program, *data.validation, options, false);
@@ -116,11 +128,15 @@ Trainer::create(std::shared_ptr<const TrainingProgram> program,
     return state.takeError();
   trainer.state = std::move(*state);
   for (const Tensor &tensor : trainer.state)
+    // The step reads one state and writes the other; the two are exchanged
+    // after it.
     trainer.spare.emplace_back(tensor.getShape());
   return trainer;
 }
 
 /// The sums over all batches of `loader`, as means.
+/// Padding of the last batch counts as no sample: its loss is 0, and no answer
+/// is right.
 static Expected<Evaluation> evaluateAll(const TrainingProgram &program,
                                         const BatchLoader &loader,
                                         const TrainingState &state) {
@@ -133,6 +149,8 @@ static Expected<Evaluation> evaluateAll(const TrainingProgram &program,
     auto outcome = program.evaluate(data, labels, state);
     if (!outcome)
       return outcome.takeError();
+    // The compiled loss is a mean over the batch with its padding; weighted by
+    // the batch size it is a sum again.
     loss += outcome->loss * static_cast<double>(loader.getBatchSize());
     correct += outcome->correct;
   }
@@ -147,6 +165,7 @@ Expected<Evaluation> Trainer::evaluate(const Dataset &data) const {
   return evaluateAll(*program, *loader, state);
 }
 
+/// Copies: the next step overwrites these.
 NamedTensors Trainer::getParameters() const {
   NamedTensors parameters;
   for (unsigned place : program->getParameterPlaces())
@@ -160,10 +179,12 @@ Expected<EpochReport> Trainer::trainEpoch() {
   Epoch batches = loader.startEpoch(epoch);
   int64_t numBatches = batches.getNumBatches();
   std::vector<float> data(loader.getNumElements() * loader.getBatchSize());
+  // The compiled functions take labels as f32, which have integers up to 2^24.
   std::vector<float> labels(loader.getBatchSize());
   EpochReport report;
   int64_t done = 0;
   for (; done < numBatches && !report.stopped; ++done) {
+    // Steps count over all epochs, also after a restart.
     int64_t step = epoch * numBatches + done;
     batches.fill(done, data, llvm::MutableArrayRef(labels));
     auto outcome = program->step(
@@ -173,9 +194,11 @@ Expected<EpochReport> Trainer::trainEpoch() {
       return outcome.takeError();
     report.training.loss += outcome->loss;
     report.training.accuracy += outcome->correct;
+    // After each step: the rest of the epoch would be wasted.
     report.stopped = StopRule::checkLoss(step, outcome->loss);
   }
   report.training.loss /= static_cast<double>(done);
+  // Training batches are full: the incomplete one is dropped.
   report.training.accuracy /= static_cast<double>(done * loader.getBatchSize());
   report.epoch = ++epoch;
   report.step = (epoch - 1) * numBatches + done;
@@ -187,6 +210,7 @@ Expected<EpochReport> Trainer::trainEpoch() {
       return evaluation.takeError();
     report.validation = *evaluation;
     accuracy = evaluation->accuracy;
+    // Without a part for validation only the loss can stop a training.
     report.stopped = rule.observe(report.step, *accuracy);
   }
   report.evaluationSeconds = monotonicSeconds() - trained;
@@ -200,6 +224,8 @@ Expected<EpochReport> Trainer::trainEpoch() {
 
 /// All that the state after a step follows from: what people choose in words,
 /// what would be long as a check sum.
+/// `readCheckpoint` compares it with that of the file, so a difference in any
+/// of these is an error and not a training that silently continues another way.
 std::string Trainer::getDescription() const {
   std::string network = program->getDescription(), text;
   llvm::raw_string_ostream networkStream(network);
@@ -208,6 +234,7 @@ std::string Trainer::getDescription() const {
         ArrayRef<double>(options.normalization->mean),
         ArrayRef<double>(options.normalization->deviation)})
     for (double number : numbers)
+      // By bits: two numbers that print the same may differ.
       networkStream << " " << llvm::bit_cast<uint64_t>(number);
   const Augmentation &changes = options.augmentation;
   llvm::raw_string_ostream(text)
@@ -220,6 +247,8 @@ std::string Trainer::getDescription() const {
   return text;
 }
 
+/// The tensors of a state with their names, as checkpoints take them; the data
+/// is not copied.
 llvm::SmallVector<NamedBuffer>
 Trainer::getBuffers(TrainingState &tensors) const {
   llvm::SmallVector<NamedBuffer> buffers;
@@ -230,6 +259,7 @@ Trainer::getBuffers(TrainingState &tensors) const {
 
 Error Trainer::save(llvm::StringRef path) const {
   Counters counters{
+      // As bits where a number is no integer.
       {"epoch", static_cast<uint64_t>(epoch)},
       {"stopped", stopped},
       {"has-accuracy", accuracy.has_value()},
@@ -250,6 +280,7 @@ Error Trainer::restore(llvm::StringRef path) {
       return createStringError("requires a checkpoint with the counter '" +
                                llvm::Twine(name) + "', found none in '" + path +
                                "'");
+  // Its own checks are the last that can fail.
   if (Error error = rule.restore(*counters))
     return error;
   std::swap(state, spare);

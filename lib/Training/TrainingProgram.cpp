@@ -8,6 +8,12 @@
 //
 // Compiles the functions of a training (step, evaluation) and holds their
 // parameters and constants.
+// `-kas-training-step` makes two functions of a network
+// (docs/guide/gradients.md, "Training steps"):
+//   @train_step: data, labels, learning rate, seed, state -> loss, right, state
+//   @evaluate: data, labels, part of the state -> loss, right
+// The state is parameters, running statistics and what the optimizer keeps, by
+// name.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,6 +40,7 @@ static constexpr unsigned numStepInputs = 3;
 static constexpr llvm::StringLiteral seedName = "seed";
 
 /// The form in which operators are differentiated: of numbers, and as stages.
+/// The stages with the least work of a training step, not of inference.
 static Error prepareOperators(ModuleOp module) {
   if (module.getOps<OperatorOp>().empty())
     return Error::success();
@@ -49,6 +56,8 @@ static Error prepareOperators(ModuleOp module) {
 
 /// What a parameter is to begin with, where nothing else says it. Vectors scale
 /// (normalizations) or are added.
+/// The weight of a normalization, and a running variance, are ones; biases and
+/// means are zeros.
 static StringRef getInitializer(StringRef name, RankedTensorType type) {
   if (type.getRank() >= 2)
     return "kaiming";
@@ -56,6 +65,7 @@ static StringRef getInitializer(StringRef name, RankedTensorType type) {
                                                                      : "zeros";
 }
 
+/// From the learning rate on: the seed, if there is one, is given at each step.
 static void setInitializers(func::FuncOp step) {
   Builder builder(step->getContext());
   for (unsigned index = numStepInputs; index < step.getNumArguments();
@@ -72,6 +82,7 @@ static void setInitializers(func::FuncOp step) {
 }
 
 /// The names of constants without an initializer.
+/// Such as positions of tokens: nobody but the user knows their values.
 static SmallVector<std::string> getConstants(func::FuncOp step) {
   SmallVector<std::string> names;
   for (unsigned index = 0; index < step.getNumArguments(); ++index)
@@ -84,6 +95,8 @@ static SmallVector<std::string> getConstants(func::FuncOp step) {
 }
 
 /// Replaces the network by the two functions. Returns the number of classes.
+/// Diagnostics become the text of the error; the network's own function is of
+/// no use any more, and compiling it would take as long again.
 static Expected<int64_t> makeFunctions(ModuleOp module, StringRef name,
                                        const TrainingStepOptions &options) {
   std::string reason;
@@ -96,6 +109,8 @@ static Expected<int64_t> makeFunctions(ModuleOp module, StringRef name,
   auto functions = addTrainingFunctions(module, name, options);
   if (failed(functions))
     return createStringError(reason);
+  // Labels are the second argument of `@evaluate` where there is one argument
+  // of data.
   auto second = functions->evaluation.getNumArguments() < 2
                     ? nullptr
                     : functions->evaluation.getArgAttrOfType<StringAttr>(
@@ -107,9 +122,11 @@ static Expected<int64_t> makeFunctions(ModuleOp module, StringRef name,
   auto network = module.lookupSymbol<func::FuncOp>(name);
   auto logits = cast<RankedTensorType>(network.getResultTypes().front());
   network.erase();
+  // Logits are [N, classes].
   return logits.getDimSize(1);
 }
 
+/// For the descriptions of checkpoints. 17 digits tell all doubles apart.
 static std::string describe(const TrainingStepOptions &options) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -129,6 +146,8 @@ TrainingProgram::TrainingProgram(CompiledFunction stepFunction,
   auto &arguments = this->stepFunction.getSignature().arguments;
   hasSeed = arguments.size() > numStepInputs &&
             arguments[numStepInputs].name == seedName;
+  // Which tensors of the state `@evaluate` reads, in its order: running
+  // statistics, but no momentum.
   llvm::StringMap<unsigned> places;
   for (auto [index, tensor] : llvm::enumerate(getState()))
     places[tensor.name] = index;
@@ -144,6 +163,7 @@ TrainingProgram::compile(ModuleOp module, StringRef function,
   if (options.step.loss != LossKind::CrossEntropy)
     return createStringError("requires cross entropy as the loss of labelled "
                              "examples, got the mean squared error");
+  // The module is the caller's.
   OwningOpRef<ModuleOp> clone = module.clone();
   if (Error error = prepareOperators(*clone))
     return error;
@@ -152,6 +172,7 @@ TrainingProgram::compile(ModuleOp module, StringRef function,
     return numClasses.takeError();
   CPUPipelineOptions pipeline;
   pipeline.threads = options.threads;
+  // docs/internals/training.md, "Fewer products".
   if (options.winograd)
     pipeline.algorithm = codegen::ConvolutionAlgorithm::Winograd;
   JITOptions jit;
@@ -182,6 +203,7 @@ ArrayRef<TensorSignature> TrainingProgram::getState() const {
       .drop_front(numStepInputs + hasSeed);
 }
 
+/// Names and shapes: networks that share these may exchange checkpoints.
 std::string TrainingProgram::getDescription() const {
   std::string text = optimizer + " data " + shapeToString(getDataShape());
   for (const TensorSignature &tensor : getState())
@@ -189,6 +211,8 @@ std::string TrainingProgram::getDescription() const {
   return text;
 }
 
+/// Given values by name, all others by their initializers and the seed. A name
+/// that the network does not have is probably a mistake in writing.
 Expected<TrainingState> TrainingProgram::makeState(const NamedTensors &given,
                                                    uint64_t seed) const {
   llvm::StringMap<unsigned> known;
@@ -220,6 +244,7 @@ Expected<BatchOutcome> TrainingProgram::step(ArrayRef<float> data,
                                              TrainingState &spare) const {
   float size = static_cast<float>(settings.stepSize), loss = 0, correct = 0;
   // Numbers that f32 has exactly.
+  // The step number makes dropout draw others at each step.
   constexpr uint64_t numSeeds = uint64_t(1) << 24;
   float seed[] = {static_cast<float>(settings.seed % numSeeds),
                   static_cast<float>(settings.number % numSeeds)};
@@ -230,11 +255,14 @@ Expected<BatchOutcome> TrainingProgram::step(ArrayRef<float> data,
     pointers.push_back(seed);
   for (Tensor &tensor : state)
     pointers.push_back(tensor.data());
+  // Results in the order of the signature: loss, right answers, then the new
+  // state.
   pointers.append({&loss, &correct});
   for (Tensor &tensor : spare)
     pointers.push_back(tensor.data());
   if (Error error = stepFunction(pointers))
     return error;
+  // Only after success: a failed step leaves the old state.
   std::swap(state, spare);
   return BatchOutcome{loss, correct};
 }

@@ -8,6 +8,9 @@
 //
 // Tuning on CPUs: prepares modules, lists schedules of kernels, names the
 // environment of times.
+// Equal kernels of other networks must get the same text, so `prepare` brings a
+// network to the form in which the pipeline `-kas-cpu-pipeline` will find the
+// kernels: operators bound and cut into stages, elementwise chains fused.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,6 +34,8 @@ using llvm::Expected;
 
 namespace {
 
+/// Schedules are the attribute `kas_cpu.schedule`, measured in forked processes
+/// of this program.
 class CPUTuningDevice : public TuningDevice {
 public:
   explicit CPUTuningDevice(unsigned threads) : threads(threads) {}
@@ -38,6 +43,8 @@ public:
   llvm::StringRef getAttributeName() const override {
     return KasCPUDialect::scheduleName;
   }
+  /// Plain loops, and one schedule for all kernels, can be measured as the
+  /// untuned code.
   bool hasBaselines() const override { return true; }
   Error prepare(mlir::ModuleOp module) const override;
   Expected<ScheduleSpace> getSpace(mlir::Operation *op) const override {
@@ -52,6 +59,7 @@ public:
   getEnvironment(const MeasureOptions &options) const override;
 
 private:
+  /// Schedules for one thread and for several are different spaces.
   unsigned threads;
 };
 
@@ -62,6 +70,8 @@ Error CPUTuningDevice::prepare(mlir::ModuleOp module) const {
       module, "the module cannot be tuned", [](mlir::OpPassManager &manager) {
         manager.addPass(createAttachCPUTarget());
         manager.addPass(createKasSpecializePass());
+        // As the pipeline does by default: stages that are cut otherwise are
+        // other kernels.
         KasRFactorPassOptions stages;
         stages.traffic = solver::usualTraffic;
         manager.addPass(createKasRFactorPass(stages));
@@ -70,6 +80,8 @@ Error CPUTuningDevice::prepare(mlir::ModuleOp module) const {
 }
 
 Expected<TuningEnvironment>
+/// Times of another CPU or protocol are kept in the database, but not mixed
+/// with these.
 CPUTuningDevice::getEnvironment(const MeasureOptions &options) const {
   Expected<Target> target = getTarget();
   if (!target)

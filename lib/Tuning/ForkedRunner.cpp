@@ -8,6 +8,10 @@
 //
 // Times a schedule on the CPU in a forked process, in turn with the cost
 // model's choice, and compares results with plain loops.
+// The parent compiles the unscheduled module once; each candidate is a child
+// that inherits it, compiles its own and times both, so a crash or an endless
+// loop costs one candidate. Time of the processor is used for one thread: what
+// else runs on the machine takes wall-clock time from it, but little of this.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,6 +47,7 @@ ForkedRunner::create(mlir::ModuleOp module, llvm::StringRef function,
   runner->module = module;
   runner->name = function.str();
   runner->pipeline.threads = options.threads;
+  // Weights are packed before times are taken, as they are in inference.
   runner->pipeline.prepareWeights = true;
   auto compiled = compileForCPU(module, function, runner->pipeline);
   if (!compiled)
@@ -51,6 +56,7 @@ ForkedRunner::create(mlir::ModuleOp module, llvm::StringRef function,
   auto arguments = signature.makeArguments({}, options.seed);
   if (!arguments)
     return arguments.takeError();
+  // Random values by the seed: the same for all candidates of a kernel.
   runner->arguments = std::move(*arguments);
   auto results = signature.makeResults();
   if (!results)
@@ -59,6 +65,7 @@ ForkedRunner::create(mlir::ModuleOp module, llvm::StringRef function,
     return error;
   if (Error error = (*compiled)(runner->arguments, *results))
     return error;
+  // The first run is the reference for results, too.
   runner->unchanged = std::make_unique<CompiledFunction>(std::move(*compiled));
   runner->expected = std::move(*results);
   if (options.plainLoops)
@@ -67,9 +74,12 @@ ForkedRunner::create(mlir::ModuleOp module, llvm::StringRef function,
   return runner;
 }
 
-/// From now on, results are compared with those of plain loops.
+/// Takes the results of plain loops as the expected ones, and checks the cost
+/// model's code against them. Loops are slow: this runs only where the caller
+/// asks for them as a baseline.
 Error ForkedRunner::compareWithLoops() {
   CPUPipelineOptions plain = pipeline;
+  // No register tiles, so no emitter of tiles can be wrong in both.
   plain.prepareWeights = false;
   plain.registerTiles = false;
   auto reference = compileForCPU(module, name, plain);
@@ -82,6 +92,7 @@ Error ForkedRunner::compareWithLoops() {
   if (Error error = (*reference)(arguments, *results))
     return error;
   plainMs = (getSeconds(options.threads) - start) * 1e3;
+  // The order of sums differs, so the comparison is within the tolerance.
   llvm::SmallVector<Tensor> tiled =
       std::exchange(expected, std::move(*results));
   Expected<double> error = check(tiled);
@@ -100,13 +111,18 @@ static void comparePairs(llvm::function_ref<void()> base,
       function();
     return (getSeconds(threads) - start) * 1e3 / static_cast<double>(times);
   };
+  // Long against the resolution of the clock and the cost of a call; the upper
+  // bound keeps kernels of a few nanoseconds from taking forever.
   constexpr double leastMs = 0.1, mostTimes = 1000;
+  // A run each before: caches, page faults, threads that start.
   time(variant, 1);
   double first = time(base, 1);
   auto times = static_cast<int64_t>(
       std::clamp(std::ceil(leastMs / std::max(first, 1e-6)), 1., mostTimes));
   measurement.ms = measurement.defaultMs =
       std::numeric_limits<double>::infinity();
+  // One after the other, so that a change of the clock frequency meets both
+  // alike: the ratio is steadier than either time.
   for (int64_t pair = 0; pair < pairs; ++pair) {
     measurement.defaultMs = std::min(measurement.defaultMs, time(base, times));
     measurement.ms = std::min(measurement.ms, time(variant, times));
@@ -122,6 +138,7 @@ Expected<StoredMeasurement> ForkedRunner::compileAndTime(int64_t scale) {
   auto results = function->getSignature().makeResults();
   if (!results)
     return results.takeError();
+  // Packs the weights in the layout of this schedule.
   if (Error error = function->prepare(arguments))
     return error;
   if (Error error = (*function)(arguments, *results))

@@ -8,6 +8,8 @@
 //
 // What runners of all devices have in common: limits of a measurement,
 // comparison of results, the worker's answer.
+// The parent process stays alive whatever a schedule does: `measure` runs the
+// device's `compileAndTime` in a child and reads four numbers from it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +23,8 @@ using namespace kas::execution;
 using namespace kas::tuning;
 using llvm::Expected;
 
+/// Part of the key of stored times: change it whenever times are taken in
+/// another way.
 std::string MeasureOptions::getProtocol() const {
   return llvm::formatv("{0} threads, weights prepared ahead, least {1} time of "
                        "{2} runs in turn with no schedule",
@@ -31,6 +35,7 @@ std::string MeasureOptions::getProtocol() const {
 Expected<double> KernelRunner::check(llvm::ArrayRef<Tensor> results) const {
   double error = 0;
   for (auto [result, wanted] : llvm::zip_equal(results, expected))
+    // Over the largest element of the result, not over each element.
     error = std::max(error, maxRelativeError(result, wanted));
   if (error <= options.tolerance)
     return error;
@@ -45,11 +50,14 @@ static StoredMeasurement parse(llvm::StringRef text) {
   text.split(words, ' ');
   double *numbers[] = {&measurement.ms, &measurement.defaultMs,
                        &measurement.compileMs, &measurement.error};
+  // A child that was killed while it wrote leaves fewer numbers.
   bool isGood = words.size() == std::size(numbers);
   if (isGood)
     for (auto [number, word] : llvm::zip(numbers, words))
       isGood &= !word.getAsDouble(*number);
   if (isGood)
+    // Schedules are compared by ratios to the default measured next to them,
+    // since absolute times drift with the load and the clock.
     measurement.ratio = measurement.ms / measurement.defaultMs;
   else
     measurement.failure = "the worker ended without an answer";
@@ -59,10 +67,13 @@ static StoredMeasurement parse(llvm::StringRef text) {
 StoredMeasurement KernelRunner::measure(llvm::function_ref<void()> change,
                                         int64_t scale) {
   auto work = [&]() -> Expected<std::string> {
+    // The schedule is set in the copy of the module that the child has; the
+    // parent's stays unchanged.
     change();
     Expected<StoredMeasurement> measured = compileAndTime(scale);
     if (!measured)
       return measured.takeError();
+    // Text with 13 digits: more than any clock has.
     return llvm::formatv("{0:e12} {1:e12} {2:e12} {3:e12}", measured->ms,
                          measured->defaultMs, measured->compileMs,
                          measured->error)
@@ -72,6 +83,7 @@ StoredMeasurement KernelRunner::measure(llvm::function_ref<void()> change,
       runForked(work, {options.limitSeconds, options.memoryLimit});
   if (text)
     return parse(*text);
+  // A failure is stored as well, so that the schedule is not tried again.
   StoredMeasurement failed;
   failed.failure = llvm::toString(text.takeError());
   return failed;

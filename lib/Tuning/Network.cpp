@@ -8,6 +8,12 @@
 //
 // Tunes all kernels of a network, or takes schedules of another one, and keeps
 // those that help in the network.
+// Times of kernels in isolation and in the network differ (caches, memory
+// bandwidth, layouts between kernels), so after tuning each kernel the
+// schedules are tried in the network itself, whole and halved, then each left
+// out once. Transfer follows Gibson's thesis, "Across-stack optimization of
+// deep learning inference": schedules of another network's kernels of the same
+// class, from the network that its equation 6.1 ranks first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,16 +54,23 @@ public:
   run(llvm::function_ref<void(const KernelReport &)> progress);
 
 private:
+  /// The name of the network to transfer from, or an empty string.
   Expected<std::string> chooseSource();
+  /// Fills `report.kernels` in the order of `tasks`.
   Error tuneKernels(llvm::function_ref<void(const KernelReport &)> progress);
+  /// Keeps the schedules that make the whole network faster than the cost
+  /// model's.
   Error measureInModel();
+  /// Compares with another baseline: all schedules stay.
   Error measureBaseline();
+  /// The network with the schedules of the kernels `chosen`, next to none.
   StoredMeasurement measure(KernelRunner &runner,
                             llvm::ArrayRef<size_t> chosen);
   void set(llvm::ArrayRef<size_t> chosen);
   /// Milliseconds that a kernel saves, by its own measurement.
   double getSaving(size_t kernel) const {
     const KernelReport &of = report.kernels[kernel];
+    // A kernel that occurs several times saves as often.
     return static_cast<double>(of.uses) * of.tuned.defaultMs *
            (1 - of.tuned.ratio);
   }
@@ -85,11 +98,14 @@ Expected<std::string> NetworkTuning::chooseSource() {
   if (!known)
     return known.takeError();
   known->erase(options.tuner.network);
+  // With no network, or one, there is nothing to rank.
   if (known->size() < 2)
     return known->empty() ? std::string() : known->begin()->first;
   std::map<std::string, double> times;
   double total = 0;
   for (TuningTask &task : tasks) {
+    // Results of these kernels were compared before or will be when they are
+    // tuned.
     MeasureOptions measure = options.tuner.measure;
     measure.plainLoops = false;
     auto runner = device.createRunner(*task.module, taskFunctionName, measure);
@@ -104,6 +120,8 @@ Expected<std::string> NetworkTuning::chooseSource() {
   }
   NetworkProfile target{options.tuner.network, {}};
   for (const auto &[name, time] : times)
+    // A share of the time for the target, a number of tuned kernels for
+    // sources: each profile has the half that the equation reads.
     target.classes.push_back({name, 0, time / total});
   std::vector<NetworkProfile> sources;
   for (const auto &[network, classes] : *known) {
@@ -118,6 +136,7 @@ Expected<std::string> NetworkTuning::chooseSource() {
 Error NetworkTuning::tuneKernels(
     llvm::function_ref<void(const KernelReport &)> progress) {
   TransferOptions transfer = options.transfer.value_or(TransferOptions());
+  // An empty source means all networks of the database.
   if (options.transfer && transfer.source.empty() && options.chooseSource) {
     Expected<std::string> source = chooseSource();
     if (!source)
@@ -125,6 +144,7 @@ Error NetworkTuning::tuneKernels(
     transfer.source = *source;
   }
   if (options.transfer && !transfer.source.empty()) {
+    // A name that was mistyped would transfer nothing and say nothing.
     auto known = store.readNetworks();
     if (!known)
       return known.takeError();
@@ -134,6 +154,8 @@ Error NetworkTuning::tuneKernels(
           transfer.source + "'");
   }
   report.source = transfer.source;
+  // Measurements of other machines or protocols, which were not used; counted
+  // once for each class.
   std::map<std::string, int64_t> foreign;
   for (TuningTask &task : tasks) {
     Expected<int64_t> count = store.countForeign(task.getClassKey());
@@ -180,16 +202,20 @@ Error NetworkTuning::measureBaseline() {
   set({});
   MeasureOptions measureOptions = options.tuner.measure;
   measureOptions.plainLoops = isLoops;
+  // The limit is meant for a kernel; a network takes longer.
   measureOptions.limitSeconds *= 10;
   auto runner = createRunner(measureOptions);
   if (!runner)
     return runner.takeError();
+  // A failure is an error here: each schedule passed its own check before.
   StoredMeasurement tuned = measure(**runner, all);
   if (!tuned.failure.empty())
     return llvm::createStringError(tuned.failure);
   report.defaultMs = tuned.defaultMs;
   report.tunedMs = tuned.ms;
   report.baselineMs = (*runner)->getPlainMs();
+  // The baseline is a fixed schedule for each kernel, measured in the network
+  // as well; kernels that it does not suit take the cost model's choice.
   if (!isLoops) {
     StoredMeasurement fixed = (*runner)->measure([&] {
       for (TuningTask &task : tasks) {
@@ -217,6 +243,8 @@ Error NetworkTuning::measureInModel() {
   for (size_t index = 0; index < tasks.size(); ++index)
     if (report.kernels[index].tuned.schedule)
       chosen.push_back(index);
+  // Kernels by what they save, ties by position, so that halving drops those
+  // that matter least.
   llvm::sort(chosen, [&](size_t a, size_t b) {
     double left = getSaving(a), right = getSaving(b);
     return left != right ? left > right : a < b;
@@ -230,13 +258,18 @@ Error NetworkTuning::measureInModel() {
     if (!runner)
       return runner.takeError();
     StoredMeasurement best = measure(**runner, chosen);
+    // All of them fail or make the network slower: half of them may be enough.
+    // At most log2(kernels) measurements.
     while (!chosen.empty() && (!best.failure.empty() || best.ratio >= 1)) {
       // Those that save most, again.
       chosen.resize(chosen.size() / 2);
       if (!chosen.empty())
         best = measure(**runner, chosen);
     }
+    // A second pass costs one compilation of the network for each kernel, so
+    // the user says how many.
     int64_t left = options.secondPass;
+    // A copy, because `chosen` shrinks within.
     for (size_t index : std::vector<size_t>(chosen)) {
       if (left-- <= 0)
         break;
@@ -278,6 +311,7 @@ NetworkTuning::run(llvm::function_ref<void(const KernelReport &)> progress) {
   std::vector<size_t> all;
   for (size_t index = 0; index < tasks.size(); ++index)
     all.push_back(index);
+  // `tuned.schedule` is null where no schedule helped, so this sets none there.
   set(all);
   if (options.measureInModel)
     if (Error error = options.tuner.baseline == Baseline::Model
@@ -288,6 +322,8 @@ NetworkTuning::run(llvm::function_ref<void(const KernelReport &)> progress) {
   return report;
 }
 
+/// Times of all kernels by their own measurements: an estimate of the network
+/// without what lies between kernels.
 KernelSums kas::tuning::getKernelSums(const NetworkReport &report) {
   KernelSums sums;
   for (const KernelReport &kernel : report.kernels) {

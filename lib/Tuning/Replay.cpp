@@ -8,6 +8,9 @@
 //
 // Replays a search of schedules on a complete table of times, to compare
 // algorithms.
+// With the times of all schedules of a kernel in the database (`exhaustive`),
+// an algorithm can be run a thousand times with other seeds in a second, and
+// compared by how many trials it takes to come near the best.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +21,8 @@ using namespace kas;
 using namespace kas::tuning;
 using llvm::Expected;
 
+/// `given[i]` is the time of schedule i relative to the default, nothing for
+/// one that failed.
 ScheduleTable::ScheduleTable(std::vector<std::optional<double>> given)
     : times(std::move(given)) {
   for (std::optional<double> time : times)
@@ -34,6 +39,7 @@ Expected<ScheduleTable> kas::tuning::readTable(const TuningTask &task,
   auto rows = store.read(*kernel);
   if (!rows)
     return rows.takeError();
+  // The database may hold rows of schedules that the space no longer has.
   std::map<std::string, const StoredMeasurement *> known;
   for (const StoredMeasurement &row : *rows)
     known.emplace(row.schedule, &row);
@@ -61,6 +67,8 @@ std::vector<size_t> kas::tuning::replaySearch(
   std::vector<size_t> measured;
   auto limit = static_cast<size_t>(trials);
   while (measured.size() < limit) {
+    // As `tuneKernel` does: in batches, told of each result before the next
+    // batch.
     std::vector<size_t> points = proposer.propose(
         std::min(ScheduleProposer::batch, limit - measured.size()));
     if (points.empty())
@@ -73,6 +81,8 @@ std::vector<size_t> kas::tuning::replaySearch(
   return measured;
 }
 
+/// The number of trials until a schedule of at least `share` of the best one's
+/// speed was measured, or nothing.
 std::optional<int64_t> kas::tuning::countTrials(const ScheduleTable &table,
                                                 llvm::ArrayRef<size_t> points,
                                                 double share) {

@@ -8,6 +8,9 @@
 //
 // Learns times of schedules: ridge regression (Hoerl and Kennard, Technometrics
 // 12, 1970) or a regression forest, whichever predicts better.
+// There are tens of samples and 22 features (docs/guide/tuning.md): a linear
+// model with a penalty is good early and where the space is smooth, a forest
+// where it is not. A held-out fifth decides at every fit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +27,7 @@ using namespace kas::tuning;
 static void solve(std::vector<std::vector<double>> &matrix,
                   std::vector<double> &right) {
   size_t size = right.size();
+  // matrix = L * transpose(L), L in the lower triangle.
   for (size_t i = 0; i < size; ++i)
     for (size_t j = 0; j <= i; ++j) {
       double sum = matrix[i][j];
@@ -31,6 +35,8 @@ static void solve(std::vector<std::vector<double>> &matrix,
         sum -= matrix[i][k] * matrix[j][k];
       matrix[i][j] = i == j ? std::sqrt(sum) : sum / matrix[j][j];
     }
+  // L * y = right, then transpose(L) * x = y below. The penalty on the diagonal
+  // keeps the pivots positive.
   for (size_t i = 0; i < size; ++i) {
     for (size_t k = 0; k < i; ++k)
       right[i] -= matrix[i][k] * right[k];
@@ -43,6 +49,9 @@ static void solve(std::vector<std::vector<double>> &matrix,
   }
 }
 
+/// `rows[i]` are the features of sample i, `targets[i]` its logarithm of time.
+/// Features are centred and scaled to variance 1, so that one penalty suits
+/// all.
 void RidgeRegression::fit(llvm::ArrayRef<std::vector<float>> rows,
                           llvm::ArrayRef<double> targets, double penalty) {
   assert(!rows.empty() && rows.size() == targets.size());
@@ -60,6 +69,8 @@ void RidgeRegression::fit(llvm::ArrayRef<std::vector<float>> rows,
       square += static_cast<double>(row[i]) * row[i] / count;
     }
     double variance = square - means[i] * means[i];
+    // A feature that never varies says nothing; 0 drops it instead of dividing
+    // by rounding errors.
     scales[i] = variance > 1e-9 ? 1 / std::sqrt(variance) : 0;
   }
   std::vector<std::vector<double>> matrix(width, std::vector<double>(width, 0));
@@ -70,6 +81,7 @@ void RidgeRegression::fit(llvm::ArrayRef<std::vector<float>> rows,
       scaled[i] = (row[i] - means[i]) * scales[i];
     for (size_t i = 0; i < width; ++i) {
       weights[i] += scaled[i] * (target - base);
+      // The lower triangle is all that `solve` reads.
       for (size_t j = 0; j <= i; ++j)
         matrix[i][j] += scaled[i] * scaled[j];
     }
@@ -88,6 +100,7 @@ double RidgeRegression::predict(llvm::ArrayRef<float> row) const {
 
 void ScheduleModel::fit(llvm::ArrayRef<std::vector<float>> rows,
                         llvm::ArrayRef<double> targets, Random &random) {
+  // Too few samples would leave a fifth that decides by chance.
   trained = rows.size() >= minSamples;
   if (!trained)
     return;
@@ -95,6 +108,8 @@ void ScheduleModel::fit(llvm::ArrayRef<std::vector<float>> rows,
   std::vector<std::vector<float>> shown;
   std::vector<double> shownTargets;
   for (size_t i = 0; i < rows.size(); ++i)
+    // Every fifth sample, not a random fifth: the same samples give the same
+    // choice.
     if (i % 5 != 4) {
       shown.push_back(rows[i]);
       shownTargets.push_back(targets[i]);
@@ -110,6 +125,7 @@ void ScheduleModel::fit(llvm::ArrayRef<std::vector<float>> rows,
   ridgeError = std::sqrt(ridgeSum / static_cast<double>(held));
   forestError = std::sqrt(forestSum / static_cast<double>(held));
   isRidge = ridgeError <= forestError;
+  // The winner then learns from all samples.
   if (isRidge)
     ridge.fit(rows, targets);
   else

@@ -8,6 +8,11 @@
 //
 // Proposes schedules to measure: random ones, all, or mutations of the best
 // ranked by a learned model.
+// Three algorithms behind one function. `evolution` (docs/guide/tuning.md): the
+// best of each strategy by the cost model, then single-knob neighbours of the
+// best that were measured, ranked by `ScheduleModel`, with some random ones so
+// that an error of the model does not hide a region. Proposals depend on the
+// seed and on results only.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,12 +40,15 @@ ScheduleProposer::ScheduleProposer(llvm::ArrayRef<SchedulePoint> points,
     : points(points), algorithm(algorithm), random(seed),
       known(points.size(), 0) {}
 
+/// Tells of a result. A time of nothing is a schedule that failed: it is not
+/// proposed again, and the model does not learn from it.
 void ScheduleProposer::add(size_t point, std::optional<double> time) {
   numKnown += !known[point];
   known[point] = 1;
   if (!time)
     return;
   std::pair<double, size_t> entry(*time, point);
+  // Sorted by time, ties by position in the space.
   timed.insert(llvm::upper_bound(timed, entry), entry);
 }
 
@@ -68,6 +76,8 @@ std::vector<size_t> ScheduleProposer::proposeInOrder(size_t count) const {
 /// Uniform among the strategies, then among their schedules: panels have by far
 /// the most, and are not that much better.
 std::vector<size_t> ScheduleProposer::proposeRandom(size_t count) {
+  // Strategy -> positions that were not measured yet. An ordered map, for the
+  // same draws on every machine.
   std::map<unsigned, std::vector<size_t>> fresh;
   for (auto [index, point] : llvm::enumerate(points))
     if (!known[index])
@@ -84,6 +94,8 @@ std::vector<size_t> ScheduleProposer::proposeRandom(size_t count) {
             ->second;
     size_t at = random.below(strategy.size());
     chosen.push_back(strategy[at]);
+    // Removal in constant time; the order within does not matter for a uniform
+    // draw.
     strategy[at] = strategy.back();
     strategy.pop_back();
   }
@@ -91,6 +103,7 @@ std::vector<size_t> ScheduleProposer::proposeRandom(size_t count) {
 
 /// Random ones until there are `count`.
 void ScheduleProposer::fill(std::vector<size_t> &chosen, size_t count) {
+  // All that are drawn are looked at, since some may be in `chosen` already.
   for (size_t point : proposeRandom(count))
     if (chosen.size() < count && !llvm::is_contained(chosen, point))
       chosen.push_back(point);
@@ -98,6 +111,7 @@ void ScheduleProposer::fill(std::vector<size_t> &chosen, size_t count) {
 
 /// The best of each strategy by the cost model, in its order, then random ones.
 std::vector<size_t> ScheduleProposer::proposeFirst(size_t count) {
+  // The cost (the model's time, then a tie-breaker) and the position.
   using Ranked = std::pair<std::pair<double, double>, size_t>;
   std::map<unsigned, std::vector<Ranked>> strategies;
   for (auto [index, point] : llvm::enumerate(points))
@@ -110,6 +124,8 @@ std::vector<size_t> ScheduleProposer::proposeFirst(size_t count) {
     if (ranked.size() > 1 &&
         ranked.front().first.first == ranked.back().first.first)
       continue;
+    // At most a quarter of the batch for each strategy, so that no strategy
+    // takes all and random ones are left room for.
     ranked.resize(std::min<size_t>(ranked.size(), count / 4));
     llvm::append_range(best, ranked);
   }
@@ -128,6 +144,7 @@ void ScheduleProposer::addNeighbours(size_t point,
   for (auto [index, other] : llvm::enumerate(points)) {
     if (known[index] || other.strategy != from.strategy)
       continue;
+    // Schedules of one strategy have the same knobs in the same order.
     int different = 0;
     for (auto [a, b] : llvm::zip_equal(from.knobs, other.knobs))
       different += a != b;
@@ -136,6 +153,8 @@ void ScheduleProposer::addNeighbours(size_t point,
   }
 }
 
+/// Logarithms: errors count relative to the time, for fast schedules as for
+/// slow ones.
 void ScheduleProposer::learn() {
   std::vector<std::vector<float>> rows;
   std::vector<double> targets;
@@ -149,6 +168,8 @@ void ScheduleProposer::learn() {
 /// Neighbours of the best, the most promising ones by the model, and a random
 /// one.
 std::vector<size_t> ScheduleProposer::proposeEvolved(size_t count) {
+  // From docs/guide/tuning.md; `pool` is how many random candidates the model
+  // ranks besides neighbours.
   constexpr size_t parents = 6, pool = 200;
   learn();
   std::vector<char> candidates(known.size(), 0);
@@ -163,6 +184,7 @@ std::vector<size_t> ScheduleProposer::proposeEvolved(size_t count) {
   llvm::sort(ranked);
   std::vector<size_t> chosen;
   for (auto [time, point] : ranked)
+    // Three of four by the model, the rest random.
     if (chosen.size() < count - count / 4)
       chosen.push_back(point);
   fill(chosen, count);

@@ -8,6 +8,10 @@
 //
 // Which tuned network promises most for another one: equation 6.1 of Gibson,
 // "Across-stack optimization of deep learning inference".
+// The score of a source is the sum over classes c of P(c)^2 * sqrt(W(c)): P(c)
+// the share of c in the time of the target, W(c) how many kernels of c the
+// source has tuned. Classes that matter count more, and many kernels of one
+// class help less and less.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,10 +38,12 @@ kas::tuning::rankSources(const NetworkProfile &target,
                          llvm::ArrayRef<NetworkProfile> sources) {
   llvm::SmallVector<RankedSource> ranked;
   for (auto [index, source] : llvm::enumerate(sources))
+    // A network is no source for itself.
     if (source.name != target.name)
       ranked.push_back(
           {static_cast<unsigned>(index), getSourceScore(target, source)});
   llvm::sort(ranked, [](const RankedSource &a, const RankedSource &b) {
+    // Ties by position: the same ranking each time.
     return a.score != b.score ? a.score > b.score : a.index < b.index;
   });
   return ranked;

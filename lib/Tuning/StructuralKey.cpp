@@ -8,6 +8,16 @@
 //
 // The structure of operations as a canonical text with its numbers apart: what
 // makes two kernels the same, or of one class.
+// Two texts. The structure has names of operations and attributes, types, and
+// which value is which operand, with `#` in place of each number; the numbers
+// follow in a list of their own. For example
+//    arith.constant<value = #: i32>(%0: i32)      numbers: 7
+// Kernels with both equal are measured once; kernels with the structure of the
+// contraction equal are of one class, and schedules transfer between them. The
+// text is written field by field and not printed by MLIR, so names of values
+// and the forms of printers make no difference. It is kept in databases: a
+// change of it makes stored times unfindable, so raise the schema version with
+// it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,6 +55,7 @@ static bool hasCodes(NamedAttribute entry) {
 
 /// The number of `key` by its first occurrence.
 template <typename Key>
+/// Values, blocks and symbols become %0, %1, ... as they are met.
 static size_t getIndex(llvm::DenseMap<Key, size_t> &indices, Key key) {
   return indices.try_emplace(key, indices.size()).first->second;
 }
@@ -58,6 +69,7 @@ void StructuralKey::writeList(llvm::StringRef delimiters, Range &&range,
 }
 
 void StructuralKey::add(Operation *op) {
+  // Values from outside `op` are written by their type only.
   llvm::SaveAndRestore restore(root, op);
   write(op);
   os << '\n';
@@ -91,6 +103,8 @@ void StructuralKey::write(Region &region) {
   os << '}';
 }
 
+/// Properties and discardable attributes look alike in the text: which of the
+/// two holds an attribute is a detail of the operation's definition.
 void StructuralKey::writeAttributes(Operation *op) {
   llvm::SmallVector<NamedAttribute> entries;
   Attribute properties = op->getPropertiesAsAttribute();
@@ -101,12 +115,15 @@ void StructuralKey::writeAttributes(Operation *op) {
   llvm::append_range(entries, op->getRawDictionaryAttrs());
   llvm::erase_if(entries, [](NamedAttribute entry) {
     return isNote(entry) ||
+           // A function has the same code if others can call it.
            entry.getName() == SymbolTable::getVisibilityAttrName();
   });
   if (!entries.empty())
     writeList("<>", entries, [&](NamedAttribute entry) { write(entry); });
 }
 
+/// A value of the root by its number. A value from outside by its type, and
+/// whether it is padded, which decides how windows are read.
 void StructuralKey::writeOperand(Value value) {
   if (root->isAncestor(value.getParentBlock()->getParentOp())) {
     os << '%' << getIndex(values, value);
@@ -122,6 +139,8 @@ void StructuralKey::writeDefinition(Value value) {
   write(value.getType());
 }
 
+/// A code (an enumeration in disguise) changes what is computed, so it stays in
+/// the structure.
 void StructuralKey::writeNumber(const llvm::APInt &value) {
   if (areCodes) {
     value.print(os, /*isSigned=*/true);
@@ -141,6 +160,7 @@ void StructuralKey::writeNumber(int64_t value) {
   writeNumber(llvm::APInt(64, value, /*isSigned=*/true));
 }
 
+/// Contents of weights may be megabytes; equal contents have equal hashes.
 void StructuralKey::writeHash(llvm::ArrayRef<char> data) {
   os << llvm::format_hex(
       llvm::xxh3_64bits(llvm::StringRef(data.data(), data.size())), 18);
@@ -159,6 +179,7 @@ void StructuralKey::writeString(llvm::StringRef prefix, llvm::StringRef text) {
 void StructuralKey::write(NamedAttribute entry) {
   os << entry.getName().strref() << " = ";
   auto name = dyn_cast<StringAttr>(entry.getValue());
+  // The names of functions and operators are numbered like values.
   if (name && entry.getName() == SymbolTable::getSymbolAttrName()) {
     os << '@' << getIndex(symbols, name);
     return;
@@ -167,6 +188,8 @@ void StructuralKey::write(NamedAttribute entry) {
   write(entry.getValue());
 }
 
+/// Attributes that are not listed are written as MLIR prints them, which is
+/// stable within one version.
 void StructuralKey::write(Attribute attribute) {
   auto writeInteger = [&](int64_t value) { writeNumber(value); };
   auto writeEach = [&](auto part) { write(part); };
@@ -178,6 +201,7 @@ void StructuralKey::write(Attribute attribute) {
         os << ": ";
         write(value.getType());
       })
+      // By bits: NaN and -0.0 are told apart, and nothing is rounded.
       .Case([&](FloatAttr value) {
         os << llvm::toString(value.getValue().bitcastToAPInt(), /*Radix=*/16,
                              /*Signed=*/false, /*formatAsCLiteral=*/true)
@@ -243,6 +267,8 @@ void StructuralKey::write(DenseIntOrFPElementsAttr attribute) {
     addNumber(value);
 }
 
+/// The symbols belong to the structure, the constant to the numbers: H/2 and
+/// H/4 are of one class.
 void StructuralKey::write(SizeAttr attribute) {
   const Size &size = attribute.getValue();
   os << "size(";
@@ -254,6 +280,7 @@ void StructuralKey::write(SizeAttr attribute) {
   os << ')';
 }
 
+/// Coefficients are numbers, so strides and dilations do not change the class.
 void StructuralKey::write(AffineMap map) {
   os << "map(" << map.getNumDims() << ", " << map.getNumSymbols() << ')';
   writeList("[]", map.getResults(), [&](AffineExpr expr) { write(expr); });
@@ -323,6 +350,7 @@ void StructuralKey::write(Type type) {
       });
 }
 
+/// Extents are numbers: `tensor<#x#xf32>` is every matrix.
 void StructuralKey::write(ShapedType type, llvm::StringRef name) {
   os << name << '<';
   for (int64_t size : type.getShape()) {

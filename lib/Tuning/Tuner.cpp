@@ -8,6 +8,10 @@
 //
 // Tunes one kernel: transfers schedules of others, measures proposals, chooses,
 // and records all in the database.
+// A session resumes from what the database has, then either tunes (proposals of
+// `ScheduleProposer` until `trials`) or transfers (schedules of other kernels
+// of the class, adapted, docs/guide/tuning.md), and confirms the best with more
+// runs: the least of many noisy times is too small.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,10 +33,12 @@ namespace {
 
 /// A schedule of another kernel as it suits here.
 struct Donation {
+  /// Position in the space of this kernel: the schedule after adaptation.
   size_t point;
   /// Of the kernel that it is from.
   std::string shape;
   /// The most promising one has the least.
+  /// The logarithm of a predicted ratio of times, or a distance between loops.
   double rank = 0;
 
   bool operator<(const Donation &other) const {
@@ -51,27 +57,34 @@ public:
         start(monotonicSeconds()) {}
 
   /// Adds the kernel to the database.
+  /// Notes that the network uses it, too.
   Error begin();
   /// Compiles it as it is.
+  /// `plainLoops`: expects the results of plain loops, and times these.
   Error compile(bool plainLoops);
   /// Takes what the database has for the kernel.
   Error resume();
   /// Measures the point unless it was measured, or another process does so now.
   Error measure(size_t point, const std::string &provenance);
   /// Measures the best again with more runs, and chooses.
+  /// `confirmed` is how many of the best, `scale` how many times as many runs.
+  /// With `confirmed` 0 the first times are believed.
   Expected<TunedKernel> finish(int64_t confirmed, int64_t scale);
 
   Error tune();
   Error transfer(const TransferOptions &transfer);
 
 private:
+  /// Times a schedule without looking into the database or writing to it.
   StoredMeasurement run(size_t point, int64_t scale);
   Expected<ScheduleModel> learnClass() const;
   void addDonation(llvm::StringRef schedule, llvm::StringRef shape, double rank,
                    std::vector<Donation> &donated) const;
   Expected<std::vector<Donation>> findChosen(llvm::StringRef source) const;
   Expected<std::vector<Donation>> findFastest(llvm::StringRef source) const;
+  /// Sets `baselineRatio`, and the schedule that counts as untuned.
   Error measureBaseline();
+  /// Tells the proposer of a measurement.
   void keep(size_t point, const StoredMeasurement &measurement);
 
   const SchedulePoint &getPoint(size_t point) const {
@@ -83,9 +96,12 @@ private:
   TuningStore &store;
   const TunerOptions &options;
   ScheduleProposer proposer;
+  /// Seconds of the steady clock.
   double start;
+  /// The row of the kernel in the database.
   int64_t kernel = 0;
   std::unique_ptr<KernelRunner> runner;
+  /// Filled in as the session goes.
   TunedKernel result;
 };
 
@@ -97,6 +113,7 @@ Error KernelSession::begin() {
   if (!id)
     return id.takeError();
   kernel = *id;
+  // Transfer chooses between networks by the kernels that they use.
   if (!options.network.empty())
     if (Error error = store.recordUse(options.network, kernel,
                                       static_cast<int64_t>(task.uses.size())))
@@ -122,10 +139,12 @@ void KernelSession::keep(size_t point, const StoredMeasurement &measurement) {
   result.defaultMs = measurement.defaultMs;
 }
 
+/// Rows of schedules that the space does not have (any more) are passed over.
 Error KernelSession::resume() {
   auto rows = store.read(kernel);
   if (!rows)
     return rows.takeError();
+  // The text of a schedule is its key in the database.
   std::map<std::string, size_t> points;
   for (auto [index, point] : llvm::enumerate(task.space.points))
     points.emplace(point.schedule.getText(), index);
@@ -145,11 +164,14 @@ StoredMeasurement KernelSession::run(size_t point, int64_t scale) {
 }
 
 Error KernelSession::measure(size_t point, const std::string &provenance) {
+  // Longer than a worker may take, so a claim outlives its measurement; after a
+  // crash the schedule is free again at that time at the latest.
   auto isMine = store.claim(kernel, getPoint(point).schedule.getText(),
                             2 * options.measure.limitSeconds + 10);
   if (!isMine)
     return isMine.takeError();
   if (!*isMine) {
+    // Another process measures it: known, with a time that is not known yet.
     proposer.add(point, std::nullopt);
     return Error::success();
   }
@@ -162,6 +184,8 @@ Error KernelSession::measure(size_t point, const std::string &provenance) {
 }
 
 Error KernelSession::tune() {
+  // `trials` counts measurements that the database had as well, so a search
+  // that is run again ends at once.
   size_t number = proposer.getNumKnown(), trials = task.space.points.size();
   if (options.algorithm != ProposalAlgorithm::Exhaustive)
     trials = std::min(trials, static_cast<size_t>(options.trials));
@@ -176,7 +200,7 @@ Error KernelSession::tune() {
       if (Error error = measure(point, provenance))
         return error;
     }
-    // What others have measured meanwhile helps, too.
+    // The space is exhausted.
     if (points.empty())
       break;
   }
@@ -184,6 +208,7 @@ Error KernelSession::tune() {
 }
 
 /// A model of all measurements of the class, whatever their kernel.
+/// Ratios and not times, since kernels of a class differ in size.
 Expected<ScheduleModel> KernelSession::learnClass() const {
   auto rows = store.readClass(task.getClassKey());
   if (!rows)
@@ -192,6 +217,7 @@ Expected<ScheduleModel> KernelSession::learnClass() const {
   std::vector<double> targets;
   size_t width = getPoint(0).features.size();
   for (const StoredMeasurement &row : *rows)
+    // Rows of another version may have other features.
     if (row.failure.empty() && row.features.size() == width) {
       features.push_back(row.features);
       targets.push_back(std::log(row.ratio));
@@ -203,6 +229,7 @@ Expected<ScheduleModel> KernelSession::learnClass() const {
 }
 
 /// Adapts a schedule; two that become the same are one.
+/// Those that do not fit the sizes of this kernel are left out.
 void KernelSession::addDonation(llvm::StringRef text, llvm::StringRef shape,
                                 double rank,
                                 std::vector<Donation> &donated) const {
@@ -228,15 +255,19 @@ KernelSession::findChosen(llvm::StringRef source) const {
     return choices.takeError();
   std::vector<Donation> donated;
   for (const auto &[shape, text] : *choices)
+    // An empty choice says that the kernel is fastest without a schedule.
     if (!text.empty())
       addDonation(text, shape, /*rank=*/0, donated);
   auto model = learnClass();
   if (!model)
     return model.takeError();
+  // Without a model all are worth a measurement.
   if (!model->isTrained())
     return donated;
   for (Donation &each : donated)
     each.rank = model->predict(getPoint(each.point).features);
+  // A predicted ratio of e^0.05 = 1.05 to the cost model's time: a donation is
+  // measured when the model sees it as a gain or close to one.
   constexpr double hopeless = 0.05;
   llvm::erase_if(donated,
                  [](const Donation &each) { return each.rank >= hopeless; });
@@ -259,11 +290,15 @@ KernelSession::findFastest(llvm::StringRef source) const {
 }
 
 Error KernelSession::transfer(const TransferOptions &transfer) {
+  // Against a slow baseline each kernel of the class has something to give;
+  // against the cost model only schedules that were chosen do.
   auto donated = options.baseline == Baseline::Model
                      ? findChosen(transfer.source)
                      : findFastest(transfer.source);
   if (!donated)
     return donated.takeError();
+  // The order decides which are measured first, and which at all under
+  // `maxPairs`.
   llvm::sort(*donated);
   if (transfer.maxPairs &&
       donated->size() > static_cast<size_t>(transfer.maxPairs))
@@ -297,6 +332,7 @@ Error KernelSession::transfer(const TransferOptions &transfer) {
 Error KernelSession::measureBaseline() {
   if (options.baseline == Baseline::Model)
     return Error::success();
+  // Nothing was measured: the default has no time yet.
   if (result.defaultMs == 0) {
     StoredMeasurement unchanged = runner->measure([] {});
     if (!unchanged.failure.empty())
@@ -307,16 +343,20 @@ Error KernelSession::measureBaseline() {
   std::optional<size_t> fixed;
   if (options.baseline == Baseline::Fixed)
     fixed = task.space.fixed;
+  // Where the fixed schedule does not suit the kernel, plain loops stand for
+  // it.
   if (!fixed && result.plainMs == 0)
     if (Error error = compile(/*plainLoops=*/true))
       return error;
   if (!fixed) {
+    // All ratios are relative to the cost model's time.
     result.baselineRatio = result.ratio = result.plainMs / result.defaultMs;
     return Error::success();
   }
   StoredMeasurement measured = run(*fixed, /*scale=*/1);
   if (!measured.failure.empty())
     return llvm::createStringError("the fixed schedule: " + measured.failure);
+  // Without a better one the kernel keeps what it is compared with.
   result.schedule = getPoint(*fixed).schedule;
   result.baselineRatio = result.ratio = measured.ratio;
   return Error::success();
@@ -327,12 +367,15 @@ Expected<TunedKernel> KernelSession::finish(int64_t confirmed, int64_t scale) {
   llvm::ArrayRef<std::pair<double, size_t>> timed = proposer.getTimed();
   if (Error error = measureBaseline())
     return error;
+  // A gain must exceed the noise: `acceptedRatio` is 0.98 by default.
   double accepted = options.acceptedRatio * result.baselineRatio;
   // The same code compiled anew may take another time, too.
   if (options.baseline == Baseline::Model && confirmed > 0 && !timed.empty() &&
       timed.front().first < accepted) {
     StoredMeasurement unchanged = runner->measure([] {}, scale);
     if (unchanged.failure.empty())
+      // Code that is compiled again lies at other addresses: where the same
+      // code is faster by chance, a schedule has to beat this, too.
       accepted *= std::min(1., unchanged.ratio);
   }
   std::pair<double, size_t> best = {accepted, 0};
@@ -346,10 +389,13 @@ Expected<TunedKernel> KernelSession::finish(int64_t confirmed, int64_t scale) {
        i < std::min<size_t>(timed.size(), static_cast<size_t>(confirmed));
        ++i) {
     size_t point = timed[i].second;
+    // Sorted by time: none of the rest can be chosen. An exhaustive table
+    // confirms them all the same.
     if (timed[i].first >= accepted && !isExhaustive)
       break;
     // The least of many noisy times is too small: only another one counts.
     StoredMeasurement again = run(point, scale);
+    // The better measurement replaces the first one in the table.
     if (isExhaustive) {
       again.provenance = "measured again";
       if (Error error = store.record(kernel, again))
@@ -370,6 +416,8 @@ Expected<TunedKernel> KernelSession::finish(int64_t confirmed, int64_t scale) {
                                  model.getKind(), model.getRidgeError(),
                                  model.getForestError());
   result.seconds = monotonicSeconds() - start;
+  // Choices are schedules better than the cost model's; against another
+  // baseline they would mislead later transfers.
   if (options.baseline != Baseline::Model)
     return result;
   if (Error error = store.recordChoice(kernel, result.schedule.getText(),

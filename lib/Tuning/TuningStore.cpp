@@ -8,6 +8,11 @@
 //
 // The database of schedules: environments, kernels, measurements, claims and
 // choices, in SQLite (docs/guide/tuning.md).
+// Several processes may tune with one file: claims keep two from measuring the
+// same schedule, write-ahead logging lets readers go on while one writes, and
+// every change is one transaction, so that a killed process leaves a sound
+// file. Rows of other machines, toolchains or protocols stay but are not read
+// (`environment`).
 //
 //===----------------------------------------------------------------------===//
 
@@ -90,7 +95,8 @@ CREATE TABLE choice(
 // tables, with keys that are hashes of printed IR and cannot be converted.
 static constexpr int64_t applicationId = 0x6b617354, schemaVersion = 2;
 
-/// What the system calls the processor: LLVM's name is that of a family.
+/// The processor as the system names it: LLVM's `znver4` is a family, whose
+/// members differ in clock and caches.
 static std::string getProcessorName() {
   auto file = llvm::MemoryBuffer::getFileAsStream("/proc/cpuinfo");
   if (!file)
@@ -102,6 +108,7 @@ static std::string getProcessorName() {
 }
 
 std::string TuningEnvironment::getToolchain() {
+  // Another version of either may make other code from the same schedule.
   return llvm::formatv("kas {0}, LLVM {1}", getVersion(), LLVM_VERSION_STRING);
 }
 
@@ -116,6 +123,8 @@ TuningEnvironment TuningEnvironment::get(const Target &target,
           getToolchain(), protocol.str()};
 }
 
+/// Wall-clock time, since claims are compared between processes and after
+/// restarts.
 static double getNow() {
   return std::chrono::duration<double>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -130,10 +139,12 @@ struct TuningStore::Impl {
   Error addEnvironment(const TuningEnvironment &given);
 
   SqliteDatabase database;
+  /// The row of this machine, toolchain and protocol.
   int64_t environment = 0;
 };
 
-/// Before anything is written to it.
+/// Checks the file before SQLite writes to it: a file of another kind stays
+/// untouched.
 Error TuningStore::Impl::checkFile() const {
   llvm::sys::fs::file_status status;
   if (llvm::sys::fs::status(database.getPath(), status) ||
@@ -143,6 +154,7 @@ Error TuningStore::Impl::checkFile() const {
     return database.makeError("requires a regular file");
   if (Error error = database.checkHeader(/*countPages=*/true))
     return error;
+  // SQLite would open it for reading, and fail at the first measurement.
   if (!(status.permissions() & llvm::sys::fs::all_write))
     return database.makeError("the file is read-only");
   return Error::success();
@@ -166,6 +178,7 @@ Error TuningStore::Impl::checkKind() const {
 }
 
 Error TuningStore::Impl::addEnvironment(const TuningEnvironment &given) {
+  // The three columns of both statements.
   auto bind = [&](SqliteStatement &statement) -> SqliteStatement & {
     return statement.bind(StringRef(given.target))
         .bind(StringRef(given.toolchain))
@@ -195,15 +208,20 @@ TuningStore::open(StringRef path, const TuningEnvironment &environment) {
     return error;
   // Others write one row at a time.
   if (Error error = database.open(
+          // Writers hold the lock for milliseconds; a slow file system may take
+          // seconds.
           {.access = SqliteOptions::Access::Create, .busyMilliseconds = 30000}))
     return error;
   // Whoever comes first makes the tables.
   if (Error error = database.runTransaction([&] { return impl->checkKind(); }))
     return error;
+  // NORMAL: a power failure may lose the last measurements, not damage the
+  // file.
   if (Error error = database.execute("PRAGMA journal_mode = WAL; "
                                      "PRAGMA synchronous = NORMAL; "
                                      "PRAGMA foreign_keys = ON"))
     return error;
+  // A damaged file is found now and not after an hour of measuring.
   if (Error error = database.checkPages())
     return error;
   if (Error error = database.runTransaction(
@@ -226,6 +244,8 @@ Expected<int64_t> TuningStore::addKernel(const StoredKernel &kernel) {
       "SELECT id, class_text FROM kernel WHERE class = ? AND shape = ?");
   select.bind(StringRef(kernel.classKey)).bind(StringRef(kernel.shape));
   int64_t id = select.step() ? select.getInteger(0) : 0;
+  // The class key is a hash of 64 bits: two classes with one key are told apart
+  // by their text.
   bool isSame = id && select.getText(1) == kernel.classText;
   if (Error error = select.takeError())
     return error;
@@ -238,9 +258,12 @@ Expected<int64_t> TuningStore::addKernel(const StoredKernel &kernel) {
 Expected<bool> TuningStore::claim(int64_t kernel, StringRef schedule,
                                   double seconds) {
   bool isMine = false;
+  // One transaction: of two processes that ask at once one gets the schedule.
   Error error = impl->database.runTransaction([&]() -> Error {
     double now = getNow();
     SqliteStatement known(impl->database,
+                          // Either it was measured (0) or somebody has claimed
+                          // it (the process).
                           "SELECT 0 FROM measurement WHERE kernel = ?1 AND "
                           "environment = ?2 AND schedule = ?3 UNION ALL "
                           "SELECT process FROM claim WHERE kernel = ?1 AND "
@@ -250,6 +273,9 @@ Expected<bool> TuningStore::claim(int64_t kernel, StringRef schedule,
     while (known.step()) {
       // The claim of a process that was killed is none.
       auto process = static_cast<pid_t>(known.getInteger(0));
+      // Signal 0 only asks whether the process exists. Processes of other
+      // machines that share the file look dead here unless the number exists;
+      // at worst both measure.
       isMine &= process != 0 && ::kill(process, 0) != 0 && errno == ESRCH;
     }
     if (Error error = known.takeError())
@@ -278,6 +304,7 @@ static void bindTime(SqliteStatement &statement, bool isThere, double value) {
     statement.bind(std::optional<int64_t>());
 }
 
+/// Replaces the measurement of the same schedule, and ends the claim.
 Error TuningStore::record(int64_t kernel, const StoredMeasurement &given) {
   return impl->database.runTransaction([&]() -> Error {
     SqliteStatement insert(
@@ -294,6 +321,8 @@ Error TuningStore::record(int64_t kernel, const StoredMeasurement &given) {
     for (double value :
          {given.ms, given.defaultMs, given.ratio, given.compileMs, given.error})
       bindTime(insert, isThere, value);
+    // As text, so that the table can be read with any tool; 7 digits are those
+    // of f32.
     std::string features;
     llvm::raw_string_ostream stream(features);
     llvm::interleave(
@@ -314,6 +343,7 @@ Error TuningStore::record(int64_t kernel, const StoredMeasurement &given) {
   });
 }
 
+/// In the order of `getMeasurement`.
 static constexpr const char *measurementColumns =
     "m.schedule, m.failure, m.ms, m.default_ms, m.ratio, m.compile_ms, "
     "m.error, m.provenance, m.features";
@@ -334,6 +364,7 @@ static StoredMeasurement getMeasurement(const SqliteStatement &row) {
   StringRef(features).split(words, ',', -1, /*KeepEmpty=*/false);
   for (StringRef word : words) {
     double value = 0;
+    // A number that was damaged by hand becomes 0, which the model survives.
     word.getAsDouble(value);
     result.features.push_back(static_cast<float>(value));
   }
@@ -350,6 +381,7 @@ readMeasurements(SqliteStatement &rows) {
   return result;
 }
 
+/// In the order in which they were recorded, so that a search repeats itself.
 Expected<std::vector<StoredMeasurement>>
 TuningStore::read(int64_t kernel) const {
   std::string text = std::string("SELECT ") + measurementColumns +
@@ -370,6 +402,8 @@ TuningStore::readClass(StringRef classKey) const {
   return readMeasurements(rows);
 }
 
+/// Measurements of the class that another environment has: the user is told
+/// that they are of no use here.
 Expected<int64_t> TuningStore::countForeign(StringRef classKey) const {
   SqliteStatement row(impl->database,
                       "SELECT count(*) FROM measurement m JOIN kernel k ON "
@@ -392,6 +426,8 @@ Expected<std::map<std::string, std::map<std::string, int64_t>>>
 TuningStore::readNetworks() const {
   SqliteStatement rows(
       impl->database,
+      // Only kernels with a choice count: a network that is being tuned has
+      // fewer.
       "SELECT n.name, k.class, count(*) FROM network n JOIN kernel k ON k.id = "
       "n.kernel WHERE EXISTS (SELECT 1 FROM choice c WHERE c.kernel = k.id AND "
       "c.environment = ?) GROUP BY n.name, k.class");
@@ -420,6 +456,7 @@ TuningStore::readChoices(StringRef classKey, StringRef network) const {
   SqliteStatement rows(
       impl->database,
       "SELECT k.shape, c.schedule FROM choice c JOIN kernel k ON k.id = "
+      // An empty network means all.
       "c.kernel WHERE k.class = ?1 AND c.environment = ?2 AND (?3 = '' OR "
       "EXISTS (SELECT 1 FROM network n WHERE n.kernel = k.id AND n.name = ?3)) "
       "ORDER BY k.id");

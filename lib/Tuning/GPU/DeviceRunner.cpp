@@ -8,6 +8,10 @@
 //
 // Times a schedule on a device in a worker process, and compares results with
 // plain loops on the CPU.
+// A device that hangs or a driver that crashes takes the worker with it, and
+// not the search: even the device's description is read in a worker, because a
+// process that has opened CUDA must not fork (the children of the runner open
+// it themselves).
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,6 +34,7 @@ Expected<KasRtDeviceInfo> kas::tuning::readDeviceInfo(llvm::StringRef name) {
     Expected<Device> device = Device::open(name);
     if (!device)
       return device.takeError();
+    // A plain struct of the C interface: its bytes are the answer.
     KasRtDeviceInfo info = device->getInfo();
     return std::string(reinterpret_cast<const char *>(&info), sizeof(info));
   });
@@ -60,16 +65,19 @@ DeviceRunner::create(mlir::ModuleOp module, llvm::StringRef function,
 }
 
 Expected<GPUProgram> DeviceRunner::compile() const {
+  // Needs the description of the device only, not the device.
   return compileForDevice(module, info);
 }
 
 Error DeviceRunner::computeExpected() {
   CPUPipelineOptions pipeline;
+  // The reference runs once; threads would have to survive the forks.
   pipeline.threads = 1;
   pipeline.registerTiles = !options.plainLoops;
   auto reference = compileForCPU(module, name, pipeline);
   if (!reference)
     return reference.takeError();
+  // Host tensors: the same for the reference and for the device's function.
   signature = reference->getSignature();
   auto made = signature.makeArguments({}, options.seed);
   if (!made)
@@ -91,6 +99,7 @@ load(const Device &device, const GPUProgram &program, llvm::StringRef name) {
 }
 
 /// The least time of one run, and `least`.
+/// A run by itself, for alternating with the other function.
 static Error timeOnce(DeviceFunction &function, double &least) {
   Expected<Timing> timing = function.measure(
       {.minRuns = 1, .maxRuns = 1, .seconds = 0, .warmUpRuns = 0});
@@ -106,6 +115,7 @@ Expected<StoredMeasurement> DeviceRunner::compileAndTime(int64_t scale) {
   if (!program)
     return program.takeError();
   StoredMeasurement measurement;
+  // Before the device is opened, which takes long the first time.
   measurement.compileMs = (monotonicSeconds() - start) * 1e3;
   Expected<Device> device = Device::open(deviceName);
   if (!device)
@@ -116,6 +126,7 @@ Expected<StoredMeasurement> DeviceRunner::compileAndTime(int64_t scale) {
   auto variant = load(*device, *program, name);
   if (!variant)
     return variant.takeError();
+  // Both compute into the same tensors; those of the schedule are checked.
   auto results = signature.makeResults();
   if (!results)
     return results.takeError();

@@ -8,6 +8,9 @@
 //
 // Tuning on devices: prepares modules, lists schedules of kernels, names the
 // environment of times.
+// The counterpart of CPUTuningDevice.cpp: schedules are the attribute
+// `kas_gpu.schedule`, and `prepare` runs the passes of the GPU pipelines up to
+// where kernels are formed (docs/internals/gpu.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +32,8 @@ using llvm::Expected;
 
 namespace {
 
+/// Has no baselines but the cost model: plain loops on a device are no code
+/// that anybody would run.
 class GPUTuningDevice : public TuningDevice {
 public:
   GPUTuningDevice(llvm::StringRef name, const KasRtDeviceInfo &info)
@@ -49,6 +54,7 @@ public:
 
 private:
   std::string name;
+  /// Read once: opening a device takes a worker.
   KasRtDeviceInfo info;
 };
 
@@ -78,6 +84,7 @@ GPUTuningDevice::getEnvironment(const MeasureOptions &options) const {
   TuningEnvironment environment;
   environment.target = llvm::formatv(
       "{0}; {1} {2}", info.name,
+      // The two APIs compile the same kernel to different code.
       info.backend == KAS_RT_CUDA ? "cuda" : "vulkan", info.architecture);
   environment.toolchain = TuningEnvironment::getToolchain();
   environment.protocol = llvm::formatv(
