@@ -9,6 +9,9 @@
 // The registry of evaluators by name, and those that count: FLOPs, parameters,
 // bytes.
 //
+// An evaluator that counts reads the graph of the candidate and never compiles
+// it; the others are in files of their own.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/Evaluators.h"
@@ -27,7 +30,8 @@ using namespace kas::search;
 
 namespace {
 
-/// One number of `GraphCost`.
+/// One number of `GraphCost`. The search computes these costs while it builds
+/// the graph, so evaluating is a look-up.
 class CostEvaluator final : public Evaluator {
 public:
   CostEvaluator(llvm::StringRef name, uint64_t GraphCost::*number)
@@ -42,11 +46,15 @@ public:
   }
 
 private:
+  /// By value: the name outlives the caller's string.
   std::string name;
+  /// A pointer to the member of `GraphCost` that is the metric.
   uint64_t GraphCost::*number;
 };
 
-/// A number that is counted when it is needed.
+/// A number that is counted when it is needed. Unlike a `CostEvaluator` it
+/// needs the problem, for the bindings. Nothing from `count` means that the
+/// number is too large.
 class CountEvaluator final : public Evaluator {
 public:
   using Count = std::function<std::optional<uint64_t>(const SearchProblem &,
@@ -62,6 +70,7 @@ public:
   llvm::Expected<Metrics> evaluate(const Solution &solution) override {
     std::optional<uint64_t> number =
         count(*problem, static_cast<const OperatorGraph &>(solution));
+    // A number beyond 63 bits is an overflow of `count`, not a metric.
     if (!number)
       return llvm::createStringError("does not fit 63 bits");
     return Metrics{{name, static_cast<double>(*number)}};
@@ -73,12 +82,15 @@ private:
   Count count;
 };
 
+// Ordered by name, so that errors list the names in a fixed order.
 using Factories = std::map<std::string, EvaluatorFactory, std::less<>>;
 
 } // namespace
 
 std::optional<uint64_t> kas::search::getBytes(const SearchProblem &problem,
                                               const OperatorGraph &graph) {
+  // Parameters already count over the bindings and multiplicities; to these
+  // come input and output of every binding.
   uint64_t elements = graph.cost.params;
   for (auto [binding, multiplicity] :
        llvm::zip_equal(problem.bindings, problem.multiplicities))
@@ -86,15 +98,20 @@ std::optional<uint64_t> kas::search::getBytes(const SearchProblem &problem,
          {llvm::ArrayRef(problem.inputs), llvm::ArrayRef(problem.outputs)}) {
       auto product = static_cast<uint64_t>(multiplicity);
       for (const Dimension &dimension : shape)
+        // A size that is no integer at this binding cannot occur in a
+        // candidate; 0 then is only a fallback.
         product = llvm::SaturatingMultiply(
             product, static_cast<uint64_t>(
                          dimension.size.evaluate(binding).value_or(0)));
       elements = llvm::SaturatingAdd(elements, product);
     }
+  // Saturating: the sum stays too large once it is, and is refused below.
+  // 4 bytes for an f32.
   uint64_t bytes = llvm::SaturatingMultiply<uint64_t>(elements, 4);
   return bytes > INT64_MAX ? std::nullopt : std::optional(bytes);
 }
 
+/// The factories ignore what an evaluator of a cost does not need.
 static EvaluatorFactory makeCostFactory(llvm::StringRef name,
                                         uint64_t GraphCost::*number) {
   return [=](const EvaluatorSettings &) {
@@ -109,6 +126,8 @@ static EvaluatorFactory makeCountFactory(llvm::StringRef name,
   };
 }
 
+/// `cost` says which FLOPs: with weights that are combined before the run or
+/// not, or those of a training step.
 static EvaluatorFactory makeFlopsFactory(llvm::StringRef name,
                                          solver::StageCost cost) {
   return makeCountFactory(
@@ -117,6 +136,8 @@ static EvaluatorFactory makeFlopsFactory(llvm::StringRef name,
       });
 }
 
+/// A function-local static is there at its first use, also when that is in a
+/// static constructor.
 static Factories &getFactories() {
   static Factories factories = {
       {"flops", makeCostFactory("flops", &GraphCost::flops)},
@@ -142,6 +163,8 @@ void kas::search::registerEvaluator(llvm::StringRef name,
 llvm::Expected<std::unique_ptr<Evaluator>>
 kas::search::makeEvaluator(llvm::StringRef name,
                            const EvaluatorSettings &settings) {
+  // Registered evaluators replace built-in ones of the same name, see
+  // `registerEvaluator`.
   Factories &factories = getFactories();
   if (auto factory = factories.find(name); factory != factories.end())
     return factory->second(settings);

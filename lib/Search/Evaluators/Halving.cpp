@@ -9,6 +9,10 @@
 // Asynchronous successive halving (Li et al., "A System for Massively Parallel
 // Hyperparameter Tuning", MLSys 2020, section 3).
 //
+// A candidate is not held back to wait for others: it is judged against those
+// that have reached the rung before it. So early candidates are promoted more
+// easily than in synchronous halving.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/Halving.h"
@@ -19,9 +23,10 @@
 using namespace kas;
 using namespace kas::search;
 
-/// One of so many candidates is trained on.
+/// One of so many candidates is trained on. The paper's eta.
 static constexpr size_t reduction = 3;
 
+/// No rungs at all are legal: then every candidate is trained to the end.
 llvm::Expected<std::unique_ptr<Halving>>
 Halving::create(llvm::ArrayRef<int64_t> rungs) {
   int64_t last = 0;
@@ -36,9 +41,14 @@ Halving::create(llvm::ArrayRef<int64_t> rungs) {
   return std::unique_ptr<Halving>(new Halving(rungs));
 }
 
+/// The accuracy that a candidate must exceed at each rung to be in the best
+/// third of those known and itself.
 std::vector<Halving::Milestone> Halving::getMilestones() const {
   std::lock_guard<std::mutex> lock(mutex);
   std::vector<Milestone> milestones;
+  // With n known accuracies ceil((n + 1) / 3) candidates are kept, itself
+  // included. For the first two that is all of rank 1: the first one is always
+  // promoted, the second one has to be better than the first.
   for (auto [rung, known] : llvm::zip_equal(rungs, accuracies)) {
     // Of these and the next one, so many are trained on.
     size_t kept = llvm::divideCeil(known.size() + 1, reduction);
@@ -49,9 +59,12 @@ std::vector<Halving::Milestone> Halving::getMilestones() const {
   return milestones;
 }
 
+/// Sorted insertion, the best first. Of equal accuracies the earlier one stays
+/// ahead.
 void Halving::observe(const Metrics &metrics) {
   std::lock_guard<std::mutex> lock(mutex);
   for (auto [rung, known] : llvm::zip_equal(rungs, accuracies)) {
+    // A candidate that was stopped early has no metric for later rungs.
     auto found = metrics.find("accuracy_" + std::to_string(rung));
     if (found != metrics.end())
       known.insert(llvm::upper_bound(known, found->second, std::greater<>()),

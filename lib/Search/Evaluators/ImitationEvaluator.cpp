@@ -9,6 +9,10 @@
 // The evaluator `imitation`: compares candidates with a given operator as sets
 // of functions.
 //
+// Metrics compare both directions, because one operator may be a special case
+// of the other: missing and excess are the two halves of "not the same set of
+// functions".
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/ImitationEvaluator.h"
@@ -27,16 +31,22 @@ using llvm::Expected;
 
 namespace {
 
-/// The operator to imitate at one binding, and what it computes.
+/// The operator to imitate at one binding, and what it computes. One for each
+/// binding of the space. The samples are computed once and fitted by every
+/// candidate.
 struct Target {
   Binding binding;
   ProductList products;
+  /// The number of samples, for both directions.
   unsigned count = 0;
   ImitationSamples fitted, held;
 };
 
 class ImitationEvaluator final : public Evaluator {
 public:
+  /// Exact imitation is what the evaluator looks for, so the iteration goes on
+  /// for long and with little regularization; most candidates stop after few
+  /// sweeps by `progress`.
   explicit ImitationEvaluator(std::shared_ptr<const SearchProblem> problem)
       : problem(std::move(problem)) {
     // Where nothing is lost to noise, a fit that can be exact soon is.
@@ -50,6 +60,8 @@ public:
   llvm::StringRef getName() const override { return "imitation"; }
   bool isDeterministic() const override { return true; }
   Expected<Metrics> evaluate(const Solution &solution) override;
+  /// Called once per binding before the search; its errors are errors of the
+  /// options.
   Error addTarget(OperatorOp op, const Binding &binding);
 
 private:
@@ -58,11 +70,13 @@ private:
   ImitationOptions options;
 };
 
-/// The data of what is fitted and of what is held, and random weights.
+/// The data of what is fitted and of what is held, and random weights. Fixed:
+/// the metric is a function of the candidate.
 enum Seeds : uint64_t { FittedSeed = 1, HeldSeed = 2, WeightSeed = 3 };
 
 } // namespace
 
+/// The normal equations of a weight are dense, see `fitWeight`.
 static Error checkWeights(const ProductList &products) {
   for (uint32_t size : products.weightSizes)
     if (size > maxFittedElements)
@@ -72,6 +86,7 @@ static Error checkWeights(const ProductList &products) {
   return Error::success();
 }
 
+/// The symbols of the operator are bound by name to those of the space.
 Error ImitationEvaluator::addTarget(OperatorOp op, const Binding &binding) {
   SymbolSet symbols = op.getSymbolSet();
   Binding own;
@@ -84,6 +99,8 @@ Error ImitationEvaluator::addTarget(OperatorOp op, const Binding &binding) {
           op.getSymName() + " in the space, got none of that name");
     own.push_back(binding[*index]);
   }
+  // A concrete copy is made in a module of its own, which is dropped at the
+  // end; the user's module is not changed.
   mlir::OwningOpRef<mlir::ModuleOp> scratch =
       mlir::ModuleOp::create(op.getLoc());
   mlir::OpBuilder builder = mlir::OpBuilder::atBlockEnd(scratch->getBody());
@@ -100,6 +117,7 @@ Error ImitationEvaluator::addTarget(OperatorOp op, const Binding &binding) {
   if (mlir::failed(concrete))
     return createStringError("cannot imitate @" + op.getSymName() + ": " +
                              reason);
+  // Equal numbers at this binding; the expressions may be written differently.
   auto isShape = [&](llvm::ArrayRef<Dimension> shape,
                      llvm::ArrayRef<SizeAttr> sizes) {
     return llvm::equal(
@@ -120,7 +138,9 @@ Error ImitationEvaluator::addTarget(OperatorOp op, const Binding &binding) {
   if (Error error = checkWeights(*products))
     return error;
 
-  // Enough equations for as many unknowns, three for each.
+  // Enough equations for as many unknowns, three for each. With three equations
+  // for each unknown the fit generalizes to the held samples; four samples at
+  // least for operators with few weights.
   uint64_t params = 0;
   for (uint32_t size : products->weightSizes)
     params += size;
@@ -137,6 +157,8 @@ Error ImitationEvaluator::addTarget(OperatorOp op, const Binding &binding) {
   return Error::success();
 }
 
+/// The largest error over the bindings: the operators are the same only if they
+/// are so everywhere.
 Expected<Metrics> ImitationEvaluator::evaluate(const Solution &solution) {
   const auto &graph = static_cast<const OperatorGraph &>(solution);
   double missing = 0, excess = 0;
@@ -149,6 +171,8 @@ Expected<Metrics> ImitationEvaluator::evaluate(const Solution &solution) {
       return error;
     missing = std::max(missing, getImitationError(*products, target.fitted,
                                                   target.held, options));
+    // The other direction: what the candidate computes is imitated by the
+    // target.
     auto compute = [&](uint64_t seed) {
       return ImitationSamples::getRandom(*products, target.count, seed,
                                          WeightSeed);
@@ -157,6 +181,7 @@ Expected<Metrics> ImitationEvaluator::evaluate(const Solution &solution) {
         std::max(excess, getImitationError(target.products, compute(FittedSeed),
                                            compute(HeldSeed), options));
   }
+  // The mean falls when either half does, so a search sees progress.
   return Metrics{{"imitation_error", (missing + excess) / 2},
                  {"imitation_excess", excess},
                  {"imitation_missing", missing}};

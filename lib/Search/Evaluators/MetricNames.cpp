@@ -9,6 +9,8 @@
 // Which metrics each evaluator gives, so that a mistyped one is an error before
 // a search begins.
 //
+// The table must agree with what the evaluators return.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/MetricNames.h"
@@ -21,13 +23,16 @@ using namespace kas::search;
 using llvm::StringRef;
 
 namespace {
+/// An evaluator and its metrics. `N` at the end of a metric stands for any
+/// number.
 struct MetricsOf {
   StringRef evaluator;
   std::vector<StringRef> metrics;
 };
 } // namespace
 
-/// Of operators, sequences, kernels and networks: equal names mean the same.
+/// Of operators, sequences, kernels and networks: equal names mean the same. A
+/// metric that several kinds of candidates have is in the table once.
 static llvm::ArrayRef<MetricsOf> getTable() {
   static const std::vector<MetricsOf> table = {
       {"flops", {"flops"}},
@@ -51,14 +56,17 @@ kas::search::getMetricsOf(StringRef evaluator) {
     if (entry.evaluator == evaluator)
       return std::vector<std::string>(entry.metrics.begin(),
                                       entry.metrics.end());
+  // The one proxy with a metric that is not named `proxy_*`.
   if (evaluator == "proxy=fisher")
     return std::vector<std::string>{"fisher"};
   if (evaluator.consume_front("proxy="))
     return std::vector<std::string>{("proxy_" + evaluator).str()};
+  // `external`, and evaluators of plug-ins.
   return std::nullopt;
 }
 
 /// Whether `metric` is `name`, or `name` ends with `_N` and it with a number.
+/// `accuracy_3` matches `accuracy_N`, `accuracy_` and `accuracy_x` do not.
 static bool matches(StringRef metric, StringRef name) {
   if (!name.consume_back("_N"))
     return metric == name;
@@ -66,7 +74,8 @@ static bool matches(StringRef metric, StringRef name) {
          !metric.empty() && llvm::all_of(metric, llvm::isDigit);
 }
 
-/// The evaluator that gives `metric`; empty where none is known to.
+/// The evaluator that gives `metric`; empty where none is known to. Of several
+/// the first of the table.
 static std::string findEvaluator(StringRef metric) {
   for (const MetricsOf &entry : getTable())
     if (llvm::any_of(entry.metrics,
@@ -75,7 +84,10 @@ static std::string findEvaluator(StringRef metric) {
   return metric.consume_front("proxy_") ? ("proxy=" + metric).str() : "";
 }
 
-/// What a user may have meant by a metric that is not to be had.
+/// What a user may have meant by a metric that is not to be had. In this order:
+/// an evaluator that is not among those requested, a near name among the
+/// metrics that are given, and a near name among all metrics with its
+/// evaluator. Empty if nothing is near.
 static std::string suggest(StringRef metric,
                            llvm::ArrayRef<std::string> known) {
   if (std::string evaluator = findEvaluator(metric); !evaluator.empty())
@@ -99,6 +111,7 @@ llvm::Error kas::search::checkMetrics(StringRef option,
   std::vector<std::string> known;
   for (const std::string &evaluator : evaluators) {
     auto names = getMetricsOf(evaluator);
+    // An evaluator with unknown metrics may give any: nothing can be checked.
     if (!names)
       return llvm::Error::success();
     for (std::string &name : *names)

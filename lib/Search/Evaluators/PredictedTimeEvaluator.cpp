@@ -9,6 +9,10 @@
 // The evaluator `predicted_ms`: times by the machine model
 // (docs/internals/predicted-times.md).
 //
+// A prediction describes the stages of the operator as loop nests, counts their
+// work (arithmetic, vectors, cache lines, ...), and lets the model, a fit to
+// measurements, turn counts into time.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/PredictedTimeEvaluator.h"
@@ -25,6 +29,8 @@ using solver::MachineModel;
 using solver::StageWork;
 using solver::Work;
 
+/// One element per binding: the counts of all stages added up. Times are not
+/// additive in general, but the model is linear in the counts.
 std::vector<StageWork> TimePredictor::getWork(const OperatorGraph &graph) {
   std::vector<StageWork> works;
   nests.describe(
@@ -35,11 +41,13 @@ std::vector<StageWork> TimePredictor::getWork(const OperatorGraph &graph) {
           for (auto [total, count] : llvm::zip_equal(sum.counts, work.counts))
             total += count;
         }
+        // One call of the operator: the model has a constant for it.
         sum[Work::Operator] = 1;
       });
   return works;
 }
 
+/// Milliseconds. `predict` of the model is for one call at one binding.
 double TimePredictor::predict(const OperatorGraph &graph) {
   double sum = 0;
   for (auto [work, multiplicity] :
@@ -48,6 +56,8 @@ double TimePredictor::predict(const OperatorGraph &graph) {
   return sum;
 }
 
+/// Never fails for a missing file: searches must run on machines that nobody
+/// calibrated, and the order of candidates is what matters most.
 Expected<MachineModel> kas::search::loadMachineModel(
     llvm::StringRef cpu, llvm::function_ref<void(const std::string &)> report) {
   std::string path = MachineModel::getPath(cpu);
@@ -57,6 +67,7 @@ Expected<MachineModel> kas::search::loadMachineModel(
            path + "'; 'kas-bench calibrate' makes one");
     return MachineModel::getUsual(cpu);
   }
+  // A broken file is an error, since its owner believes it to be in use.
   auto fail = [&](const llvm::Twine &reason) {
     return createStringError("machine model '" + path + "': " + reason +
                              "; 'kas-bench calibrate' makes a new one");
@@ -71,6 +82,7 @@ Expected<MachineModel> kas::search::loadMachineModel(
   return model;
 }
 
+/// For the CPU that the compiler targets, which need not be the host.
 Expected<TimePredictor>
 TimePredictor::create(std::shared_ptr<const SearchProblem> problem,
                       llvm::function_ref<void(const std::string &)> report) {
@@ -83,11 +95,13 @@ TimePredictor::create(std::shared_ptr<const SearchProblem> problem,
   return TimePredictor(std::move(problem), *target, std::move(*model));
 }
 
+/// For one operator outside of a search: it is read back into a graph.
 Expected<double> kas::search::predictTime(OperatorOp op,
                                           const Binding &binding) {
   Expected<GivenOperator> given = readOperator(op, binding);
   if (!given)
     return given.takeError();
+  // Without messages: the caller asked for one number.
   Expected<TimePredictor> predictor =
       TimePredictor::create(given->problem, [](const std::string &) {});
   if (!predictor)
@@ -96,6 +110,7 @@ Expected<double> kas::search::predictTime(OperatorOp op,
 }
 
 namespace {
+/// Locked, as a predictor keeps buffers between calls.
 class PredictedTimeEvaluator final : public Evaluator {
 public:
   explicit PredictedTimeEvaluator(TimePredictor predictor)
@@ -107,6 +122,8 @@ public:
     std::lock_guard<std::mutex> lock(mutex);
     double time =
         predictor.predict(static_cast<const OperatorGraph &>(solution));
+    // The quotient of a prediction and a bound that 99 % of the measured
+    // operators exceed, from the calibration.
     return Metrics{{"predicted_ms", time},
                    {"predicted_least_ms", time / predictor.getModel().margin}};
   }
@@ -121,6 +138,7 @@ Expected<std::unique_ptr<Evaluator>>
 kas::search::makePredictedTimeEvaluator(const EvaluatorSettings &settings) {
   if (!settings.problem)
     return createStringError("predicted_ms requires operators as candidates");
+  // Called during this function only, so the reference to `settings` is safe.
   Expected<TimePredictor> predictor =
       TimePredictor::create(settings.problem, [&](const std::string &message) {
         if (settings.report)

@@ -8,6 +8,9 @@
 //
 // Finds the programs that evaluators run, and quotes words for the shell.
 //
+// Programs next to the running executable come first, so that a build uses its
+// own.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Program.h"
@@ -24,6 +27,8 @@ using llvm::Expected;
 Expected<std::string> kas::search::findProgram(llvm::StringRef given,
                                                llvm::StringRef name) {
   bool isPath = given.contains('/');
+  // `anchor` is any address of this program: some systems find the executable
+  // by it.
   if (given.empty()) {
     static int anchor;
     llvm::SmallString<128> beside(llvm::sys::path::parent_path(
@@ -33,6 +38,7 @@ Expected<std::string> kas::search::findProgram(llvm::StringRef given,
       return beside.str().str();
     given = name;
   }
+  // With a slash it is a file; otherwise the directories of PATH are searched.
   if (isPath) {
     if (llvm::sys::fs::can_execute(given))
       return given.str();
@@ -45,6 +51,7 @@ Expected<std::string> kas::search::findProgram(llvm::StringRef given,
                            given + "'");
 }
 
+/// Single quotes protect everything but themselves: `it's` becomes `'it'\''s'`.
 std::string kas::search::quoteForShell(llvm::StringRef text) {
   std::string result = "'";
   for (char c : text)

@@ -24,7 +24,8 @@ namespace kas::search {
 llvm::Expected<std::string> findProgram(llvm::StringRef given,
                                         llvm::StringRef name);
 
-/// `text` as one word of the shell.
+/// `text` as one word of the shell. Safe for any text, as the argument of `sh
+/// -c`.
 std::string quoteForShell(llvm::StringRef text);
 
 } // namespace kas::search

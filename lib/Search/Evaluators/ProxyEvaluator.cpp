@@ -9,6 +9,10 @@
 // The evaluators `fisher` and `proxy`: zero-cost proxies of a candidate in each
 // layer of the network that the space was extracted from.
 //
+// The network runs once, unchanged, to record the inputs and the gradients of
+// each layer; a candidate is then scored layer by layer on these records,
+// without running the rest of the network again.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/ProxyEvaluator.h"
@@ -41,16 +45,19 @@ struct Place {
   Binding binding;
 };
 
-/// A network, run once for all evaluators of a search.
+/// A network, run once for all evaluators of a search. Each candidate is scored
+/// once for all proxies.
 class ProxyNetwork {
 public:
+  /// Threads are disabled: a search has threads of its own.
   ProxyNetwork(const DialectRegistry &registry,
                std::shared_ptr<const SearchProblem> problem)
       : context(registry, MLIRContext::Threading::DISABLED), problem(problem) {
     context.loadAllAvailableDialects();
   }
 
-  /// Runs the network of the module `bytecode`.
+  /// Runs the network of the module `bytecode`. Must be called once before
+  /// `evaluate`. Errors are those of the options.
   Error observe(StringRef bytecode, StringRef space);
   /// The proxy, summed or averaged over the layers. From any thread.
   Expected<double> evaluate(StringRef proxy, const OperatorGraph &graph);
@@ -59,20 +66,26 @@ private:
   /// `@layer` with `op` in the place of the layer.
   Expected<OwningOpRef<ModuleOp>> makeCandidate(const OperatorGraph &graph,
                                                 const Place &place);
+  /// `op` without symbols, in the place of `op`.
   Expected<OperatorOp> makeConcrete(OperatorOp op, const Place &place);
+  /// Scores `graph` in all layers and keeps the result in `scores`. Under the
+  /// lock.
   Error score(const OperatorGraph &graph);
 
   /// Of its own: the one of a pass may not allow what compiling needs.
   MLIRContext context;
   std::shared_ptr<const SearchProblem> problem;
+  /// Not safe for threads, hence the lock.
   std::unique_ptr<LayerScorer> scorer;
   std::vector<Place> places;
   std::mutex mutex;
   /// By the key of the graph, what has been scored: the evaluators ask one
-  /// after the other.
+  /// after the other. Grows with the number of candidates: a few numbers for
+  /// each.
   std::map<uint64_t, std::vector<LayerScore>> scores;
 };
 
+/// One proxy of a shared network.
 class ProxyEvaluator final : public Evaluator {
 public:
   ProxyEvaluator(StringRef name, StringRef proxy,
@@ -91,6 +104,8 @@ private:
 } // namespace
 
 /// The binding of the space that the convolution of `layer` is marked with.
+/// -kas-extract writes the mark; nothing for a layer of another space or
+/// without a mark.
 static std::optional<int64_t> findBinding(ModuleOp layer, StringRef space) {
   std::optional<int64_t> found;
   layer.walk([&](Operation *op) {
@@ -103,7 +118,10 @@ static std::optional<int64_t> findBinding(ModuleOp layer, StringRef space) {
   return found;
 }
 
+/// Layers are those that `LayerScorer` finds in `@forward`.
 Error ProxyNetwork::observe(StringRef bytecode, StringRef space) {
+  // The module crosses to the context of this object as bytecode: contexts
+  // share nothing.
   OwningOpRef<ModuleOp> module = readBytecode(bytecode, &context);
   auto made = LayerScorer::create(*module, "forward", {}, {});
   if (!made)
@@ -112,6 +130,8 @@ Error ProxyNetwork::observe(StringRef bytecode, StringRef space) {
   scorer = std::move(*made);
   for (unsigned layer = 0; layer < scorer->getNumLayers(); ++layer)
     if (auto index = findBinding(*scorer->getModule(layer), space);
+        // A binding outside of the space belongs to an edited module and is
+        // ignored.
         index && *index >= 0 && *index < int64_t(problem->bindings.size()))
       places.push_back({layer, problem->bindings[*index]});
   if (places.empty())
@@ -121,6 +141,8 @@ Error ProxyNetwork::observe(StringRef bytecode, StringRef space) {
   return Error::success();
 }
 
+/// The names of the symbols are those of the problem, as the operator was built
+/// from it.
 Expected<OperatorOp> ProxyNetwork::makeConcrete(OperatorOp op,
                                                 const Place &place) {
   SymbolSet symbols = op.getSymbolSet();
@@ -138,11 +160,15 @@ Expected<OperatorOp> ProxyNetwork::makeConcrete(OperatorOp op,
       specialize(builder, op, own, "concrete", [&] { return op.emitError(); });
   if (failed(concrete))
     return createStringError(reason);
+  // Only the concrete one is compiled.
   op.erase();
   return *concrete;
 }
 
-/// As `-kas-substitute` writes it.
+/// As `-kas-substitute` writes it. The initializer is `kaiming(f)`, with
+/// variance 2 / f per weight. With n weights the product of their variances
+/// must be that of a single weight with the operator's fan-in F: each has f = 2
+/// (F / 2)^(1/n).
 static std::string getInitializer(OperatorOp op) {
   std::string text;
   double fanIn = 2 * std::pow(getFanIn(op, {}) / 2,
@@ -152,6 +178,7 @@ static std::string getInitializer(OperatorOp op) {
   return text;
 }
 
+/// Sizes are constants here.
 static RankedTensorType getTensorType(ArrayRef<SizeAttr> sizes, Type element) {
   return RankedTensorType::get(
       llvm::map_to_vector(
@@ -159,11 +186,14 @@ static RankedTensorType getTensorType(ArrayRef<SizeAttr> sizes, Type element) {
       element);
 }
 
+/// The function has the signature that layers have: (data, weights..., init) ->
+/// init + op(data, weights...).
 Expected<OwningOpRef<ModuleOp>>
 ProxyNetwork::makeCandidate(const OperatorGraph &graph, const Place &place) {
   Location loc = UnknownLoc::get(&context);
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  // Built symbolically, then specialized to the layer.
   Expected<OperatorOp> op = makeConcrete(
       buildOperator(builder, loc, "candidate", *problem, graph), place);
   if (!op)
@@ -171,12 +201,14 @@ ProxyNetwork::makeCandidate(const OperatorGraph &graph, const Place &place) {
   OwningOpRef<ModuleOp> layer = scorer->getModule(place.layer);
   FunctionType old =
       layer->lookupSymbol<func::FuncOp>(layerFunctionName).getFunctionType();
+  // The type of the layer that the candidate replaces decides the element type.
   Type element = cast<ShapedType>(old.getInput(0)).getElementType();
   SmallVector<Type> types{getTensorType(op->getDataSizes(), element)};
   for (ArrayRef<SizeAttr> sizes : op->getWeightSizes())
     types.push_back(getTensorType(sizes, element));
   Type result = getTensorType(op->getOutputSizes(), element);
   types.push_back(result);
+  // Data and result must fit the network; weights are the candidate's own.
   if (types.front() != old.getInput(0) || result != old.getResult(0))
     return createStringError("requires operators of the shapes of layer '" +
                              scorer->getName(place.layer) + "'");
@@ -184,6 +216,7 @@ ProxyNetwork::makeCandidate(const OperatorGraph &graph, const Place &place) {
                                        builder.getFunctionType(types, result));
   Block *block = function.addEntryBlock();
   unsigned last = types.size() - 1;
+  // Names and initializers of arguments tell the scorer what to fill in.
   for (unsigned index = 0; index <= last; ++index) {
     std::string argument = index == 0 ? "data"
                            : index == last
@@ -196,15 +229,19 @@ ProxyNetwork::makeCandidate(const OperatorGraph &graph, const Place &place) {
                           builder.getStringAttr(getInitializer(*op)));
   }
   builder.setInsertionPointToEnd(block);
+  // A `kas.apply` of the operator without symbols, so the binding is empty.
   Value applied = ApplyOp::create(
       builder, loc, result, op->getSymName(),
       BindingAttr::getNormal(&context, {}), block->getArgument(0),
       ValueRange(block->getArguments()).drop_front().drop_back());
+  // Layers accumulate into `init`, which holds the bias.
   Value init = block->getArgument(last);
   Value sum =
       linalg::AddOp::create(builder, loc, ValueRange{applied, init}, init)
           .getResult(0);
   func::ReturnOp::create(builder, loc, sum);
+  // The scorer takes linalg. The operator itself is not needed once it is
+  // inlined.
   PassManager manager(&context);
   manager.addPass(createKasToLinalgPass());
   manager.addPass(createKasEraseOperatorsPass());
@@ -213,6 +250,7 @@ ProxyNetwork::makeCandidate(const OperatorGraph &graph, const Place &place) {
   return module;
 }
 
+/// All layers or none: a failure in one layer fails the candidate.
 Error ProxyNetwork::score(const OperatorGraph &graph) {
   std::vector<LayerScore> found;
   for (const Place &place : places) {
@@ -231,14 +269,17 @@ Error ProxyNetwork::score(const OperatorGraph &graph) {
 Expected<double> ProxyNetwork::evaluate(StringRef proxy,
                                         const OperatorGraph &graph) {
   std::lock_guard<std::mutex> lock(mutex);
+  // Proxies of one candidate come one after the other, so most calls find it.
   if (!scores.count(graph.key()))
     if (Error error = score(graph))
       return error;
   double sum = 0;
   for (auto [place, score] : llvm::zip_equal(places, scores[graph.key()]))
     sum += getProxy(proxy, score, scorer->getOriginal(place.layer));
+  // These two are scores per layer that do not add up.
   if (proxy == "ensemble" || proxy == "naswot")
     sum /= places.size();
+  // A layer with zero variance can give NaN, which would break comparisons.
   if (!std::isfinite(sum))
     return createStringError("requires a finite score, got %g", sum);
   return sum;
@@ -252,12 +293,16 @@ Expected<Metrics> ProxyEvaluator::evaluate(const Solution &solution) {
   return Metrics{{proxy == "fisher" ? "fisher" : "proxy_" + proxy, *value}};
 }
 
-/// The network around `space`, shared by all evaluators that are alive.
+/// The network around `space`, shared by all evaluators that are alive. Keyed
+/// by the space and the whole module. Weak references: the network goes with
+/// the last evaluator that uses it.
 static Expected<std::shared_ptr<ProxyNetwork>>
 getNetwork(SpaceOp space, std::shared_ptr<const SearchProblem> problem) {
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<ProxyNetwork>> known;
   std::string bytecode = writeBytecode(space->getParentOfType<ModuleOp>());
+  // Held while the network runs: a second evaluator waits instead of running it
+  // again.
   std::lock_guard<std::mutex> lock(mutex);
   std::weak_ptr<ProxyNetwork> &entry =
       known[space.getSymName().str() + "\n" + bytecode];
@@ -271,6 +316,7 @@ getNetwork(SpaceOp space, std::shared_ptr<const SearchProblem> problem) {
   return network;
 }
 
+/// `fisher` is short for `proxy=fisher`; both give the metric `fisher`.
 void kas::search::registerProxyEvaluators() {
   auto add = [](const std::string &name, StringRef proxy) {
     registerEvaluator(

@@ -9,6 +9,10 @@
 // Evaluators of sequences: sums over their operators and the steps between
 // them.
 //
+// Counted metrics are additive over the parts of a sequence. What runs the
+// program, such as latency, takes the sequence as a whole, because a step may
+// be part of the stage before it.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/SequenceEvaluators.h"
@@ -29,10 +33,12 @@ using llvm::Expected;
 
 namespace {
 
-/// What a step after a stage of a variant adds to the metrics.
+/// What a step after a stage of a variant adds to the metrics. The variant
+/// fixes the widths between the stages, on which costs of steps depend.
 using StepMetrics =
     std::function<Metrics(uint32_t variant, size_t stage, SequenceStep step)>;
 
+/// Deterministic, as all evaluators of the stages that it is made of are.
 class SumEvaluator final : public Evaluator {
 public:
   SumEvaluator(llvm::StringRef name,
@@ -45,9 +51,11 @@ public:
   llvm::StringRef getName() const override { return name; }
   bool isDeterministic() const override { return true; }
 
+  /// Each stage has a problem of its own, hence an evaluator of its own.
   Expected<Metrics> evaluate(const Solution &solution) override {
     SequenceView view(*problem, solution);
     Metrics sum;
+    // Metrics are summed name by name; steps and stages give the same names.
     auto add = [&](const Metrics &metrics) {
       for (const auto &[name, value] : metrics)
         sum[name] += value;
@@ -67,14 +75,17 @@ public:
 private:
   std::string name;
   std::shared_ptr<const SequenceProblem> problem;
-  /// By variant and stage.
+  /// By variant and stage. All are made in advance: evaluating must not make
+  /// evaluators.
   std::vector<std::vector<std::unique_ptr<Evaluator>>> stages;
   StepMetrics steps;
 };
 
 } // namespace
 
-/// Milliseconds of a pass over the result of a stage, at all bindings.
+/// Milliseconds of a pass over the result of a stage, at all bindings. Modelled
+/// as a stage with one parallel loop over all elements of the output that reads
+/// and writes each once, with unit stride.
 static double predictPass(const SearchProblem &stage, const Target &target,
                           const solver::MachineModel &model) {
   double sum = 0;
@@ -82,8 +93,10 @@ static double predictPass(const SearchProblem &stage, const Target &target,
        llvm::zip_equal(stage.bindings, stage.multiplicities)) {
     int64_t elements = 1;
     for (const Dimension &dimension : stage.outputs)
+      // A size that is no integer cannot occur here.
       elements *= dimension.size.evaluate(binding).value_or(1);
     solver::StageNest nest;
+    // A parallel loop of that many iterations.
     nest.loops.push_back({elements, /*isReduction=*/false});
     for (solver::StageNest::Access *access : {&nest.output, &nest.data}) {
       access->strides[0] = 1;
@@ -95,6 +108,7 @@ static double predictPass(const SearchProblem &stage, const Target &target,
   return sum;
 }
 
+/// Only `relu` costs a pass of its own.
 static Expected<StepMetrics>
 makePredictedSteps(std::shared_ptr<const SequenceProblem> problem) {
   Expected<Target> target = getTarget();
@@ -117,6 +131,8 @@ makePredictedSteps(std::shared_ptr<const SequenceProblem> problem) {
   });
 }
 
+/// FLOPs and parameters of a step, as `getStepCost` counts them. A backward
+/// pass costs twice the forward pass, hence 3 in all for a training step.
 static StepMetrics
 makeCountedSteps(llvm::StringRef name,
                  std::shared_ptr<const SequenceProblem> problem) {
@@ -125,6 +141,8 @@ makeCountedSteps(llvm::StringRef name,
     GraphCost cost = problem->getStepCost(variant, stage, step);
     auto flops = static_cast<double>(cost.flops);
     auto params = static_cast<double>(cost.params);
+    // Bytes of f32 parameters; the elements that pass through a step are
+    // counted by the stages.
     double value = name == "params"           ? params
                    : name == "bytes"          ? 4 * params
                    : name == "training_flops" ? 3 * flops
@@ -133,9 +151,11 @@ makeCountedSteps(llvm::StringRef name,
   };
 }
 
+/// `name` is one of those that sum up.
 static Expected<std::unique_ptr<Evaluator>>
 makeSumEvaluator(llvm::StringRef name, const EvaluatorSettings &settings,
                  std::shared_ptr<const SequenceProblem> problem) {
+  // The settings differ by the problem of the stage only.
   EvaluatorSettings own = settings;
   std::vector<std::vector<std::unique_ptr<Evaluator>>> stages;
   for (const SequenceProblem::Variant &variant : problem->variants) {
@@ -146,7 +166,8 @@ makeSumEvaluator(llvm::StringRef name, const EvaluatorSettings &settings,
       if (!evaluator)
         return evaluator.takeError();
       stages.back().push_back(std::move(*evaluator));
-      // Once is enough.
+      // Once is enough. All stages would report the same, such as a missing
+      // machine model.
       own.report = nullptr;
     }
   }
@@ -165,6 +186,8 @@ makeSumEvaluator(llvm::StringRef name, const EvaluatorSettings &settings,
 
 namespace {
 /// Of its own: the context of a pass may be in use, or not allow threads.
+/// Printing builds IR, so it needs a context, and a context without threads
+/// needs a lock.
 struct SequencePrinter {
   std::shared_ptr<const SequenceProblem> problem;
   std::mutex mutex;
@@ -172,6 +195,7 @@ struct SequencePrinter {
 };
 } // namespace
 
+/// The IR is built, printed and dropped for each call.
 std::function<std::string(const Solution &)> kas::search::makeSequencePrinter(
     std::shared_ptr<const SequenceProblem> problem) {
   auto printer = std::make_shared<SequencePrinter>();
@@ -187,12 +211,15 @@ std::function<std::string(const Solution &)> kas::search::makeSequencePrinter(
     buildSequence(builder, location, "candidate", *printer->problem, solution);
     std::string text;
     llvm::raw_string_ostream stream(text);
+    // Without the module around them: a file is a list of operations.
     for (mlir::Operation &op : *module->getBody())
       stream << op << "\n";
     return text;
   };
 }
 
+/// The bindings are those of the layers; the widths between stages are
+/// constants in the text.
 std::function<Expected<CandidateText>(const Solution &)>
 kas::search::makeSequenceDescription(
     std::shared_ptr<const SequenceProblem> problem) {
@@ -213,6 +240,8 @@ kas::search::makeSequenceDescription(
   };
 }
 
+/// The evaluators that run a sequence look at `settings.problem` for budgets
+/// only, so an alias of its layers is enough.
 Expected<std::unique_ptr<Evaluator>> kas::search::makeSequenceEvaluator(
     llvm::StringRef name, const EvaluatorSettings &settings,
     std::shared_ptr<const SequenceProblem> problem) {
@@ -229,6 +258,7 @@ Expected<std::unique_ptr<Evaluator>> kas::search::makeSequenceEvaluator(
                              llvm::join(llvm::ArrayRef(others), ", ") +
                              ", got '" + name + "'");
   EvaluatorSettings own = settings;
+  // Shares ownership with the sequence problem: the alias keeps it alive.
   own.problem = std::shared_ptr<const SearchProblem>(problem, &problem->layers);
   own.describe = makeSequenceDescription(problem);
   return makeEvaluator(name, own);

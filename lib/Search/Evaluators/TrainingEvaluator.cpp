@@ -9,6 +9,10 @@
 // The evaluator `training`: accuracy of the network with the candidate in its
 // layers, trained by `kas-train --worker`.
 //
+// Each worker loads the network and the data once, then trains it anew for
+// every candidate. Which candidates are trained on is decided here (`Halving`)
+// and sent along with the request.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/TrainingEvaluator.h"
@@ -29,6 +33,7 @@ using llvm::Expected;
 
 namespace {
 
+/// A wrapper of an external evaluator that adds milestones to requests.
 class TrainingEvaluator final : public Evaluator {
 public:
   TrainingEvaluator(std::unique_ptr<llvm::FileRemover> network,
@@ -48,6 +53,8 @@ public:
 
   Expected<Metrics> evaluateBaseline(const Baseline &baseline) override;
 
+  /// Also called for candidates of an earlier run, so halving goes on where it
+  /// stopped.
   void observe(const Metrics &metrics) override { halving->observe(metrics); }
 
 private:
@@ -60,7 +67,8 @@ private:
 
 } // namespace
 
-/// Writes `module` to a temporary file, which is `path` then.
+/// Writes `module` to a temporary file, which is `path` then. As bytecode,
+/// which the worker reads faster than text.
 static Error writeTemporary(mlir::Operation *module,
                             llvm::SmallString<128> &path) {
   int file = -1;
@@ -72,11 +80,13 @@ static Error writeTemporary(mlir::Operation *module,
   stream.close();
   if (!stream.has_error())
     return Error::success();
+  // The error of a stream that is destroyed unchecked would be fatal.
   std::error_code code = stream.error();
   stream.clear_error();
   return createStringError(code, "cannot write the network to '" + path + "'");
 }
 
+/// `[{"epoch": 3, "accuracy": 0.5}, ...]`.
 static llvm::json::Array toJSON(llvm::ArrayRef<Halving::Milestone> milestones) {
   llvm::json::Array array;
   for (const Halving::Milestone &milestone : milestones)
@@ -85,7 +95,8 @@ static llvm::json::Array toJSON(llvm::ArrayRef<Halving::Milestone> milestones) {
   return array;
 }
 
-/// It is trained to the end, with its accuracy at each rung.
+/// It is trained to the end, with its accuracy at each rung. An accuracy of -1
+/// is exceeded by every training, so no milestone stops it.
 Expected<Metrics>
 TrainingEvaluator::evaluateBaseline(const Baseline &baseline) {
   llvm::SmallVector<Halving::Milestone> milestones;
@@ -93,12 +104,15 @@ TrainingEvaluator::evaluateBaseline(const Baseline &baseline) {
     milestones.push_back({rung, /*accuracy=*/-1});
   Baseline asked = baseline;
   asked.isNetwork = false;
+  // The worker has the network already: the noun is enough.
   if (baseline.isNetwork)
     asked.text = {"network", "", {}, {}};
   asked.text.more["milestones"] = toJSON(milestones);
   return workers->evaluateBaseline(asked);
 }
 
+/// The options come first, then the file, which exists only if they are right;
+/// it is removed with the evaluator.
 Expected<std::unique_ptr<Evaluator>>
 kas::search::makeTrainingEvaluator(const EvaluatorSettings &settings) {
   if (settings.training.empty())
@@ -107,6 +121,8 @@ kas::search::makeTrainingEvaluator(const EvaluatorSettings &settings) {
         "evaluator 'training'");
   if (!settings.space)
     return createStringError("training requires operators as candidates");
+  // The rungs are checked here; `Halving` is shared with `describe`, which runs
+  // on every thread.
   auto halving = Halving::create(settings.rungs);
   if (!halving)
     return halving.takeError();
@@ -122,18 +138,22 @@ kas::search::makeTrainingEvaluator(const EvaluatorSettings &settings) {
 
   std::shared_ptr<Halving> shared = std::move(*halving);
   EvaluatorSettings workers = settings;
+  // The command ends with the user's options, so these win.
   workers.command = "exec " + quoteForShell(*program) + " " +
                     quoteForShell(path) +
                     " --worker --space=" + quoteForShell(space.getSymName()) +
                     " " + settings.training;
-  // A week is as good as any.
+  // A week is as good as any. Trainings have no natural limit of time.
   if (workers.timeLimit == 0)
     workers.timeLimit = 7 * 24 * 3600;
+  // Retrying a training of hours that has crashed its worker costs too much.
   workers.retries = 0;
   // It reads options and, where they say so, data first; trainings take longer.
   workers.probeSeconds = 1;
   if (!workers.describe)
     workers.describe = makeOperatorDescription(settings.problem);
+  // Milestones are those of the moment when the request is made: outcomes that
+  // arrive later do not count for this candidate.
   workers.describe = [shared, describe = std::move(workers.describe)](
                          const Solution &solution) -> Expected<CandidateText> {
     Expected<CandidateText> text = describe(solution);
