@@ -9,6 +9,10 @@
 // Programs of transformations of one layer: the steps, their text, and their
 // application to a convolution.
 //
+// Steps are applied by the functions behind the transform dialect's ops
+// (kas/Dialect/Kas/TransformOps/IteratorDomain.h), and printed as those ops, so
+// a script reproduces what the search has made.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Networks/LayerProgram.h"
@@ -28,6 +32,7 @@ using namespace mlir;
 // Names
 //===----------------------------------------------------------------------===//
 
+/// In the order of `StepKind`.
 StringRef kas::search::getName(StepKind kind) {
   static constexpr llvm::StringLiteral names[numStepKinds] = {
       "split", "restrict",  "bottleneck", "slabs",
@@ -35,14 +40,19 @@ StringRef kas::search::getName(StepKind kind) {
   return names[static_cast<unsigned>(kind)];
 }
 
+/// A neural step changes the function that the layer computes; the weights of
+/// the layer are then useless.
 bool kas::search::isNeural(StepKind kind) {
   return kind != StepKind::Split && kind != StepKind::Schedule;
 }
 
+/// A split comes first or not at all, see `listSteps`.
 static bool isSplit(ArrayRef<ProgramStep> program) {
   return !program.empty() && program.front().kind == StepKind::Split;
 }
 
+/// This text is also a key of programs: two programs with the same text must be
+/// the same.
 std::string kas::search::toString(ArrayRef<ProgramStep> program) {
   if (program.empty())
     return "keep";
@@ -51,6 +61,7 @@ std::string kas::search::toString(ArrayRef<ProgramStep> program) {
   llvm::interleave(
       program, stream,
       [&](const ProgramStep &step) {
+        // The part matters only when there are two.
         if (isSplit(program) && step.kind != StepKind::Split)
           stream << step.part << ": ";
         stream << getName(step.kind);
@@ -82,14 +93,18 @@ std::string kas::search::toString(ArrayRef<ProgramStep> program) {
 // Application
 //===----------------------------------------------------------------------===//
 
-/// The output channels of a named convolution are its second iterator.
+/// The output channels of a named convolution are its second iterator. N, F,
+/// OH, OW, C, KH, KW are the iterators of `linalg.conv_2d_nchw_fchw`.
 static constexpr unsigned channelIterator = 1;
 
+/// Cuts after output channel `first`: the parts compute channels [0, first) and
+/// [first, size) into one tensor.
 static LogicalResult splitOutputs(RewriterBase &rewriter,
                                   SmallVectorImpl<linalg::LinalgOp> &parts,
                                   int64_t first, std::string &reason) {
   linalg::LinalgOp op = parts.front();
   auto tileable = dyn_cast<TilingInterface>(op.getOperation());
+  // A program has one split at most, see `listSteps`.
   if (parts.size() != 1 || !tileable)
     return miss(reason, "requires an operation that is not split yet");
   int64_t size = op.getStaticLoopRanges()[channelIterator];
@@ -101,11 +116,14 @@ static LogicalResult splitOutputs(RewriterBase &rewriter,
                                       rewriter.getIndexAttr(first));
   if (!head || !tail)
     return miss(reason, "requires an operation that can be split");
+  // The handle of the caller now refers to the two new operations.
   parts.assign({cast<linalg::LinalgOp>(head.getOperation()),
                 cast<linalg::LinalgOp>(tail.getOperation())});
   return success();
 }
 
+/// Only strategies that the schedule space of the operation has are legal. The
+/// tile sizes stay 0: the strategy chooses them.
 static LogicalResult setStrategy(linalg::LinalgOp op, int64_t number,
                                  std::string &reason) {
   auto strategy = symbolizeCPUStrategy(number);
@@ -122,10 +140,14 @@ static LogicalResult setStrategy(linalg::LinalgOp op, int64_t number,
   return success();
 }
 
+/// `step` on one operation, which is replaced; the result is the new one.
+/// Nothing is changed where the step does not qualify.
 static FailureOr<linalg::LinalgOp> transform(RewriterBase &rewriter,
                                              linalg::LinalgOp op,
                                              const ProgramStep &step,
                                              std::string &reason) {
+  // Grouping needs the iterators of the output and the input channels. They are
+  // inferred, since earlier steps may have moved them.
   auto onChannels = [&](auto change) -> FailureOr<linalg::LinalgOp> {
     auto iterators = inferChannelIterators(op, reason);
     if (failed(iterators))
@@ -154,9 +176,11 @@ static FailureOr<linalg::LinalgOp> transform(RewriterBase &rewriter,
   case StepKind::Split:
     break;
   }
+  // `applyStep` handles it.
   llvm_unreachable("a split makes two parts");
 }
 
+/// Keeps `parts` up to date: steps replace operations.
 LogicalResult kas::search::applyStep(RewriterBase &rewriter,
                                      SmallVectorImpl<linalg::LinalgOp> &parts,
                                      const ProgramStep &step,
@@ -172,6 +196,8 @@ LogicalResult kas::search::applyStep(RewriterBase &rewriter,
   return success();
 }
 
+/// Steps before this one slice the old weights, which keeps the IR valid; now
+/// every part gets a weight argument of the shape that it needs.
 LogicalResult kas::search::finishProgram(RewriterBase &rewriter,
                                          ArrayRef<linalg::LinalgOp> parts,
                                          ArrayRef<ProgramStep> program,
@@ -185,6 +211,7 @@ LogicalResult kas::search::finishProgram(RewriterBase &rewriter,
   return success();
 }
 
+/// Not transactional: programs are made on copies.
 FailureOr<SmallVector<linalg::LinalgOp, 2>>
 kas::search::applyProgram(RewriterBase &rewriter, linalg::LinalgOp op,
                           ArrayRef<ProgramStep> program, std::string &reason) {
@@ -201,17 +228,21 @@ kas::search::applyProgram(RewriterBase &rewriter, linalg::LinalgOp op,
 // Choices
 //===----------------------------------------------------------------------===//
 
+/// All steps on one part, whether they qualify or not: trying them is the only
+/// complete test. Powers of two only, as channel counts are.
 static void listSteps(linalg::LinalgOp op, unsigned part, int64_t splitAt,
                       const StepChoices &choices,
                       std::vector<ProgramStep> &steps) {
   auto types = op.getIteratorTypesArray();
   // The first iterator is the batch, which is not a matter of the layer.
+  // Restricting or splitting the batch would change what the network is for.
   auto forEach = [&](auto use) {
     for (unsigned iterator = 1; iterator < types.size(); ++iterator)
       use(iterator, types[iterator] == utils::IteratorType::parallel);
   };
   // The outputs of the first part are the inputs that the second one leaves
-  // out, as in the paper.
+  // out, as in the paper. `Restrict` appears for the second part only: with
+  // `split 16`, the second part reads the input channels from 16 on.
   if (part == 1)
     forEach([&](unsigned iterator, bool isParallel) {
       if (!isParallel)
@@ -228,6 +259,7 @@ static void listSteps(linalg::LinalgOp op, unsigned part, int64_t splitAt,
   for (int64_t groups = 2; groups <= choices.groups; groups *= 2)
     steps.push_back({StepKind::Group, part, 0, groups});
   steps.push_back({StepKind::Depthwise, part, 0, 0});
+  // Strategies for the CPU's register tiles.
   if (choices.schedules)
     for (CPUStrategy strategy :
          {CPUStrategy::Panels, CPUStrategy::Direct, CPUStrategy::RowVectors})
@@ -235,11 +267,16 @@ static void listSteps(linalg::LinalgOp op, unsigned part, int64_t splitAt,
           {StepKind::Schedule, part, 0, static_cast<int64_t>(strategy)});
 }
 
+/// The grammar of programs: [split] (steps of part 0) [schedule] (steps of part
+/// 1) [schedule]. The order of steps on different parts does not matter, so
+/// only this one is offered.
 std::vector<ProgramStep>
 kas::search::listSteps(ArrayRef<linalg::LinalgOp> parts,
                        ArrayRef<ProgramStep> program,
                        const StepChoices &choices) {
   std::vector<ProgramStep> steps;
+  // Two cuts: after 16 channels, and in half. For 32 channels they are the
+  // same.
   if (program.empty()) {
     linalg::LinalgOp op = parts.front();
     int64_t outputs = op.getStaticLoopRanges()[channelIterator];
@@ -247,13 +284,16 @@ kas::search::listSteps(ArrayRef<linalg::LinalgOp> parts,
     if (outputs / 2 != 16)
       steps.push_back({StepKind::Split, 0, 0, outputs / 2});
   }
-  // Parts are transformed one after the other, and scheduled last.
+  // Parts are transformed one after the other, and scheduled last. After a step
+  // on part 1, part 0 is not touched again.
   unsigned first = program.empty() ? 0 : program.back().part;
   int64_t splitAt = isSplit(program) ? program.front().number : 0;
+  // After a schedule a part takes no more steps: they would drop the attribute.
   for (unsigned part = first; part < parts.size(); ++part)
     if (program.empty() || program.back().part != part ||
         program.back().kind != StepKind::Schedule)
       ::listSteps(parts[part], part, splitAt, choices, steps);
+  // Canonical order: by kind, as moves are, then by the numbers.
   llvm::sort(steps, [](const ProgramStep &a, const ProgramStep &b) {
     return std::tie(a.kind, a.part, a.iterator, a.number) <
            std::tie(b.kind, b.part, b.iterator, b.number);
@@ -265,6 +305,8 @@ kas::search::listSteps(ArrayRef<linalg::LinalgOp> parts,
 // Scripts
 //===----------------------------------------------------------------------===//
 
+/// One op of the transform dialect. `handle` is consumed, and `next` becomes
+/// the handle of its result.
 static void printStep(raw_ostream &stream, const ProgramStep &step,
                       std::string &handle, std::string next) {
   constexpr llvm::StringLiteral type =
@@ -288,6 +330,8 @@ static void printStep(raw_ostream &stream, const ProgramStep &step,
   handle = std::move(next);
 }
 
+/// Handles are `%NAME`, `%NAME_0`, `%NAME_1`, ... Each op of the transform
+/// dialect invalidates its operand, so every step continues with a new handle.
 std::string kas::search::printTransforms(ArrayRef<ProgramStep> program,
                                          StringRef name, StringRef indent) {
   std::string text;
@@ -297,6 +341,8 @@ std::string kas::search::printTransforms(ArrayRef<ProgramStep> program,
   auto getNext = [&] { return ("%" + name + "_" + Twine(count++)).str(); };
   for (const ProgramStep &step : program) {
     stream << indent;
+    // `transform.structured.split` gives one handle for both parts, which is
+    // taken apart.
     if (step.kind == StepKind::Split) {
       std::string both = getNext();
       stream << both << " = transform.structured.split " << handles[0]
@@ -308,6 +354,7 @@ std::string kas::search::printTransforms(ArrayRef<ProgramStep> program,
              << " : (!transform.any_op) -> (!transform.any_op, "
                 "!transform.any_op)\n";
     } else if (step.kind == StepKind::Schedule) {
+      // A strategy is an attribute on the operation: the handle stays valid.
       std::string strategy = getNext();
       stream << strategy
              << " = transform.param.constant #kas_cpu.schedule<strategy = "
@@ -320,6 +367,7 @@ std::string kas::search::printTransforms(ArrayRef<ProgramStep> program,
       printStep(stream, step, handles[step.part], getNext());
     }
   }
+  // The counterpart of `finishProgram`.
   if (llvm::any_of(program,
                    [](const ProgramStep &step) { return isNeural(step.kind); }))
     for (const std::string &handle : handles)

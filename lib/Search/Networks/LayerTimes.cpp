@@ -8,6 +8,10 @@
 //
 // Times of transformed layers, measured once for each shape and program.
 //
+// Timing a layer alone ignores what neighbours leave in the caches, but there
+// are far fewer different layers than configurations: after a while nearly
+// every configuration is a sum of known times.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Networks/LayerTimes.h"
@@ -26,18 +30,22 @@ using llvm::Expected;
 
 namespace {
 
-/// A layer as an evaluator takes it.
+/// A layer as an evaluator takes it. Evaluators take solutions, so the text is
+/// wrapped as one.
 struct LayerText final : Solution {
   explicit LayerText(StringRef text) : text(text) {}
 
   std::string text;
 
+  /// Never used: no searcher sees this solution.
   uint64_t key() const override { return 0; }
 };
 
 } // namespace
 
-/// What makes texts, one at a time.
+/// What makes texts, one at a time. MLIR contexts are not safe to be used by
+/// several threads; `mutex` guards this one. Texts are made quickly compared to
+/// measuring.
 struct LayerTimes::Maker {
   explicit Maker(const DialectRegistry &registry)
       : context(registry, MLIRContext::Threading::DISABLED) {
@@ -46,7 +54,7 @@ struct LayerTimes::Maker {
 
   std::mutex mutex;
   MLIRContext context;
-  /// By shape.
+  /// By shape. Modules with `@layer`, with a bias, not transformed.
   std::vector<OwningOpRef<ModuleOp>> modules;
 };
 
@@ -56,7 +64,9 @@ LayerTimes::LayerTimes(std::shared_ptr<const NetworkProblem> problem)
 LayerTimes::~LayerTimes() = default;
 
 /// Lets `@layer(data, weight, init)` add to a value per channel, as networks
-/// do, instead of to a tensor.
+/// do, instead of to a tensor. A tensor as `init` would be read from memory in
+/// full, which costs time that the layer in the network does not take: there
+/// the bias is broadcast and usually becomes part of the stage.
 static void makeBias(ModuleOp module) {
   auto layer = module.lookupSymbol<func::FuncOp>(layerFunctionName);
   Block &block = layer.getBody().front();
@@ -65,11 +75,13 @@ static void makeBias(ModuleOp module) {
   auto type = cast<RankedTensorType>(init.getType());
   OpBuilder builder = OpBuilder::atBlockBegin(&block);
   Location loc = layer.getLoc();
+  // One value per channel, dimension 1 of NCHW.
   auto biasType =
       RankedTensorType::get(type.getDimSize(1), type.getElementType());
   Value bias = block.addArgument(biasType, loc);
   Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
                                         type.getElementType());
+  // All dimensions but the channel are broadcast.
   SmallVector<int64_t> dimensions;
   for (int64_t dimension = 0; dimension < type.getRank(); ++dimension)
     if (dimension != 1)
@@ -78,11 +90,14 @@ static void makeBias(ModuleOp module) {
       linalg::BroadcastOp::create(builder, loc, bias, empty, dimensions)
           ->getResult(0);
   init.replaceAllUsesWith(filled);
+  // The old argument has no uses left.
   block.eraseArgument(index);
   layer.setFunctionType(builder.getFunctionType(
       block.getArgumentTypes(), layer.getFunctionType().getResults()));
 }
 
+/// The layers as they are come first: without their times no ratio can be told,
+/// so a failure here is an error of the search.
 Expected<std::unique_ptr<LayerTimes>>
 LayerTimes::create(std::shared_ptr<const NetworkProblem> problem,
                    const DialectRegistry &registry,
@@ -96,6 +111,7 @@ LayerTimes::create(std::shared_ptr<const NetworkProblem> problem,
     makeBias(*module);
     times->maker->modules.push_back(std::move(module));
   }
+  // The evaluator gets functions instead of operators.
   EvaluatorSettings own = settings;
   own.describe = [](const Solution &solution) -> Expected<CandidateText> {
     return CandidateText{
@@ -105,6 +121,7 @@ LayerTimes::create(std::shared_ptr<const NetworkProblem> problem,
   if (!evaluator)
     return evaluator.takeError();
   times->evaluator = std::move(*evaluator);
+  // Empty programs: the layers as they are.
   NetworkConfiguration dense;
   dense.programs.resize(problem->layers.size());
   Expected<double> original = times->getTime(dense);
@@ -115,9 +132,11 @@ LayerTimes::create(std::shared_ptr<const NetworkProblem> problem,
   return times;
 }
 
+/// The module with the transformed layer, as text. `program` must qualify.
 Expected<std::string> LayerTimes::print(unsigned shape,
                                         ArrayRef<ProgramStep> program) {
   std::lock_guard<std::mutex> lock(maker->mutex);
+  // Steps change their operands, so they work on a clone.
   OwningOpRef<ModuleOp> module =
       cast<ModuleOp>(ModuleOp(*maker->modules[shape])->clone());
   auto layer = module->lookupSymbol<func::FuncOp>(layerFunctionName);
@@ -131,6 +150,7 @@ Expected<std::string> LayerTimes::print(unsigned shape,
   return text;
 }
 
+/// Any failure becomes part of the outcome, so that it is remembered as well.
 LayerTimes::Outcome LayerTimes::measure(const std::string &text) {
   Expected<Metrics> metrics = evaluator->evaluate(LayerText(text));
   if (!metrics)
@@ -141,6 +161,9 @@ LayerTimes::Outcome LayerTimes::measure(const std::string &text) {
   return {latency->second, {}};
 }
 
+/// Two caches: by shape and program, to avoid making the text, and by text,
+/// since different programs may lead to the same loops. Threads that come to a
+/// text that is being measured wait for it.
 LayerTimes::Outcome LayerTimes::getOutcome(unsigned shape,
                                            ArrayRef<ProgramStep> program) {
   auto key = std::pair(shape, toString(program));
@@ -152,6 +175,7 @@ LayerTimes::Outcome LayerTimes::getOutcome(unsigned shape,
   Expected<std::string> text = print(shape, program);
   if (!text)
     return {0, llvm::toString(text.takeError())};
+  // The first thread to come measures and fulfills the promise.
   std::promise<Outcome> promise;
   std::shared_future<Outcome> future;
   bool isFirst = false;
@@ -163,6 +187,7 @@ LayerTimes::Outcome LayerTimes::getOutcome(unsigned shape,
     future = entry->second;
     isFirst = isNew;
   }
+  // Outside of the lock: measuring takes seconds.
   if (isFirst)
     promise.set_value(measure(*text));
   Outcome outcome = future.get();
@@ -171,6 +196,7 @@ LayerTimes::Outcome LayerTimes::getOutcome(unsigned shape,
   return outcome;
 }
 
+/// Stops at the first layer without a time.
 Expected<double>
 LayerTimes::getTime(const NetworkConfiguration &configuration) {
   double sum = 0;
@@ -185,6 +211,7 @@ LayerTimes::getTime(const NetworkConfiguration &configuration) {
   return sum;
 }
 
+/// Distinct texts, including failures and those under way.
 uint64_t LayerTimes::getNumTimed() const {
   std::lock_guard<std::mutex> lock(mutex);
   return timed.size();

@@ -9,6 +9,10 @@
 // The problem of a search for transformations: the convolutions of a network
 // and their shapes.
 //
+// Layers of the same text share programs, transformed modules, and
+// measurements: a ResNet has few different convolutions.
+// docs/guide/network-search.md has the error N1.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/IR/Kas.h"
@@ -27,6 +31,8 @@ using namespace kas::networks;
 using namespace kas::search;
 using namespace mlir;
 
+/// Integers up to 2^20, switches 0 or 1, at most 8 steps. The message lists
+/// what there is.
 llvm::Error kas::search::parseNetworkLimit(StringRef text,
                                            NetworkLimits &limits) {
   auto [name, number] = text.split('=');
@@ -57,6 +63,7 @@ llvm::Error kas::search::parseNetworkLimit(StringRef text,
   return llvm::Error::success();
 }
 
+/// In the order of the block; index and order are those that `LayerScorer` has.
 SmallVector<linalg::LinalgOp>
 kas::search::findConvolutions(func::FuncOp function) {
   SmallVector<linalg::LinalgOp> found;
@@ -67,6 +74,9 @@ kas::search::findConvolutions(func::FuncOp function) {
   return found;
 }
 
+/// Only linalg operations that multiply and reduce: convolutions and matrix
+/// products, not poolings or elementwise operations. In f64, as products of
+/// large networks exceed 32 bits by far.
 double kas::search::countProducts(Operation *op) {
   double macs = 0;
   op->walk([&](linalg::LinalgOp inner) {
@@ -88,6 +98,9 @@ static double countElements(TypeRange types) {
   return elements;
 }
 
+/// Multiply-adds and parameters of the whole network are counted first, then
+/// those of each layer to transform are taken off: the rest is constant during
+/// the search.
 FailureOr<NetworkProblem> NetworkProblem::get(func::FuncOp function,
                                               const NetworkLimits &limits) {
   NetworkProblem problem;
@@ -101,21 +114,27 @@ FailureOr<NetworkProblem> NetworkProblem::get(func::FuncOp function,
   if (function.isDeclaration() || !function.getBody().hasOneBlock())
     return report("no such block");
   problem.otherMacs = countProducts(function);
+  // The first argument is the data.
   problem.otherParams = countElements(function.getArgumentTypes().drop_front());
+  // By text, in the order of first appearance.
   llvm::MapVector<std::string, unsigned, llvm::StringMap<unsigned>> shapes;
   llvm::StringMap<unsigned> names;
   for (auto [index, op] : llvm::enumerate(findConvolutions(function))) {
     auto weight = cast<ShapedType>(op.getDpsInputs()[1].getType());
+    // The weight must be an argument, as the steps replace it by one of another
+    // shape; its dimension 2 is the kernel's height.
     if (!isa<linalg::Conv2DNchwFchwOp>(op) ||
         !isa<BlockArgument>(op.getDpsInputs()[1]) || !weight.hasStaticShape() ||
         weight.getDimSize(2) < limits.kernel)
       continue;
+    // The layer as a function of its own, with its shapes.
     CutLayer cut = cutLayer(op);
     std::string text;
     llvm::raw_string_ostream(text) << *cut.module;
     auto [shape, isNew] = shapes.insert({text, shapes.size()});
     if (isNew)
       problem.modules.push_back(writeBytecode(*cut.module));
+    // Names come from the model; a number makes repeated ones unique.
     std::string name =
         cut.name.empty() ? "layer" + std::to_string(index) : cut.name;
     if (unsigned count = names[name]++)
@@ -130,6 +149,8 @@ FailureOr<NetworkProblem> NetworkProblem::get(func::FuncOp function,
   return problem;
 }
 
+/// All steps were made on copies of the layers before, so a failure means that
+/// the function is not the one of the problem.
 LogicalResult
 kas::search::applyConfiguration(func::FuncOp function,
                                 const NetworkProblem &problem,
@@ -139,6 +160,7 @@ kas::search::applyConfiguration(func::FuncOp function,
   NamedAttrList programs;
   for (auto [layer, program] :
        llvm::zip_equal(problem.layers, configuration.programs)) {
+    // An empty program keeps the layer.
     if (program.empty())
       continue;
     std::string reason;
@@ -148,11 +170,14 @@ kas::search::applyConfiguration(func::FuncOp function,
              << layer.name << "' by '" << toString(program) << "': " << reason;
     programs.append(layer.name, rewriter.getStringAttr(toString(program)));
   }
+  // The programs stay on the function, for people and for later passes.
   function->setAttr(KasDialect::programsAttrName,
                     programs.getDictionary(function.getContext()));
   return success();
 }
 
+/// A script for `-transform-interpreter`. Layers are found by the name that the
+/// target has put on them; those that are kept do not appear.
 std::string
 kas::search::printScript(const NetworkProblem &problem,
                          const NetworkConfiguration &configuration) {

@@ -9,6 +9,9 @@
 // Lets the search pass search transformations of a network, and the evaluators
 // for them.
 //
+// The target connects four things: the state of NetworkState.h, evaluators, the
+// script as the text of a candidate, and the transformed function as its IR.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Networks/NetworkTarget.h"
@@ -29,12 +32,14 @@ using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
 
+/// Solutions of a network search are configurations.
 static const NetworkConfiguration &getConfiguration(const Solution &solution) {
   return static_cast<const NetworkConfiguration &>(solution);
 }
 
 namespace {
 
+/// `flops` or `params`, counted by the state.
 class NetworkCostEvaluator final : public Evaluator {
 public:
   explicit NetworkCostEvaluator(StringRef name) : name(name) {}
@@ -43,6 +48,7 @@ public:
   bool isDeterministic() const override { return true; }
   Expected<Metrics> evaluate(const Solution &solution) override {
     const NetworkConfiguration &configuration = getConfiguration(solution);
+    // Two FLOPs per multiply-add.
     return Metrics{{name, name == "flops" ? 2 * configuration.macs
                                           : configuration.params}};
   }
@@ -51,6 +57,7 @@ private:
   std::string name;
 };
 
+/// Threads share the scorer, which locks itself.
 class FisherEvaluator final : public Evaluator {
 public:
   explicit FisherEvaluator(std::unique_ptr<FisherScorer> scorer)
@@ -62,6 +69,8 @@ public:
     Expected<double> score = scorer->score(getConfiguration(solution));
     if (!score)
       return score.takeError();
+    // The ratio tells at once whether the network has lost capacity: above 1 it
+    // has more Fisher Potential than the original.
     return Metrics{{"fisher", *score},
                    {"fisher_ratio", *score / scorer->getOriginal()}};
   }
@@ -70,6 +79,8 @@ private:
   std::unique_ptr<FisherScorer> scorer;
 };
 
+/// A sum of layers that were measured alone; cheaper than `latency`, which runs
+/// the whole network.
 class LayerLatencyEvaluator final : public Evaluator {
 public:
   explicit LayerLatencyEvaluator(std::unique_ptr<LayerTimes> times)
@@ -89,6 +100,7 @@ private:
   std::unique_ptr<LayerTimes> times;
 };
 
+/// `scored` may be `function` itself.
 class NetworkTarget final : public SearchTarget {
 public:
   NetworkTarget(func::FuncOp function, func::FuncOp scored,
@@ -99,6 +111,7 @@ public:
         context(function->getContext()->getDialectRegistry(),
                 MLIRContext::Threading::DISABLED) {
     context.loadAllAvailableDialects();
+    // A copy of the module in the context of this object, see `context`.
     own = readBytecode(writeBytecode(function), &context);
   }
 
@@ -107,7 +120,8 @@ public:
   std::unique_ptr<State> makeState() const override {
     return makeNetworkState(problem);
   }
-  // Only of the smallest networks all configurations can be listed.
+  // Only of the smallest networks all configurations can be listed. Each layer
+  // multiplies the number of configurations by that of its programs.
   uint64_t getTreeExpansions() const override { return 1000; }
   double getCost(const Solution &solution) const override {
     return 2 * getConfiguration(solution).macs;
@@ -115,6 +129,7 @@ public:
   Expected<std::unique_ptr<Evaluator>>
   makeEvaluator(StringRef name,
                 const EvaluatorSettings &settings) const override;
+  /// The function itself is in the settings as the op of the target.
   SearchSettings getSettings() const override {
     return {{"network_search", settings}};
   }
@@ -123,9 +138,11 @@ public:
   }
   Operation *build(OpBuilder &builder, StringRef name,
                    const Solution &solution) const override;
+  /// There is always the configuration that keeps every layer.
   std::vector<std::string> explainEmpty() const override { return {}; }
 
 private:
+  /// The whole network, transformed, as text. Locks `mutex`.
   Expected<CandidateText> describe(const NetworkConfiguration &) const;
 
   func::FuncOp function, scored;
@@ -139,6 +156,7 @@ private:
 
 } // namespace
 
+/// The evaluators that run the network get it as text by `describe`.
 Expected<std::unique_ptr<Evaluator>>
 NetworkTarget::makeEvaluator(StringRef name,
                              const EvaluatorSettings &given) const {
@@ -164,6 +182,7 @@ NetworkTarget::makeEvaluator(StringRef name,
       return times.takeError();
     return std::make_unique<LayerLatencyEvaluator>(std::move(*times));
   }
+  // Named like the member on purpose: the rest of the settings is kept.
   EvaluatorSettings own = given;
   own.describe = [this](const Solution &solution) {
     return describe(getConfiguration(solution));
@@ -174,12 +193,14 @@ NetworkTarget::makeEvaluator(StringRef name,
 Expected<CandidateText>
 NetworkTarget::describe(const NetworkConfiguration &configuration) const {
   std::lock_guard<std::mutex> lock(mutex);
+  // Diagnostics of the private context become the reason of the error.
   std::string reason;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
     reason = diagnostic.str();
     return success();
   });
   OwningOpRef<ModuleOp> module = cast<ModuleOp>(ModuleOp(*own)->clone());
+  // The module has that function alone.
   auto candidate = *module->getOps<func::FuncOp>().begin();
   if (failed(applyConfiguration(candidate, *problem, configuration)))
     return createStringError(reason);
@@ -188,6 +209,7 @@ NetworkTarget::describe(const NetworkConfiguration &configuration) const {
   return text;
 }
 
+/// For the pass, so in the pass's own context and thread.
 Operation *NetworkTarget::build(OpBuilder &builder, StringRef name,
                                 const Solution &solution) const {
   func::FuncOp candidate = func::FuncOp(function).clone();
@@ -201,6 +223,8 @@ Operation *NetworkTarget::build(OpBuilder &builder, StringRef name,
   return candidate;
 }
 
+/// The factory checks that the operations are functions and the limits are
+/// legal before it looks at the network.
 void kas::search::registerNetworkSearch() {
   registerNetworkTarget([](const NetworkRequest &request)
                             -> FailureOr<std::unique_ptr<SearchTarget>> {
@@ -218,13 +242,16 @@ void kas::search::registerNetworkSearch() {
     if (failed(problem))
       return failure();
     // Scripts name layers, and parts of a split are not convolutions of their
-    // own.
+    // own. The marks are on the function itself, since the script is to be
+    // applied to the user's module.
     SmallVector<linalg::LinalgOp> convolutions = findConvolutions(function);
     for (const NetworkProblem::Layer &layer : problem->layers)
       convolutions[layer.index]->setAttr(
           KasDialect::layerAttrName,
           StringAttr::get(function.getContext(), layer.name));
     std::string settings = "limits " + llvm::join(request.limits, ",");
+    // Scores depend on the scored network, so it decides whether a database can
+    // go on.
     if (scored != function)
       llvm::raw_string_ostream(settings) << "\nscored " << *scored;
     return std::unique_ptr<SearchTarget>(std::make_unique<NetworkTarget>(

@@ -9,6 +9,10 @@
 // The baselines of a search: the network as it was, the operator that the space
 // names, and others by name.
 //
+// Baselines are read back into graphs (`readOperator`, `readSequence`), so they
+// pass through the same evaluators as candidates. They are made before the
+// search; errors of names are errors of the pass.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Pass/Baselines.h"
@@ -24,6 +28,7 @@ using llvm::Error;
 using llvm::Expected;
 
 namespace {
+/// The settings are those of the candidates' evaluators, with reports off.
 class BaselineMaker {
 public:
   BaselineMaker(SpaceOp layers, const EvaluatorSettings &given)
@@ -34,13 +39,18 @@ public:
   }
 
   /// Nothing but the name where the space names no operator that can be read.
+  /// The network is a baseline even then: a worker that trains can evaluate it.
   Baseline makeNetwork();
   mlir::FailureOr<Baseline> make(llvm::StringRef name);
 
 private:
+  /// Fill in the text, the graph and the evaluators of `baseline`. Errors say
+  /// why the operation does not fit the layers.
   Error read(OperatorOp op, Baseline &baseline);
   Error read(SequenceOp op, Baseline &baseline);
-  /// The operation `name` of the module or, in `library`, of the library.
+  /// The operation `name` of the module or, in `library`, of the library. The
+  /// library's operator is parsed into a module of its own, which must live as
+  /// long as the operation is used.
   mlir::Operation *find(llvm::StringRef name,
                         mlir::OwningOpRef<mlir::ModuleOp> &library);
 
@@ -53,6 +63,8 @@ private:
 };
 } // namespace
 
+/// The baseline has a problem of its own, made of the operator's symbols and
+/// the bindings of the layers.
 Error BaselineMaker::read(OperatorOp op, Baseline &baseline) {
   Expected<GivenOperator> given = readOperator(op, problem);
   if (!given)
@@ -65,6 +77,7 @@ Error BaselineMaker::read(OperatorOp op, Baseline &baseline) {
   baseline.solution = given->graph;
   EvaluatorSettings own = settings;
   own.problem = given->problem;
+  // Captured by value: evaluators are made long after this object is gone.
   baseline.makeEvaluator = [own, mutex = mutex](llvm::StringRef name) {
     std::lock_guard<std::mutex> lock(*mutex);
     return kas::search::makeEvaluator(name, own);
@@ -72,6 +85,7 @@ Error BaselineMaker::read(OperatorOp op, Baseline &baseline) {
   return Error::success();
 }
 
+/// As above, for sequences: their evaluators need a sequence problem.
 Error BaselineMaker::read(SequenceOp op, Baseline &baseline) {
   Expected<GivenSequence> given = readSequence(op, problem);
   if (!given)
@@ -93,6 +107,8 @@ Error BaselineMaker::read(SequenceOp op, Baseline &baseline) {
 mlir::Operation *
 BaselineMaker::find(llvm::StringRef name,
                     mlir::OwningOpRef<mlir::ModuleOp> &library) {
+  // Names with the prefix are those of the library, also when the module has a
+  // symbol of this name.
   if (name.starts_with("kas.")) {
     library = library::parseNamedOperator(layers.getContext(), name);
     return library ? &library->getBody()->front() : nullptr;
@@ -100,6 +116,8 @@ BaselineMaker::find(llvm::StringRef name,
   return mlir::SymbolTable::lookupSymbolIn(layers->getParentOp(), name);
 }
 
+/// `kas-extract` notes the library operator that the layers compute. A failure
+/// is no error: then only workers can evaluate the network.
 Baseline BaselineMaker::makeNetwork() {
   Baseline network;
   network.name = Baseline::networkName.str();
@@ -114,6 +132,7 @@ Baseline BaselineMaker::makeNetwork() {
   return network;
 }
 
+/// Reports an unknown name at the module, a misfit at the operation.
 mlir::FailureOr<Baseline> BaselineMaker::make(llvm::StringRef name) {
   name.consume_front("@");
   Baseline baseline;
@@ -129,12 +148,14 @@ mlir::FailureOr<Baseline> BaselineMaker::make(llvm::StringRef name) {
                     .Case<OperatorOp, SequenceOp>(
                         [&](auto found) { return read(found, baseline); });
   if (error)
+    // Operations of the library have no location of use to the user.
     return mlir::emitError(library ? layers.getLoc() : op->getLoc())
            << "the baseline '" << name
            << "' does not fit the layers: " << llvm::toString(std::move(error));
   return baseline;
 }
 
+/// The network comes first, so it gets the reserved identifier.
 mlir::FailureOr<std::vector<Baseline>>
 kas::search::makeBaselines(SpaceOp layers, llvm::ArrayRef<std::string> names,
                            const EvaluatorSettings &settings) {

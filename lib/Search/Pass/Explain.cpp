@@ -8,6 +8,10 @@
 //
 // Explains why a space is empty: tries variants of it with one bound lifted.
 //
+// An empty space is a mistake of a limit as a rule. Each explanation is found
+// by experiment: lift one bound, and search a little; whether operators appear
+// then is a proof, that none appear is only an indication.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Pass/Explain.h"
@@ -19,7 +23,9 @@
 using namespace kas;
 using namespace kas::search;
 
-/// Some operators of a variant.
+/// Some operators of a variant. Up to `count` operators that random rollouts
+/// find within the effort; none does not mean that there are none.
+/// Deterministic: the seed is fixed.
 static std::vector<std::shared_ptr<const Solution>>
 findOperators(const SearchProblem &problem, uint64_t expansions,
               unsigned count) {
@@ -36,7 +42,8 @@ static bool hasOperator(const SearchProblem &problem, uint64_t expansions) {
   return !findOperators(problem, expansions, 1).empty();
 }
 
-/// `0.1 GFLOP`, `384 FLOP`.
+/// `0.1 GFLOP`, `384 FLOP`. At most four digits before the unit: `9999 FLOP`,
+/// `10 kFLOP`.
 static std::string formatCount(double value, llvm::StringRef unit) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -51,7 +58,10 @@ static std::string formatCount(double value, llvm::StringRef unit) {
   return text;
 }
 
-/// One number of the budget: without it there are operators.
+/// One number of the budget: without it there are operators. `number` is the
+/// cost that `bound` limits. With `isLeast` it is a lower bound, and the
+/// largest value that was found is reported, else the smallest. 100 samples
+/// give an impression of what is possible, not the optimum.
 static void explainBudget(const SearchProblem &problem, uint64_t expansions,
                           std::optional<double> SearchBudget::*bound,
                           uint64_t GraphCost::*number, llvm::StringRef unit,
@@ -60,6 +70,7 @@ static void explainBudget(const SearchProblem &problem, uint64_t expansions,
     return;
   SearchProblem variant = problem;
   variant.budget.*bound = std::nullopt;
+  // Without operators even so, this bound is not to blame.
   auto found = findOperators(variant, expansions, 100);
   if (found.empty())
     return;
@@ -79,6 +90,8 @@ static void explainBudget(const SearchProblem &problem, uint64_t expansions,
         formatCount(static_cast<double>(*best), unit));
 }
 
+/// Raises one limit step by step up to `most` more; the first value with
+/// operators is reported.
 static void explainLimit(const SearchProblem &problem, uint64_t expansions,
                          llvm::StringRef name, unsigned SpaceLimits::*limit,
                          unsigned most, std::vector<std::string> &reasons) {
@@ -99,7 +112,8 @@ static void explainLimit(const SearchProblem &problem, uint64_t expansions,
   }
 }
 
-/// One property: without it there are operators.
+/// One property: without it there are operators. `drop` switches the property
+/// off and returns whether it was on.
 static void explainProperty(const SearchProblem &problem, uint64_t expansions,
                             llvm::StringRef name,
                             llvm::function_ref<bool(SpaceLimits &)> drop,
@@ -110,6 +124,7 @@ static void explainProperty(const SearchProblem &problem, uint64_t expansions,
                       "' excludes every operator: without it there are some");
 }
 
+/// See docs/reference/properties.md for each of them.
 static void explainProperties(const SearchProblem &problem, uint64_t expansions,
                               std::vector<std::string> &reasons) {
   explainProperty(
@@ -137,7 +152,8 @@ static void explainProperties(const SearchProblem &problem, uint64_t expansions,
         reasons);
 }
 
-/// `<k = 3, C = 8>`.
+/// `<k = 3, C = 8>`. For messages: `<symbol = value, ...>` in the order of the
+/// symbols.
 static std::string describeBinding(const SearchProblem &problem,
                                    const Binding &binding) {
   std::string text = "<";
@@ -148,11 +164,15 @@ static std::string describeBinding(const SearchProblem &problem,
 }
 
 /// Bindings without which, one at a time, there are operators. A budget is that
-/// of all layers, and says nothing of one.
+/// of all layers, and says nothing of one. Operators must be legal at every
+/// binding, so a single one, such as a layer with an odd number of channels,
+/// can exclude all.
 static void explainBindings(const SearchProblem &problem, uint64_t expansions,
                             std::vector<std::string> &reasons) {
   SearchProblem unbounded = problem;
   unbounded.budget = {};
+  // With one binding there is nothing to leave out; with operators beyond the
+  // budget, bindings are not the reason.
   if (problem.bindings.size() < 2 || hasOperator(unbounded, expansions))
     return;
   for (size_t index = 0; index < problem.bindings.size(); ++index) {
@@ -166,6 +186,8 @@ static void explainBindings(const SearchProblem &problem, uint64_t expansions,
   }
 }
 
+/// Cheap causes first. Each call of `findOperators` is bounded by `expansions`,
+/// and there are a few dozen of them, so the whole takes seconds at most.
 std::vector<std::string>
 kas::search::explainEmptySpace(const SearchProblem &problem,
                                uint64_t expansions) {
@@ -178,6 +200,7 @@ kas::search::explainEmptySpace(const SearchProblem &problem,
                 &GraphCost::params, "parameters", false, reasons);
   explainProperties(problem, expansions, reasons);
   explainBindings(problem, expansions, reasons);
+  // Depth up to 8 more, limits of single kinds up to 2 more.
   explainLimit(problem, expansions, "depth", &SpaceLimits::depth, 8, reasons);
   for (const auto &[name, limit] :
        {std::pair<llvm::StringRef, unsigned SpaceLimits::*>(
@@ -190,6 +213,7 @@ kas::search::explainEmptySpace(const SearchProblem &problem,
         {"stride", &SpaceLimits::stride},
         {"weights", &SpaceLimits::weights}})
     explainLimit(problem, expansions, name, limit, 2, reasons);
+  // `occurrences` of each symbol, up to 4 more.
   for (unsigned symbol = 0; symbol < problem.occurrences.size(); ++symbol) {
     SearchProblem variant = problem;
     for (unsigned more = 1; more <= 4; ++more) {
@@ -204,6 +228,7 @@ kas::search::explainEmptySpace(const SearchProblem &problem,
       break;
     }
   }
+  // Combinations of bounds are not tried, but for the budget as a whole.
   if (reasons.empty()) {
     SearchProblem variant = problem;
     variant.budget = {};

@@ -9,6 +9,9 @@
 // What the search pass can search: operators of a space, sequences, kernels,
 // and networks where they are registered.
 //
+// The pass knows this interface only: adding a kind of search means adding a
+// target. Targets own the problem and outlive the session.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Pass/SearchTarget.h"
@@ -32,6 +35,7 @@ llvm::StringRef SearchTarget::getName() const {
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// Candidates are `OperatorGraph`s.
 class SpaceTarget final : public SearchTarget {
 public:
   explicit SpaceTarget(SpaceOp space)
@@ -48,16 +52,19 @@ public:
   uint64_t getTreeExpansions() const override {
     return CandidateSpace::Options().treeExpansions;
   }
+  /// The FLOPs that the search has counted already.
   double getCost(const Solution &solution) const override {
     return static_cast<double>(getGraph(solution).cost.flops);
   }
-  // Databases without this one count weights each time that data meets them.
+  // Databases without this one count weights each time that data meets them. A
+  // search with other FLOPs has other metrics, so this is part of its identity.
   SearchSettings getSettings() const override {
     return {{"flops_of", flopsOfPreparedWeights.str()}};
   }
   llvm::Expected<std::unique_ptr<Evaluator>>
   makeEvaluator(llvm::StringRef name,
                 const EvaluatorSettings &settings) const override {
+    // Evaluators that run the network need the space, to find its layers.
     EvaluatorSettings own = settings;
     own.problem = problem;
     own.space = space;
@@ -68,6 +75,7 @@ public:
   }
   mlir::Operation *build(mlir::OpBuilder &builder, llvm::StringRef name,
                          const Solution &solution) const override {
+    // In the context of the builder, unlike `print`.
     return buildOperator(builder, SpaceOp(space).getLoc(), name, *problem,
                          getGraph(solution));
   }
@@ -94,11 +102,14 @@ std::unique_ptr<SearchTarget> kas::search::makeSpaceTarget(SpaceOp space) {
 // Kernels like a given one
 //===----------------------------------------------------------------------===//
 
+/// Solutions of a kernel search are kernels.
 static const KernelGraph &getKernel(const Solution &solution) {
   return static_cast<const KernelGraph &>(solution);
 }
 
-/// The totals at the values that the budget gives the variables.
+/// The totals at the values that the budget gives the variables. A kernel with
+/// variables has the values that the budget solver chooses for it
+/// (docs/internals/tensor-level.md); without any legal values it has no cost.
 static llvm::Expected<llvm::ArrayRef<int64_t>>
 getTotals(const KernelGraph &graph) {
   const BudgetSolution &budget = graph.solve();
@@ -110,6 +121,8 @@ getTotals(const KernelGraph &graph) {
 
 namespace {
 /// The total of one cost, at the values that the budget gives the variables.
+/// `cost` is the index of the cost in the totals: 0 for FLOPs, 1 for
+/// parameters.
 class KernelCostEvaluator final : public Evaluator {
 public:
   KernelCostEvaluator(llvm::StringRef name, unsigned cost)
@@ -130,6 +143,8 @@ private:
   unsigned cost;
 };
 
+/// `context` is private, since texts are made on the threads of the driver, and
+/// the context of the pass may not allow that.
 class KernelTarget final : public SearchTarget {
 public:
   KernelTarget(KernelOp kernel, KernelProblem problem, std::string settings)
@@ -144,8 +159,10 @@ public:
   std::unique_ptr<State> makeState() const override {
     return makeKernelState(problem);
   }
-  // Only the smallest spaces of kernels can be listed.
+  // Only the smallest spaces of kernels can be listed. A state of a kernel has
+  // far more moves than one of an operator.
   uint64_t getTreeExpansions() const override { return 10000; }
+  /// Kernels that no values fit come last.
   double getCost(const Solution &solution) const override {
     const BudgetSolution &budget = getKernel(solution).solve();
     return budget.totals.empty() ? std::numeric_limits<double>::infinity()
@@ -161,8 +178,10 @@ public:
       return llvm::createStringError("requires an evaluator of kernels among " +
                                      llvm::join(llvm::ArrayRef(names), ", ") +
                                      ", got '" + name + "'");
+    // The order of `names` is that of the totals: the first two are counted.
     if (found - names < 2)
       return std::make_unique<KernelCostEvaluator>(name, found - names);
+    // The others get the text of the kernel.
     EvaluatorSettings own = settings;
     own.describe = [this](const Solution &solution) {
       return describe(getKernel(solution));
@@ -179,16 +198,19 @@ public:
                [&](KernelOp kernel) { stream << kernel << "\n"; });
     return text;
   }
+  /// In the context of the pass.
   mlir::Operation *build(mlir::OpBuilder &builder, llvm::StringRef name,
                          const Solution &solution) const override {
     const KernelGraph &graph = getKernel(solution);
     return buildKernel(builder, KernelOp(kernel).getLoc(), name, graph,
                        &graph.solve());
   }
+  /// What excludes all kernels is not known.
   std::vector<std::string> explainEmpty() const override { return {}; }
 
 private:
-  /// Builds the kernel in a module of its own, from any thread.
+  /// Builds the kernel in a module of its own, from any thread. `use` is called
+  /// with the kernel before the module is dropped.
   void buildAlone(const KernelGraph &graph,
                   llvm::function_ref<void(KernelOp)> use) const {
     std::lock_guard<std::mutex> lock(mutex);
@@ -200,7 +222,10 @@ private:
                     &graph.solve()));
   }
 
+  /// A kernel text has bindings of its own, with values for the symbols and the
+  /// variables.
   llvm::Expected<CandidateText> describe(const KernelGraph &graph) const {
+    // Without values for its variables it cannot run.
     if (llvm::Error error = getTotals(graph).takeError())
       return error;
     CandidateText text{"kernel", {}, {}, {}};
@@ -220,6 +245,7 @@ private:
   KernelOp kernel;
   std::shared_ptr<const KernelProblem> problem;
   std::string settings;
+  /// Guards `context`.
   mutable std::mutex mutex;
   mutable mlir::MLIRContext context;
 };
@@ -229,6 +255,7 @@ llvm::FailureOr<std::unique_ptr<SearchTarget>>
 kas::search::makeKernelTarget(KernelOp kernel,
                               llvm::ArrayRef<std::string> limits,
                               llvm::StringRef groups) {
+  // Limits are parsed one by one, so that the error can name the wrong one.
   KernelLimits parsed;
   for (const std::string &limit : limits)
     if (llvm::Error error = parseKernelLimit(limit, parsed))
@@ -239,6 +266,7 @@ kas::search::makeKernelTarget(KernelOp kernel,
       KernelProblem::get(kernel, parsed, groups);
   if (failed(problem))
     return mlir::failure();
+  // Both decide which kernels there are, so they are part of the database.
   std::string settings = "limits " + llvm::join(limits, ",");
   if (!groups.empty())
     settings += " groups " + groups.str();
@@ -250,6 +278,8 @@ kas::search::makeKernelTarget(KernelOp kernel,
 // Transformations of a network
 //===----------------------------------------------------------------------===//
 
+/// Set once, before passes run, by a library on top of this one: a library
+/// refers to those below it only.
 static NetworkTargetFactory &getNetworkTargetFactory() {
   static NetworkTargetFactory factory;
   return factory;

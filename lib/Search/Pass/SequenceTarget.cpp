@@ -8,6 +8,10 @@
 //
 // Sequences of operators as what a search is for.
 //
+// A stage is a space of its own, with widths in the place of symbols; each
+// combination of widths is a variant (docs/internals/search-algorithms.md,
+// "Sequences of states").
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Core/CandidateSpace.h"
@@ -20,6 +24,8 @@ using namespace kas;
 using namespace kas::search;
 
 namespace {
+/// `stages` has for each variant and stage its least costs and whether it is
+/// empty.
 class SequenceTarget final : public SearchTarget {
 public:
   SequenceTarget(SequenceSpaceOp space, SequenceProblem given,
@@ -32,6 +38,8 @@ public:
   SpaceOp getLayerSpace() const override {
     return SequenceSpaceOp(space).getLayerSpace();
   }
+  /// In an order in which the text can be parsed: what is referred to comes
+  /// first. A space may be used by several stages, hence the set.
   llvm::SmallVector<mlir::Operation *> getOps() const override {
     SequenceSpaceOp op = space;
     llvm::SetVector<mlir::Operation *> ops;
@@ -48,6 +56,7 @@ public:
   uint64_t getTreeExpansions() const override {
     return CandidateSpace::Options().treeExpansions;
   }
+  /// The sum over operators and steps.
   double getCost(const Solution &solution) const override {
     return static_cast<double>(
         SequenceView(*problem, solution).getCost().flops);
@@ -59,6 +68,7 @@ public:
     own.space = getLayerSpace();
     return makeSequenceEvaluator(name, own, problem);
   }
+  /// The definition of FLOPs that this search counts by, as for spaces.
   SearchSettings getSettings() const override {
     return {{"flops_of", flopsOfPreparedWeights.str()}};
   }
@@ -78,7 +88,8 @@ private:
 } // namespace
 
 /// The first of `name`, `name_0`, ... that is free for a sequence of `stages`
-/// operators, whose names begin with it.
+/// operators, whose names begin with it. A sequence is named NAME and its
+/// operators NAME_0, NAME_1, ...: all of these must be free.
 static std::string getFreeName(mlir::Operation *table, llvm::StringRef name,
                                size_t stages) {
   auto isTaken = [&](const llvm::Twine &symbol) {
@@ -95,6 +106,7 @@ static std::string getFreeName(mlir::Operation *table, llvm::StringRef name,
   }
 }
 
+/// The symbols are inserted next to those that the module has.
 mlir::Operation *SequenceTarget::build(mlir::OpBuilder &builder,
                                        llvm::StringRef name,
                                        const Solution &solution) const {
@@ -104,7 +116,8 @@ mlir::Operation *SequenceTarget::build(mlir::OpBuilder &builder,
                        *problem, solution);
 }
 
-/// `M = 2*Cin`.
+/// `M = 2*Cin`. For messages; the widths of the variant in terms of the layers'
+/// symbols.
 static std::string describeWidths(const SequenceProblem::Variant &variant,
                                   const SymbolSet &symbols) {
   std::string text;
@@ -116,6 +129,8 @@ static std::string describeWidths(const SequenceProblem::Variant &variant,
   return text;
 }
 
+/// Only when every variant is empty, see `dropEmptyVariants`; so the first
+/// variant stands for all.
 std::vector<std::string> SequenceTarget::explainEmpty() const {
   std::vector<std::string> reasons;
   SequenceSpaceOp op = space;
@@ -124,6 +139,7 @@ std::vector<std::string> SequenceTarget::explainEmpty() const {
       continue;
     const SequenceProblem::Variant &variant = problem->variants.front();
     for (const std::string &reason : explainEmptySpace(*variant.stages[number]))
+      // Why the stage alone has no operator.
       reasons.push_back(
           "stage '@" + op.getStageSpaces()[number].getSymName().str() +
           "' has no operator" +
@@ -132,6 +148,7 @@ std::vector<std::string> SequenceTarget::explainEmpty() const {
                : " with " + describeWidths(variant, problem->layers.symbols)) +
           ": " + reason);
   }
+  // Stages have operators, so the sum of their costs is too large.
   if (reasons.empty())
     reasons.push_back("the stages have operators, but the budget of '@" +
                       op.getLayers().str() +
@@ -140,10 +157,13 @@ std::vector<std::string> SequenceTarget::explainEmpty() const {
 }
 
 /// Leaves the variants out that have a stage without an operator, and says so;
-/// not where nothing would be left.
+/// not where nothing would be left. Remarks instead of errors: a width may be
+/// legal and yet useless, such as one with too few channels.
 static void dropEmptyVariants(SequenceSpaceOp space, SequenceProblem &problem,
                               StageSummaries &stages) {
   auto isEmpty = [](const StageSummary &stage) { return stage.isEmpty; };
+  // All variants are empty: keep them, so that the search ends with an
+  // explanation.
   if (llvm::all_of(stages, [&](llvm::ArrayRef<StageSummary> variant) {
         return llvm::any_of(variant, isEmpty);
       }))
@@ -171,6 +191,8 @@ static void dropEmptyVariants(SequenceSpaceOp space, SequenceProblem &problem,
   stages = std::move(left);
 }
 
+/// Listing the stages to summarize them takes most of the time of this
+/// function.
 llvm::FailureOr<std::unique_ptr<SearchTarget>>
 kas::search::makeSequenceTarget(SequenceSpaceOp space) {
   llvm::FailureOr<SequenceProblem> problem = SequenceProblem::get(space);
