@@ -50,12 +50,13 @@ struct FloatBuilder {
       attribute = DenseElementsAttr::get(shaped, value);
     return arith::ConstantOp::create(builder, attribute);
   }
-  /// Leaves what is no number, in one instruction.
+  /// Leaves NaN, in one instruction: a comparison with NaN is false.
   Value clamp(Value x, float bound, arith::CmpFPredicate predicate) {
     Value other = constant(bound);
     Value isBeyond = arith::CmpFOp::create(builder, predicate, x, other);
     return arith::SelectOp::create(builder, isBeyond, other, x);
   }
+  /// Horner's scheme with fused multiply-adds.
   Value polynomial(Value x, ArrayRef<float> coefficients) {
     Value sum = constant(coefficients.back());
     for (float coefficient : llvm::reverse(coefficients.drop_back()))
@@ -74,6 +75,7 @@ struct ApproximateErf : OpRewritePattern<math::ErfOp> {
     if (!getElementTypeOrSelf(op.getType()).isF32())
       return rewriter.notifyMatchFailure(op, "requires elements of type f32");
     FloatBuilder at{ImplicitLocOpBuilder(op.getLoc(), rewriter), op.getType()};
+    // Clamping keeps the powers finite; the quotient at the limit rounds to 1.
     Value x = at.clamp(getArgument(op, at), limit, arith::CmpFPredicate::OGT);
     x = at.clamp(x, -limit, arith::CmpFPredicate::OLT);
     Value square = arith::MulFOp::create(at.builder, x, x);
@@ -99,6 +101,8 @@ private:
     else if (!matchPattern(quotient.getRhs(), m_Constant(&divisor)))
       return op.getOperand();
     double value = divisor.getValueAsDouble();
+    // Outside of this range the reciprocal may be inexact by more than a
+    // rounding, or zero or infinite.
     if (!(std::abs(value) > 1e-3 && std::abs(value) < 1e3))
       return op.getOperand();
     return arith::MulFOp::create(at.builder, quotient.getLhs(),

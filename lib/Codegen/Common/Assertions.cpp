@@ -20,6 +20,8 @@ using namespace mlir;
 std::string kas::codegen::getAssertionText(Location location,
                                            StringRef message) {
   std::string text;
+  // The first position in a file that the location, a name, call or fusion
+  // perhaps, holds. Without one the text is the message alone.
   location->walk([&](Location part) {
     auto place = dyn_cast<FileLineColLoc>(part);
     if (!place)

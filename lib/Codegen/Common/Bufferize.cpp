@@ -8,6 +8,10 @@
 //
 // Tensors to buffers by MLIR's one-shot bufferization, prepared so that results
 // need no copy and what is made of weights alone keeps a buffer of its own.
+// Order: tensors that would be shared are separated, one-shot bufferization
+// decides in-place by use-def chains, then results become arguments of the
+// function ("out params"), for which each result must be an allocation of its
+// own in the shape of the result.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,6 +43,8 @@ using namespace mlir;
 
 namespace {
 
+/// Copies as linalg, which the pipeline vectorizes; the default, `memref.copy`,
+/// calls a library for layouts that it does not know.
 LogicalResult createCopy(OpBuilder &builder, Location loc, Value from,
                          Value to) {
   linalg::CopyOp::create(builder, loc, from, to);
@@ -91,6 +97,7 @@ void separateWeights(func::FuncOp function) {
     return;
   DenseSet<Value> weights;
   weights.insert_range(function.getArguments().drop_front());
+  // In order: an operation is of weights if all that it reads is.
   for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
     SetVector<Value> values;
     getUsedValuesDefinedAbove(op.getRegions(), values);
@@ -133,6 +140,7 @@ void shapeResults(func::ReturnOp op) {
     builder.setInsertionPoint(buffer);
     Value shaped = memref::AllocOp::create(builder, buffer.getLoc(), type,
                                            buffer.getAlignmentAttr());
+    // The users see the flat shape as before, as a view of the new buffer.
     Value flat = memref::ReinterpretCastOp::create(
         builder, buffer.getLoc(), buffer.getType(), shaped, /*offset=*/0,
         buffer.getType().getShape(),
@@ -215,6 +223,8 @@ LogicalResult passExternalResults(func::FuncOp function, ModuleOp module) {
              << use.getUser()->getName() << "'";
     calls.push_back(call);
   }
+  // Attributes of results and arguments are lists by position: they follow the
+  // new type.
   function.removeResAttrsAttr();
   SmallVector<DictionaryAttr> attributes;
   function.getAllArgAttrs(attributes);
@@ -242,6 +252,7 @@ LogicalResult passExternalResults(func::FuncOp function, ModuleOp module) {
 struct Bufferize : kas::codegen::impl::BufferizeBase<Bufferize> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    // Inlined, since the callee alone knows the size of its result.
     if (hasDynamicCalls(module)) {
       OpPassManager inliner(ModuleOp::getOperationName());
       inliner.addPass(createInlinerPass());
@@ -263,6 +274,7 @@ struct Bufferize : kas::codegen::impl::BufferizeBase<Bufferize> {
     bufferization::OneShotBufferizationOptions options;
     options.bufferizeFunctionBoundaries = true;
     options.allowReturnAllocsFromLoops = true;
+    // Callers pass contiguous row-major memory.
     options.setFunctionBoundaryTypeConversion(
         bufferization::LayoutMapOption::IdentityLayoutMap);
     options.memCpyFn = createCopy;
@@ -278,6 +290,8 @@ struct Bufferize : kas::codegen::impl::BufferizeBase<Bufferize> {
     module.walk(shapeResults);
     bufferization::BufferResultsToOutParamsOpts results;
     results.memCpyFn = copyResult;
+    // The caller's memory takes the place of the allocation, so nothing is
+    // copied.
     results.hoistStaticAllocs = true;
     results.modifyPublicFunctions = true;
     if (failed(bufferization::promoteBufferResultsToOutParams(module, results)))

@@ -8,6 +8,10 @@
 //
 // What the pipeline for CPUs does not take is an error at its head, and what it
 // left is one at its end.
+// Upstream's conversions say "failed to legalize operation" without a cause,
+// and some crash on types that they do not expect. Both checks name the
+// operation or type instead, with the pass that would lower it
+// (LoweringHints.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,6 +60,7 @@ static bool isElement(Type type) {
 
 /// Whether the bytes of a tensor of `shape` can be counted.
 static bool isCountable(ShapedType type) {
+  // 16: the largest element, an integer of 128 bits or two f64.
   int64_t bytes = 16;
   for (int64_t size : type.getShape())
     if (!ShapedType::isDynamic(size) && size != 0 &&
@@ -81,7 +86,7 @@ static StringRef findFault(Type type) {
            "complex numbers of them";
   if (!isCountable(shaped))
     return "less than 2^59 elements";
-  // They are unrolled.
+  // Vectors are unrolled into scalars or registers.
   if (isa<VectorType>(type) && shaped.getNumElements() > 65536)
     return "vectors of at most 65536 elements";
   if (auto tensor = dyn_cast<RankedTensorType>(type))
@@ -109,6 +114,7 @@ static bool isDeclaration(Operation *op) {
 /// Whether bufferization takes an operation on tensors, and what follows takes
 /// it then.
 static bool isLowered(Operation *op) {
+  // A module is the root only; nested ones have no lowering.
   if (!op->isRegistered() || !isOfLoweredDialect(op))
     return isa<ModuleOp>(op) && !op->getParentOp();
   if (op->getName().getDialectNamespace() == "kas" ||
@@ -134,6 +140,8 @@ struct CheckOperations
   void runOnOperation() override {
     // Of the module before.
     seen.clear();
+    // Before the regions: a declaration or a symbol that is erased may hold
+    // what no pass takes.
     getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (isDeclaration(op) || (!onlyRanks && !isLowered(op) && isUnused(op)))
         return WalkResult::skip();
@@ -153,6 +161,7 @@ struct CheckOperations
                                     : "registered operations, got '")
              << op->getName() << "'" << getLoweringHint(op);
     auto checkType = [&](Type type, Location loc) -> LogicalResult {
+      // A type is checked once, where it occurs first.
       if (!seen.insert(type).second)
         return success();
       bool isChecked =
@@ -171,6 +180,7 @@ struct CheckOperations
       for (BlockArgument argument : region.getArguments())
         if (failed(checkType(argument.getType(), argument.getLoc())))
           return failure();
+    // A declaration has no block arguments: its types are in its signature.
     if (auto function = dyn_cast<FunctionOpInterface>(op))
       for (Type type : llvm::concat<const Type>(function.getArgumentTypes(),
                                                 function.getResultTypes()))

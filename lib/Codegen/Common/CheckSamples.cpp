@@ -8,6 +8,8 @@
 //
 // The pass that reports where a function does not compute each sample of its
 // batch independently of the others.
+// Changes nothing; `findSamples` (SampleWise.cpp) is the analysis, and its
+// error names the operation that mixes samples.
 //
 //===----------------------------------------------------------------------===//
 

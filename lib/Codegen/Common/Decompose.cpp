@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Operations on tensors that no later pass takes become ones that they take.
+// TOSA, packs, Winograd transforms, softmax, gathers and elementwise operations
+// on tensors become linalg, tensor and arith, with upstream's patterns where it
+// has them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,6 +64,7 @@ struct DropEmptyLoops : OpInterfaceRewritePattern<linalg::LinalgOp> {
   }
 };
 
+/// Softmax and the like, as several linalg operations.
 struct DecomposeAggregate
     : OpInterfaceRewritePattern<linalg::AggregatedOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
@@ -110,18 +114,22 @@ struct LowerGather : OpRewritePattern<tensor::GatherOp> {
 
 } // namespace
 
+// Example: source [4, 5, 6], indices [7, 1], gather_dims = [1]: the result [7,
+// 4, 6] (or [7, 4, 1, 6]) is `source[i, indices[n, 0], j]`.
 LogicalResult LowerGather::matchAndRewrite(tensor::GatherOp op,
                                            PatternRewriter &rewriter) const {
   auto indices = cast<RankedTensorType>(op.getIndices().getType());
   auto source = cast<RankedTensorType>(op.getSource().getType());
   auto type = cast<RankedTensorType>(op.getResult().getType());
   ArrayRef<int64_t> gathered = op.getGatherDims();
+  // The last dimension of the indices has one index per gathered dimension.
   int64_t numBatch = indices.getRank() - 1;
   // Gathered dimensions are of size 1, or not there.
   bool isReduced =
       type.getRank() == numBatch + source.getRank() - int64_t(gathered.size());
   Location loc = op.getLoc();
   SmallVector<Value> sizes;
+  // `sourceDim` is the dimension of the source that dimension `dim` comes from.
   for (int64_t dim = 0, sourceDim = 0; dim < type.getRank(); ++dim) {
     bool isBatch = dim < numBatch;
     while (!isBatch && isReduced && llvm::is_contained(gathered, sourceDim))
@@ -230,6 +238,7 @@ static LogicalResult checkRanks(func::FuncOp function, bool mayBeInferred) {
 }
 
 /// What upstream does not convert is an error that says what it would.
+// `failure` lets other handlers print the diagnostic, with the note.
 static LogicalResult explainTosa(Diagnostic &diagnostic) {
   if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
       StringRef(diagnostic.str())
@@ -263,6 +272,7 @@ struct Decompose : kas::codegen::impl::DecomposeBase<Decompose> {
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
+    // Most functions have nothing to decompose: one walk decides.
     bool hasTosa = false, hasMore = false;
     function.walk([&](Operation *op) {
       hasTosa |= isa<tosa::TosaOp>(op);
@@ -284,6 +294,8 @@ struct Decompose : kas::codegen::impl::DecomposeBase<Decompose> {
                  LowerGather>(&getContext());
     linalg::populateDecomposeWinogradOpsPatterns(patterns);
     linalg::populateElementwiseToLinalgConversionPatterns(patterns);
+    // One pass over the function is enough: no pattern makes what another one
+    // takes.
     walkAndApplyPatterns(function, std::move(patterns));
   }
 };

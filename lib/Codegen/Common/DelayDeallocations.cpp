@@ -7,6 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Keeps deallocations out of what becomes one loop nest.
+// Buffer deallocation frees a buffer right after its last reader. Example:
+//    sum = contraction(x, w); dealloc(x); y = relu(sum)
+// The deallocation between the two would keep the emitters from computing the
+// rectifier in the epilogue of the contraction.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,6 +52,8 @@ static bool continues(linalg::LinalgOp op, linalg::LinalgOp next) {
 /// Moves the deallocations right after `op` after what continues with its
 /// output, if that follows.
 static void delayDeallocations(linalg::LinalgOp op) {
+  // Looks ahead past what has no effect on memory that matters, up to the first
+  // other operation.
   SmallVector<memref::DeallocOp> deallocations;
   for (Operation *at = op->getNextNode(); at; at = at->getNextNode()) {
     if (auto deallocation = dyn_cast<memref::DeallocOp>(at)) {
@@ -58,6 +64,7 @@ static void delayDeallocations(linalg::LinalgOp op) {
       continue;
     auto next = dyn_cast<linalg::LinalgOp>(at);
     if (next && continues(op, next))
+      // Reversed, as each is moved to right after `next`: the order stays.
       for (memref::DeallocOp deallocation : llvm::reverse(deallocations))
         deallocation->moveAfter(next);
     return;

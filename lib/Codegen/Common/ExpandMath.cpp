@@ -8,6 +8,9 @@
 //
 // Rewrites functions of the math dialect as arithmetic: MLIR's polynomials, our
 // own for erf, and roundings.
+// `log1p` and `expm1` by Kahan's method (Goldberg, "What Every Computer
+// Scientist Should Know About Floating-Point Arithmetic", 1991, theorem 4;
+// Higham, "Accuracy and Stability of Numerical Algorithms", section 1.14.1).
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,8 +37,9 @@ Value compare(ImplicitLocOpBuilder &builder, Value value, Value other) {
                                other);
 }
 
-/// Upstream's lowering to LLVM takes the logarithm of a sum that has lost what
-/// is small: the error of the sum is divided out.
+/// log(1 + x) loses the low bits of a small x in the sum s = fl(1 + x). As
+/// log(s) / (s - 1) varies slowly, x * log(s) / (s - 1) has the error of a few
+/// roundings.
 struct ExpandLog1p : OpRewritePattern<math::Log1pOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -49,7 +53,8 @@ struct ExpandLog1p : OpRewritePattern<math::Log1pOp> {
     Value kept = arith::SubFOp::create(b, sum, one);
     Value scaled =
         arith::MulFOp::create(b, x, arith::DivFOp::create(b, logarithm, kept));
-    // Nothing is kept of what is tiny; of infinity there is no quotient.
+    // s = 1: the result is x itself. s = log(s) holds for infinity, where the
+    // quotient would be NaN.
     Value isExact = arith::OrIOp::create(b, compare(b, sum, one),
                                          compare(b, sum, logarithm));
     rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isExact, x, scaled);
@@ -57,7 +62,7 @@ struct ExpandLog1p : OpRewritePattern<math::Log1pOp> {
   }
 };
 
-/// The same for the difference of an exponential and one.
+/// exp(x) - 1, likewise: with u = fl(exp(x)), (u - 1) * x / log(u).
 struct ExpandExpM1 : OpRewritePattern<math::ExpM1Op> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -72,7 +77,8 @@ struct ExpandExpM1 : OpRewritePattern<math::ExpM1Op> {
     Value logarithm = math::LogOp::create(b, exponential);
     Value scaled = arith::MulFOp::create(
         b, difference, arith::DivFOp::create(b, x, logarithm));
-    // Far from zero, and where the logarithm is infinite, nothing is lost.
+    // u - 1 = -1 far below zero, where log(u) is minus infinity, and u = log(u)
+    // for infinity: the difference is exact to rounding.
     Value isFar = arith::OrIOp::create(b, compare(b, difference, minusOne),
                                        compare(b, exponential, logarithm));
     Value far = arith::SelectOp::create(b, isFar, difference, scaled);
@@ -90,12 +96,13 @@ Value roundSmall(ImplicitLocOpBuilder &b, Value x) {
   return math::CopySignOp::create(b, arith::SubFOp::create(b, sum, large), x);
 }
 
-/// By how much a rounding differs from the nearest integer, in the direction
-/// that it goes to.
+/// `near`, the nearest integer to `x`, corrected to the direction of a
+/// rounding.
 Value correct(ImplicitLocOpBuilder &b, math::RoundEvenOp, Value, Value near) {
   return near;
 }
 
+/// `near + step` where `near` is beyond `x`, on the side that `isBeyond` says.
 Value correctTowards(ImplicitLocOpBuilder &b, arith::CmpFPredicate isBeyond,
                      Value x, Value near, double step) {
   Value other =
@@ -140,10 +147,11 @@ struct ExpandRounding : OpRewritePattern<OpT> {
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value rounded = correct(b, op, x, roundSmall(b, x));
-    // Large numbers are integers; what is no number stays so.
+    // From 2^23 on all floats are integers; NaN and infinity stay as they are.
     Value isSmall = arith::CmpFOp::create(
         b, arith::CmpFPredicate::OLT, math::AbsFOp::create(b, x),
         makeConstant(b, x.getType(), 1 << 23));
+    // The sign of zero is that of x: floor(-0.0) and ceil(-0.5) are -0.0.
     rewriter.replaceOpWithNewOp<arith::SelectOp>(
         op, isSmall, math::CopySignOp::create(b, rounded, x), x);
     return success();

@@ -8,6 +8,9 @@
 //
 // Fuses elementwise operations with their readers where that repeats no work,
 // and leaves contractions in the form that register tiles need.
+// Upstream's fusion patterns do the rewriting; `shouldFuse` says where. Around
+// them: sums of f64 may be reordered, quantized arithmetic is simplified, and
+// cheap operations with several readers are repeated (RepeatElementwise.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -73,8 +76,11 @@ bool isOfWeights(Value value) {
   return true;
 }
 
-/// What weights alone decide for each channel, and what is read at each point.
+/// Whether `op` is small, such as one value per channel, and computes
+/// something. Made of weights alone it runs once, if weights are prepacked;
+/// fused into a reader it would be computed at each pixel.
 bool isOfChannels(linalg::GenericOp op) {
+  // 64 KiB of f32: far below the activations that read it.
   constexpr int64_t mostElements = 1 << 14;
   if (op->getNumResults() != 1)
     return false;
@@ -186,7 +192,7 @@ struct FuseElementwise
     linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
     populateQuantizedArithmeticPatterns(patterns);
     FrozenRewritePatternSet frozen(std::move(patterns));
-    // There are no blocks to merge.
+    // A function on tensors has one block here: no region to simplify.
     GreedyRewriteConfig config;
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
     // What is fused may be worth repeating.

@@ -16,6 +16,8 @@
 
 using namespace mlir;
 
+// By operation first, then by dialect. Nothing for dialects whose operations
+// the pipeline takes: there the type or form is what is wrong.
 std::string kas::codegen::getLoweringHint(Operation *op) {
   StringRef name = op->getName().getStringRef();
   StringRef pass = llvm::StringSwitch<StringRef>(name)

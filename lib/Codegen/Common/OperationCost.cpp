@@ -8,6 +8,8 @@
 //
 // Counts floating-point operations of linalg operations and of applied
 // operators, padding left out.
+// A multiply-add counts as two operations. Iterations that read padding only
+// multiply zeros, which tiles leave out, so they do not count.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,6 +35,7 @@ int64_t kas::codegen::countExistingPoints(linalg::LinalgOp op) {
     if (!pad || !pad.getConstantPaddingValue())
       continue;
     ArrayRef<int64_t> shape = pad.getSourceType().getShape();
+    // The iteration exists where the index is inside of the unpadded tensor.
     for (auto [index, low, size] :
          llvm::zip_equal(op.getMatchingIndexingMap(operand).getResults(),
                          pad.getStaticLow(), shape))
@@ -42,6 +45,7 @@ int64_t kas::codegen::countExistingPoints(linalg::LinalgOp op) {
   return countPoints(axes, guards);
 }
 
+// Conversions and selections move numbers; comparisons of floats do count.
 bool kas::codegen::isFloatArithmetic(Operation *op) {
   bool isArithmetic =
       isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
@@ -51,8 +55,8 @@ bool kas::codegen::isFloatArithmetic(Operation *op) {
          isa<FloatType>(op->getOperand(0).getType());
 }
 
-/// Of `apply` or, as each product of an operator gives one of its gradient, of
-/// a gradient.
+/// The operations of `apply`, or of a gradient of it: each multiply-add of an
+/// operator gives one of a gradient.
 static std::optional<int64_t> countOperatorFlops(Operation *user) {
   // What is wrong with the operator is for the passes to say.
   ScopedDiagnosticHandler quiet(user->getContext(),

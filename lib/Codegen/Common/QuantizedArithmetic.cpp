@@ -9,6 +9,9 @@
 // Simplifies arithmetic on quantized int8 values exactly: zero points are
 // subtracted in 32 bits, and floats that were just quantized are not converted
 // twice.
+// A quantized model dequantizes each tensor as (float(int8) - zero point) *
+// scale, often in 64-bit integers. The rewrites are exact: an int8 plus a zero
+// point of at most 15 bits fits 32, and f32 has all integers up to 2^24.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +25,7 @@ using namespace mlir;
 
 namespace {
 
-/// An integer that is made of a byte: the byte plus `added`.
+/// An integer made of an int8 or uint8 `byte`: the byte plus `added`.
 struct ByteSum {
   Value byte;
   bool isUnsigned = false;
@@ -41,6 +44,7 @@ static std::optional<ByteSum> matchExtended(Value value) {
 
 /// Nothing where the sum may not fit its type, so that it would wrap.
 static std::optional<ByteSum> matchByteSum(Value value) {
+  // With the 8 bits of the byte the sum fits 16 bits and more.
   constexpr unsigned mostBits = 15;
   APInt number;
   std::optional<ByteSum> sum;
@@ -88,7 +92,9 @@ static Value matchBound(Value value, double least, double most) {
   return isWithin ? op->getOperand(0) : Value();
 }
 
-/// Whether `value` is an integer from `least` to `most`, or no number at all.
+/// Whether `value` is an integer from `least` to `most`, or NaN. Matches
+/// min(max(round(x) + integer, least), most) in either order, as quantizing
+/// writes it.
 static bool isIntegerWithin(Value value, double least, double most) {
   auto matchMaximum = [&](Value bounded) {
     return matchBound<arith::MaximumFOp, arith::MaxNumFOp>(bounded, least,
@@ -103,7 +109,8 @@ static bool isIntegerWithin(Value value, double least, double most) {
     inner = matchMinimum(matchMaximum(value));
   if (!inner)
     return false;
-  // Whatever is added to an integer: a float of an integer, rounded or not.
+  // A zero point is added to the integer before it is clipped; an integral
+  // float plus an integer is one.
   if (auto added = inner.getDefiningOp<arith::AddFOp>()) {
     auto offset = getConstant(added.getRhs());
     if (!offset || *offset != std::trunc(*offset))
@@ -113,8 +120,8 @@ static bool isIntegerWithin(Value value, double least, double most) {
   return inner.getDefiningOp<math::RoundEvenOp>() != nullptr;
 }
 
-/// The float that `sum.byte` was made of, where that is an integer that a byte
-/// has.
+/// The float from which `sum.byte` was converted, if that conversion is exact:
+/// the float is an integer in the range of int8 or uint8.
 static Value findFloat(const ByteSum &sum) {
   if (auto convert = sum.byte.getDefiningOp<arith::FPToUIOp>())
     return sum.isUnsigned && isIntegerWithin(convert.getIn(), 0, 255)
@@ -129,7 +136,8 @@ static Value findFloat(const ByteSum &sum) {
 
 namespace {
 
-/// sitofp(ext(fpto(x)) + zero point): x + zero point.
+/// sitofp(ext(fpto(x)) + zero point) becomes x + zero point: a value that was
+/// just quantized is not converted to int8 and back.
 struct ReadRoundedFloat : OpRewritePattern<arith::SIToFPOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -149,7 +157,8 @@ struct ReadRoundedFloat : OpRewritePattern<arith::SIToFPOp> {
   }
 };
 
-/// The sum of a byte and its zero point in 32 bits.
+/// The sum of an int8 and its zero point in 32 bits, which vectors convert to
+/// f32 twice as many of as of 64 bits.
 struct NarrowByteSum : OpRewritePattern<arith::SIToFPOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -178,6 +187,7 @@ struct NarrowByteSum : OpRewritePattern<arith::SIToFPOp> {
 
 void kas::codegen::populateQuantizedArithmeticPatterns(
     RewritePatternSet &patterns) {
+  // Tried first: it removes the conversion that the other one narrows.
   patterns.add<ReadRoundedFloat>(patterns.getContext(), /*benefit=*/2);
   patterns.add<NarrowByteSum>(patterns.getContext());
 }

@@ -8,6 +8,10 @@
 //
 // Recomputes elementwise operations in each of their readers where that moves
 // less memory than storing the result.
+// The unit is whole tensors that are read or written. Example: y = x + 1 with
+// two readers that read x anyway: storing y writes one tensor and reads it
+// twice, repeating it reads nothing more. Runs between rounds of fusion, which
+// merges each copy with its reader.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +32,8 @@ bool kas::codegen::isSumInAnyOrder(linalg::GenericOp op) {
       [](auto result) {
         auto [value, old] = result;
         auto add = value.template getDefiningOp<arith::AddFOp>();
+        // Nothing else reads the accumulator, and the addition may be
+        // reassociated.
         return add && llvm::is_contained(add->getOperands(), old) &&
                old.hasOneUse() &&
                arith::bitEnumContainsAll(add.getFastmath(),
@@ -40,6 +46,8 @@ namespace {
 /// Whether computing an element of `op` costs less than a read of it from
 /// memory.
 bool isCheap(linalg::GenericOp op) {
+  // Some arithmetic is hidden behind the loads of its operands; a division is
+  // not.
   constexpr size_t maxOperations = 12;
   Block *body = op.getBody();
   return op.hasPureTensorSemantics() && op->getNumResults() == 1 &&
@@ -99,6 +107,7 @@ bool repeat(linalg::GenericOp op) {
   // reader.
   auto isRead = [](OpOperand *use) { return isElementRead(*use); };
   if (llvm::all_of(uses, isRead)) {
+    // Reads of the inputs, one write of the result, one read by each reader.
     size_t now = getWholeInputs(op).size() + 1 + uses.size(), then = 0;
     for (OpOperand *use : uses)
       then += countNewInputs(op, *use);

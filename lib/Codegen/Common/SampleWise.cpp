@@ -8,6 +8,11 @@
 //
 // Determines whether a function computes each sample of its batch
 // independently, and where the samples are in each of its tensors.
+// A forward data-flow analysis over the one block of a function: each value
+// that depends on data gets the dimension in which its samples are, and each
+// operation either maps that of its operands to that of its results or is an
+// error. The batch is at least 2, so that a dimension of samples cannot be
+// taken for a unit dimension.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,6 +44,8 @@ private:
            << what;
   }
 
+  /// Each checks one operation that reads samples and sets the place of its
+  /// results.
   LogicalResult checkOp(Operation *op);
   LogicalResult checkLinalg(linalg::LinalgOp op);
   LogicalResult checkExtracts(linalg::LinalgOp op, unsigned loop);
@@ -55,6 +62,8 @@ private:
 
   std::optional<unsigned> findLoop(linalg::LinalgOp op);
   bool isUniform(Value tensor, int64_t dim);
+  /// Whether result `result` of `op` is the same along `dim`, as its operands
+  /// are.
   bool computesUniform(linalg::LinalgOp op, unsigned result, int64_t dim);
 
   func::FuncOp function;
@@ -120,6 +129,7 @@ bool SampleFinder::isUniform(Value tensor, int64_t dim) {
     return llvm::all_of(dims, [&](int64_t d) { return isUniform(source, d); });
   };
   if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
+    // Equal along the collapsed dimension, so along each of its parts.
     for (auto [d, group] : llvm::enumerate(expand.getReassociationIndices()))
       if (llvm::is_contained(group, dim))
         return isUniform(expand.getSrc(), static_cast<int64_t>(d));
@@ -173,6 +183,7 @@ FailureOr<SamplePlaces> SampleFinder::run() {
 LogicalResult SampleFinder::checkOp(Operation *op) {
   if (auto returnOp = dyn_cast<func::ReturnOp>(op))
     return checkReturn(returnOp);
+  // Inside of the body, too: `tensor.extract` reads samples without an operand.
   bool reads = false;
   op->walk([&](Operation *inner) {
     reads |= llvm::any_of(inner->getOperands(), [&](Value operand) {
@@ -208,6 +219,7 @@ LogicalResult SampleFinder::checkOp(Operation *op) {
     if (found == samples.end())
       return fail(op, "a padding of samples, or one that is no constant");
     SamplePlace place = found->second;
+    // Padding along the samples would add one.
     if (!isConstantIntValue(pad.getMixedLowPad()[place.dim], 0) ||
         !isConstantIntValue(pad.getMixedHighPad()[place.dim], 0) ||
         !pad.getConstantPaddingValue())
@@ -251,6 +263,8 @@ LogicalResult SampleFinder::checkElementwise(Operation *op) {
         return fail(op, "operands with samples in other places");
       place = found->second;
     }
+  // An operand without samples, such as a constant, must be equal for all of
+  // them: the number of samples may change.
   for (Value operand : op->getOperands())
     if (isa<RankedTensorType>(operand.getType()) &&
         !samples.contains(operand) && !isUniform(operand, place->dim))
@@ -292,6 +306,8 @@ LogicalResult SampleFinder::checkLinalg(linalg::LinalgOp op) {
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<RankedTensorType>(operand.get().getType()))
       continue;
+    // The loop of the samples reads the same dimension of every operand with
+    // samples, unshifted.
     auto position = findResult(op.getMatchingIndexingMap(&operand), *loop);
     if (failed(position))
       return fail(op, "samples at shifted places");
@@ -337,6 +353,7 @@ LogicalResult SampleFinder::checkExtracts(linalg::LinalgOp op, unsigned loop) {
       if (!index || index.getDim() != loop ||
           !found->second.hasSizesOf({0, 1, 1}))
         return WalkResult::interrupt();
+      // `linalg.index` of the loop may only be an index into samples.
     } else if (auto index = dyn_cast<linalg::IndexOp>(inner)) {
       if (index.getDim() != loop)
         return WalkResult::advance();
@@ -349,6 +366,7 @@ LogicalResult SampleFinder::checkExtracts(linalg::LinalgOp op, unsigned loop) {
             use.getOperandNumber() != found->second.dim + 1)
           return WalkResult::interrupt();
       }
+      // A nested region could use the index in ways that are not looked at.
     } else if (inner != op.getOperation() && inner->getNumRegions() != 0) {
       return WalkResult::interrupt();
     }
@@ -373,11 +391,16 @@ LogicalResult SampleFinder::checkReshape(Operation *op,
       for (int64_t other : group)
         (other < d ? before : after) *=
             other == d ? 1 : expanded.getDimSize(other);
+      // Collapsing: what is before `d` in the group repeats the samples, what
+      // is after belongs to one. [3, batch, 4] -> [3 * batch * 4] gives outer
+      // 3, inner 4.
       if (!expands && d == place.dim) {
         samples[op->getResult(0)] = {static_cast<int64_t>(dim),
                                      before * place.outer, place.inner * after};
         return success();
       }
+      // Expanding, the inverse: `d` has the samples if the rest of the group
+      // divides what is around them.
       if (expands && static_cast<int64_t>(dim) == place.dim &&
           place.outer % before == 0 && place.inner % after == 0 &&
           expanded.getDimSize(d) % batch == 0) {
@@ -401,6 +424,8 @@ LogicalResult SampleFinder::checkSlice(Operation *op, Value whole, Value part,
                slice.getMixedSizes()[dim],
                cast<RankedTensorType>(whole.getType()).getDimSize(dim));
   };
+  // The dimension of the part: those that a rank-reducing slice drops are
+  // missing.
   auto toPart = [&](int64_t dim) {
     int64_t numDropped = 0;
     for (int64_t d = 0; d < dim; ++d)
@@ -446,6 +471,8 @@ LogicalResult SampleFinder::checkApply(ApplyOp apply) {
     return fail(apply, "weights that differ from sample to sample");
   OperatorOp op = apply.getOperator();
   if (found->second != SamplePlace{0, 1, 1} || !op ||
+      // A concrete operator has no size called batch: its coordinates say the
+      // same.
       !(op.isConcrete() ? keepsFirstCoordinate(op) : hasBatch(op)))
     return fail(apply, "an operator that uses the number of the sample");
   samples[apply.getResult()] = {0, 1, 1};

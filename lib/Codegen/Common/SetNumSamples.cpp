@@ -8,6 +8,10 @@
 //
 // Changes the number of samples of a function that is known to compute them
 // independently (SampleWise.cpp).
+// Types of tensors with samples get the new size; tensors that are the same for
+// all samples are cut along that dimension, by making them again smaller where
+// that is free (fills, broadcasts), else by a slice. Operators whose first size
+// is the batch are cloned.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,7 +63,8 @@ private:
   const SamplePlaces &samples;
   int64_t size;
   SymbolTable symbolTable;
-  /// Looked up only.
+  /// The operator with the new batch for each one; iterated nowhere, so its
+  /// order does not matter.
   DenseMap<Operation *, OperatorOp> resized;
 };
 
@@ -89,6 +94,7 @@ void SampleResizer::cutOperand(OpOperand &operand, int64_t dim,
 /// What broadcasts or fills is made smaller, all else is a slice.
 Value SampleResizer::cutUniform(Value tensor, int64_t dim, int64_t extent) {
   auto type = cast<RankedTensorType>(tensor.getType());
+  // A dimension of size 1 is broadcast by its reader.
   if (type.getDimSize(dim) == extent || type.getDimSize(dim) == 1)
     return tensor;
   OpBuilder builder(tensor.getContext());
@@ -113,6 +119,7 @@ Value SampleResizer::cutUniform(Value tensor, int64_t dim, int64_t extent) {
       return cut;
   if (Value cut = cutReshape(builder, op, dim, extent))
     return cut;
+  // The first `extent` elements; all are equal, so any would do.
   SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0)),
       sizes = getAsIndexOpFoldResult(tensor.getContext(), smaller.getShape()),
       strides(type.getRank(), builder.getIndexAttr(1));
@@ -134,6 +141,7 @@ Value SampleResizer::cutReshape(OpBuilder &builder, Operation *op, int64_t dim,
   auto smaller = withSize(type, dim, extent);
   for (auto [number, group] : llvm::enumerate(groups)) {
     if (!expands) {
+      // A group of several dimensions would have to be cut along one of them.
       if (static_cast<int64_t>(number) != dim || group.size() != 1)
         continue;
       Value source = cutUniform(op->getOperand(0), group.front(), extent);
@@ -142,6 +150,7 @@ Value SampleResizer::cutReshape(OpBuilder &builder, Operation *op, int64_t dim,
     }
     if (!llvm::is_contained(group, dim))
       continue;
+    // The dimension that is expanded: `extent` times the rest of its group.
     int64_t size = extent;
     for (int64_t other : group)
       size *= other == dim ? 1 : type.getDimSize(other);
@@ -259,6 +268,8 @@ void SampleResizer::resizeApply(ApplyOp apply) {
     return;
   OperatorOp &smaller = resized[op];
   if (!smaller) {
+    // Cloned next to the operator, under a new name: other functions may still
+    // call it with the old batch.
     smaller = op.clone();
     auto batch = SizeAttr::getConstant(op.getContext(), size);
     smaller.getOutputs().front().setType(
