@@ -7,6 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // The C functions: they check the arguments and hand over to the back ends.
+// Everything that all back ends would check is checked here, before anything
+// happens: null arguments, sizes, ranges of copies, limits of the device,
+// objects of another device. A back end sees valid calls only, and its errors
+// come from its driver (docs/reference/device-runtime.md, "Errors").
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,15 +21,19 @@
 
 using namespace kas::rt;
 
+/// The text of the last error of this thread. Like `errno`, a success leaves
+/// it.
 static thread_local std::string lastError;
 
+/// Ends a C function: keeps the text of an error, returns the code.
 static KasRtStatus report(const Status &status) {
   if (status.isError())
     lastError = status.getText();
   return status.getCode();
 }
 
-/// An error of a call on `device`: notes when the device is gone.
+/// The result of a call on `device`. Notes when the device is lost, and makes
+/// what the validation layer reported since then the error of this call.
 static Status note(KasRtDeviceImpl &device, Status status) {
   if (status.getCode() == KAS_RT_ERROR_DEVICE_LOST)
     device.isLost = true;
@@ -33,6 +41,7 @@ static Status note(KasRtDeviceImpl &device, Status status) {
   return status;
 }
 
+/// An error for a device that an earlier call has lost: drivers may hang on it.
 static Status checkAlive(const KasRtDeviceImpl &device) {
   if (!device.isLost)
     return {};
@@ -61,13 +70,14 @@ static KasRtStatus createOn(KasRtDeviceImpl &device, uint64_t &live,
       (void)object->release();
     return code;
   }
+  // Counted, so that closing a device can refuse while something of it is left.
   ++live;
   *result = object.release();
   return code;
 }
 
-/// Destroys an object. After the loss of its device nothing can be said about
-/// the success, and nothing depends on it.
+/// Destroys an object, also on a lost device: the caller must be able to free
+/// what it has. Whatever the driver says then is no error.
 static KasRtStatus destroy(KasRtObject *object, uint64_t &live) {
   KasRtDeviceImpl &device = object->device;
   bool wasLost = device.isLost;
@@ -77,6 +87,7 @@ static KasRtStatus destroy(KasRtObject *object, uint64_t &live) {
   return wasLost ? KAS_RT_SUCCESS : report(status);
 }
 
+/// The error of a null argument.
 static Status missing(const char *what) {
   return invalidArgument(std::string("expected ") + what + ", got null");
 }
@@ -105,6 +116,7 @@ const char *kasRtStatusName(KasRtStatus status) {
     return "validation";
   case KAS_RT_ERROR_DRIVER:
     return "error of the driver";
+  // Only makes the enumeration an int.
   case KAS_RT_STATUS_WIDTH:
     break;
   }
@@ -118,6 +130,8 @@ const char *kasRtStatusName(KasRtStatus status) {
 KasRtStatus kasRtDeviceCount(KasRtBackend backend, int32_t *count) {
   if (!count)
     return report(missing("a place for the number of devices"));
+  // Results are set first, so that a caller which ignores the status reads no
+  // garbage.
   *count = 0;
   if (backend == KAS_RT_CUDA)
     return report(countCudaDevices(*count));
@@ -138,6 +152,8 @@ static Status parseDeviceName(const char *name, KasRtBackend &backend,
   if (colon) {
     const char *end = colon + std::strlen(colon);
     auto [rest, error] = std::from_chars(colon + 1, end, index);
+    // `from_chars` takes no sign but minus, no blanks and no text after the
+    // number.
     valid &= error == std::errc() && rest == end && index >= 0;
   }
   if (valid)
@@ -167,6 +183,7 @@ KasRtStatus kasRtDeviceOpen(const char *name, KasRtDevice *device) {
 KasRtStatus kasRtDeviceClose(KasRtDevice device) {
   if (!device)
     return KAS_RT_SUCCESS;
+  // The device stays open: its objects point to it.
   if (device->liveBuffers || device->liveModules || device->liveEvents)
     return report(
         invalidArgument("expected all that was made on " + device->label +
@@ -203,6 +220,7 @@ KasRtStatus kasRtBufferCreate(KasRtDevice device, uint64_t bytes,
   if (!device || !buffer)
     return report(missing(device ? "a place for the buffer" : "a device"));
   *buffer = nullptr;
+  // Neither API has buffers of no bytes.
   if (bytes == 0)
     return report(invalidArgument("expected a buffer of 1 byte or more, got "
                                   "0 bytes"));
@@ -228,6 +246,8 @@ uint64_t kasRtBufferGetSize(KasRtBuffer buffer) {
   return buffer ? buffer->bytes : 0;
 }
 
+/// An error unless `bytes` from `offset` on are within the buffer. Subtracts
+/// instead of adding, which could overflow.
 static Status checkCopy(KasRtBuffer buffer, uint64_t offset, const void *host,
                         uint64_t bytes) {
   if (!buffer)
@@ -267,6 +287,7 @@ KasRtStatus kasRtBufferRead(KasRtBuffer buffer, uint64_t offset,
 KasRtStatus kasRtBufferFill(KasRtBuffer buffer, uint32_t word) {
   if (!buffer)
     return report(missing("a buffer"));
+  // Both drivers fill words.
   if (buffer->bytes % 4)
     return report(invalidArgument("expected a buffer of a multiple of 4 bytes "
                                   "to fill, got " +
@@ -297,7 +318,9 @@ KasRtStatus kasRtModuleUnload(KasRtModule module) {
   return destroy(module, module->device.liveModules);
 }
 
-/// Maps are views of the kernel's buffers that the copy engine can traverse.
+/// An error unless the copy engine can traverse the map: the limits of
+/// `cuTensorMapEncodeTiled`, whose own error says only "invalid value". `where`
+/// names the kernel and ends with ", got ".
 static Status checkTensorMap(const KasRtTensorMap &map, uint32_t bufferCount,
                              const std::string &where) {
   if (map.argument >= bufferCount)
@@ -324,6 +347,8 @@ static Status checkTensorMap(const KasRtTensorMap &map, uint32_t bufferCount,
   return {};
 }
 
+/// Whether two lists of maps are equal; strides, sizes and boxes beyond the
+/// rank are undefined and not compared.
 static bool areSame(const std::vector<KasRtTensorMap> &left,
                     const std::vector<KasRtTensorMap> &right) {
   return std::equal(left.begin(), left.end(), right.begin(), right.end(),
@@ -367,16 +392,20 @@ KasRtStatus kasRtModuleGetKernelWithTensorMaps(
             map, bufferCount, std::string(" for kernel '") + name + "', got ");
         status.isError())
       return report(status);
+  // The same kernel is handed out once: a launch then finds its descriptors.
   for (const auto &known : module->kernels)
     if (known->name == name && known->bufferCount == bufferCount &&
         areSame(known->maps, wanted)) {
       *kernel = known.get();
+      // For the error of a lost device.
       return callOn(device, [] { return Status(); });
     }
   std::unique_ptr<KasRtKernelImpl> created;
   KasRtStatus code = callOn(device, [&] {
     return module->createKernel(name, bufferCount, wanted, created);
   });
+  // Kept even where a message of the validation layer makes this an error: the
+  // driver's object must be released with the module.
   if (created)
     module->kernels.push_back(std::move(created));
   if (code == KAS_RT_SUCCESS)
@@ -415,6 +444,9 @@ static Status checkLaunchSize(const KasRtDeviceImpl &device,
   return {};
 }
 
+/// An error unless `argument` is a part of a buffer of the kernel's device. 256
+/// is the offset alignment that every device supports (Vulkan's limit
+/// `minStorageBufferOffsetAlignment` is at most 256).
 static Status checkArgument(const KasRtKernelImpl &kernel,
                             const KasRtArgument &argument, uint32_t position) {
   const KasRtDeviceImpl &device = kernel.module.device;
@@ -429,6 +461,7 @@ static Status checkArgument(const KasRtKernelImpl &kernel,
     return invalidArgument("expected an offset that is a multiple of 256" +
                            where + std::to_string(argument.offset));
   uint64_t size = argument.buffer->bytes;
+  // `bytes` of 0 is the rest of the buffer.
   if (argument.offset >= size || argument.bytes > size - argument.offset)
     return invalidArgument("expected bytes within a buffer of " +
                            std::to_string(size) + where +
@@ -483,6 +516,7 @@ KasRtStatus kasRtEventRecord(KasRtEvent event) {
     return report(missing("an event"));
   return callOn(event->device, [&] {
     Status status = event->record();
+    // An event can be recorded again; if that fails it has no time.
     event->isRecorded = !status.isError();
     return status;
   });

@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // CUDA's driver and its devices.
+// The driver API of CUDA, loaded at run time (CudaDriver.h), so that the
+// library builds and loads on machines without CUDA. Names and meanings of
+// errors: "CUDA Driver API", CUresult.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +22,9 @@ using namespace kas::rt;
 // The driver
 //===----------------------------------------------------------------------===//
 
+/// What a caller can do about an error. After those that are "device lost" the
+/// context is unusable until the process ends or the context is reset ("CUDA
+/// Driver API", on CUDA_ERROR_ILLEGAL_ADDRESS and its like).
 static KasRtStatus classify(CUresult result) {
   switch (result) {
   case CudaOutOfMemory:
@@ -74,6 +80,7 @@ Status CudaLibrary::load() {
           library.open("CUDA driver", "libcuda.so.1", "KAS_RT_LIBCUDA");
       status.isError())
     return status;
+// All functions first, then the check: both run over the same list.
 #define KAS_LOAD(symbol, parameters)                                           \
   symbol = reinterpret_cast<CUresult(*) parameters>(library.lookUp(#symbol));
   KAS_CUDA_FUNCTIONS(KAS_LOAD)
@@ -124,9 +131,13 @@ Status kas::rt::openCudaDevice(int32_t index,
 
 Status CudaDevice::readLimits() {
   info.backend = KAS_RT_CUDA;
+  // Parameters of a kernel take at most 4 KiB; a pointer takes 8 bytes.
   info.maxBuffers = 256;
+  // Since compute capability 5.3; kernels are compiled for 7.5 and later.
   info.hasFloat16 = 1;
   Status status;
+  // Errors accumulate: the first one is returned after all attributes were
+  // tried.
   auto read = [&](int attribute) {
     int value = 0;
     status += check(driver.cuDeviceGetAttribute(&value, attribute, device),
@@ -135,9 +146,11 @@ Status CudaDevice::readLimits() {
   };
   info.maxThreadsPerBlock = read(CudaMaxThreadsPerBlock);
   for (int axis = 0; axis < 3; ++axis) {
+    // The attributes of x, y and z are consecutive numbers.
     info.maxBlock[axis] = read(CudaMaxBlockDimX + axis);
     info.maxGrid[axis] = read(CudaMaxGridDimX + axis);
   }
+  // What a launch may request, more than the 48 KiB that a kernel may declare.
   info.maxSharedBytes = read(CudaMaxSharedMemoryPerBlockOptin);
   info.warpSize = read(CudaWarpSize);
   uint32_t major = read(CudaComputeCapabilityMajor);
@@ -176,6 +189,8 @@ Status CudaDevice::open(int32_t index) {
   label += std::string(" (") + info.name + ")";
   if (Status status = readLimits(); status.isError())
     return status;
+  // Shared with the rest of the process, such as PyTorch, whose pointers are
+  // then valid here.
   if (Status status = check(driver.cuDevicePrimaryCtxRetain(&context, device),
                             "cuDevicePrimaryCtxRetain");
       status.isError()) {
@@ -183,6 +198,8 @@ Status CudaDevice::open(int32_t index) {
     return status;
   }
   return inContext([&] {
+    // Not synchronized with the default stream, which others in the process
+    // use.
     Status status = check(driver.cuStreamCreate(&stream, CudaStreamNonBlocking),
                           "cuStreamCreate");
     if (status.isError())
@@ -193,6 +210,8 @@ Status CudaDevice::open(int32_t index) {
 
 Status CudaDevice::close() {
   Status status;
+  // Destroyed in the reverse order; errors do not end it, so that nothing
+  // leaks.
   if (stream)
     status += inContext([&] {
       Status result =

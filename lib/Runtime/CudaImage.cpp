@@ -7,6 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Checks that an image for CUDA's driver is whole: cubin, fatbin, or PTX text.
+// `cuModuleLoadDataEx` takes a pointer without a length and trusts the offsets
+// in the image: a file that was cut off would make the driver read beyond it.
+// Only the sizes are checked; what the sections hold is for the driver to
+// refuse.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,6 +37,8 @@ static Status invalid(const std::string &got) {
           "expected a cubin, a fatbin or PTX, got " + got};
 }
 
+/// A cubin is an ELF file: the tables of sections and of segments, and each
+/// section, must be within the image.
 static Status checkElf(const std::string &image) {
   Elf64_Ehdr header;
   if (image.size() < sizeof(header))
@@ -41,6 +47,8 @@ static Status checkElf(const std::string &image) {
   if (header.e_machine != elfCuda || header.e_ident[EI_CLASS] != ELFCLASS64)
     return invalid("an ELF file for machine " +
                    std::to_string(header.e_machine));
+  // Whether `count` entries of `size` bytes from `offset` on are in the image;
+  // the products of fields of 16 bits do not overflow.
   auto fits = [&](uint64_t offset, uint64_t count, uint64_t size) {
     return offset <= image.size() && count * size <= image.size() - offset;
   };
@@ -54,6 +62,7 @@ static Status checkElf(const std::string &image) {
     Elf64_Shdr section;
     std::memcpy(&section, image.data() + header.e_shoff + i * sizeof(section),
                 sizeof(section));
+    // Sections without bytes in the file, such as .bss, have a size only.
     if (section.sh_type != SHT_NOBITS &&
         !fits(section.sh_offset, 1, section.sh_size))
       return invalid("a cubin that is cut off");
@@ -61,6 +70,7 @@ static Status checkElf(const std::string &image) {
   return {};
 }
 
+/// A fatbin says in its header how many bytes follow.
 static Status checkFatbin(const std::string &image) {
   FatbinHeader header;
   if (image.size() < sizeof(header))
@@ -91,6 +101,7 @@ Status kas::rt::readCudaImage(const void *data, size_t bytes,
     return invalid("0 bytes");
   if (image.find('\0') != std::string::npos)
     return invalid("bytes of another format");
+  // Each PTX module begins with a `.version` directive, after comments.
   if (image.find(".version") == std::string::npos)
     return invalid("a text without .version");
   return {};

@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Buffers, modules, kernels and events on CUDA.
+// All work of a device goes through its one stream, so calls run in order.
+// Launches, fills and events return at once; copies wait, since the caller may
+// free or reuse its memory when they return.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +26,7 @@ Status CudaDevice::createBuffer(uint64_t bytes,
                                 std::unique_ptr<KasRtBufferImpl> &buffer) {
   auto created = std::make_unique<CudaBuffer>(*this, bytes);
   Status status = inContext([&] {
+    // Aligned to at least 256 bytes, as kernels expect of their arguments.
     return check(driver.cuMemAlloc_v2(&created->address, bytes),
                  "cuMemAlloc of " + std::to_string(bytes) + " bytes");
   });
@@ -91,6 +95,7 @@ Status CudaDevice::loadModule(const void *data, size_t bytes,
   Status status = inContext([&] {
     std::string log(4096, '\0');
     int options[] = {CudaJitErrorLogBuffer, CudaJitErrorLogBufferSize};
+    // The driver takes the size of the log as a value in place of a pointer.
     void *values[] = {log.data(),
                       reinterpret_cast<void *>(uintptr_t(log.size() - 1))};
     CUresult result = driver.cuModuleLoadDataEx(&created->handle, image.c_str(),
@@ -142,6 +147,9 @@ Status CudaModule::createKernel(const std::string &name, uint32_t bufferCount,
   return status;
 }
 
+// What the driver knows of a compiled kernel is compared with what the caller
+// says of it, once: a wrong number of arguments would otherwise be read from
+// beyond the array at each launch.
 Status CudaKernel::readNeeds() {
   CudaDevice &cuda = asCuda(module.device);
   const CudaLibrary &driver = cuda.driver;
@@ -157,11 +165,13 @@ Status CudaKernel::readNeeds() {
   maxThreads = threads;
   sharedBytes = shared;
   allowedDynamicBytes = declaredLimit - std::min(declaredLimit, sharedBytes);
+  // A driver before CUDA 12.4 does not say; the caller is then trusted.
   if (!driver.cuFuncGetParamInfo)
     return {};
   // With fewer arguments than parameters the driver would read beyond them.
   uint32_t count = 0;
   size_t offset = 0, bytes = 0;
+  // Up to `total` inclusive: one more parameter than expected is an error, too.
   auto total = static_cast<uint32_t>(bufferCount + maps.size());
   while (count <= total) {
     CUresult result = driver.cuFuncGetParamInfo(handle, count, &offset, &bytes);
@@ -192,14 +202,19 @@ Status CudaKernel::readNeeds() {
   return {};
 }
 
+// A descriptor contains the address of its tensor, so it is valid for the
+// buffers of one launch; most launches use the same ones again.
 Status CudaKernel::encodeMaps(const std::vector<CUdeviceptr> &addresses) {
   CudaDevice &cuda = asCuda(module.device);
   if (maps.empty() || encoded == addresses)
     return {};
+  // Not valid if one of the calls below fails.
   encoded.clear();
+  // Elements along each dimension of a box are neighbours.
   const uint32_t steps[] = {1, 1, 1, 1, 1};
   for (size_t i = 0; i < maps.size(); ++i) {
     const KasRtTensorMap &map = maps[i];
+    // As `kas_gpu.tensor_copy` and the matrix descriptors of kernels assume.
     Status status = cuda.check(
         cuda.driver.cuTensorMapEncodeTiled(
             &descriptors[i],
@@ -220,6 +235,7 @@ Status CudaKernel::launch(const KasRtLaunchSize &size,
                           const KasRtArgument *arguments) {
   CudaDevice &cuda = asCuda(module.device);
   uint64_t threads = uint64_t(size.block[0]) * size.block[1] * size.block[2];
+  // The registers of a kernel may allow fewer threads than the device does.
   if (threads > maxThreads)
     return {KAS_RT_ERROR_LIMIT, "expected at most " +
                                     std::to_string(maxThreads) +
@@ -236,6 +252,7 @@ Status CudaKernel::launch(const KasRtLaunchSize &size,
     addresses.push_back(
         static_cast<CudaBuffer *>(arguments[i].buffer)->address +
         arguments[i].offset);
+  // The driver copies the parameters at the launch: locals are enough.
   std::vector<void *> parameters;
   for (CUdeviceptr &address : addresses)
     parameters.push_back(&address);
@@ -244,6 +261,7 @@ Status CudaKernel::launch(const KasRtLaunchSize &size,
   return cuda.inContext([&] {
     if (Status status = encodeMaps(addresses); status.isError())
       return status;
+    // An attribute of the function, set once for the largest request.
     if (size.dynamicSharedBytes > allowedDynamicBytes) {
       if (Status status =
               cuda.check(cuda.driver.cuFuncSetAttribute(

@@ -23,6 +23,9 @@ Library::~Library() {
     dlclose(handle);
 }
 
+// RTLD_LOCAL: the driver's symbols must not take the place of those of another
+// copy in the process. RTLD_NOW: a library that lacks something fails here, not
+// in the middle of a call.
 Status Library::open(const char *what, const char *defaultName,
                      const char *variable) {
   const char *other = std::getenv(variable);
@@ -43,6 +46,7 @@ void *Library::lookUp(const char *symbol) const {
   return dlsym(handle, symbol);
 }
 
+// Messages of drivers and layers have line breaks; an error is one line.
 std::string kas::rt::makeOneLine(const std::string &text) {
   std::string line;
   bool space = false;

@@ -6,8 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Numbers of instructions, decorations and storage classes are those of the
-// SPIR-V specification, version 1.3, section 3.
+// Reads the instructions of a SPIR-V module in one pass. The runtime must know
+// what each kernel binds before it makes a pipeline: with a layout of fewer
+// buffers, or more workgroup memory than the device has, Vulkan's behaviour is
+// undefined. Numbers of instructions, decorations and storage classes are those
+// of the SPIR-V specification, version 1.3, section 3.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,26 +63,35 @@ struct Function {
   std::set<uint32_t> pointers;
 };
 
+/// Collects what the module declares, then resolves each entry point.
 class Reader {
 public:
   explicit Reader(SpirvModule &module) : module(module) {}
   Status read();
 
 private:
+  /// Takes one instruction with its operands; an error where it is too short.
   Status visit(uint32_t opcode, const uint32_t *operands, uint32_t count);
+  /// An instruction of a function: which ids it uses as pointers.
   void visitBody(uint32_t opcode, const uint32_t *operands, uint32_t count);
+  /// Fills `module.kernels` from all that was collected.
   Status finish();
+  /// Adds the pointers of `function` and of all that it calls.
   void reach(uint32_t function, std::set<uint32_t> &seen,
              std::set<uint32_t> &pointers) const;
   /// Bytes of a type of workgroup memory, packed; 0 when it is unknown.
   uint64_t sizeOf(uint32_t type, unsigned depth = 0) const;
 
   SpirvModule &module;
+  /// The function of each kernel, and by id what the module says: sizes of
+  /// workgroups, bindings and descriptor sets of variables, values of constants
+  /// (the low word), types of variables of workgroup memory, operands of types.
   std::vector<uint32_t> entryFunctions;
   std::map<uint32_t, std::array<uint32_t, 3>> localSizes;
   std::map<uint32_t, uint32_t> bindings, sets, constants, workgroupVariables;
   std::map<uint32_t, std::vector<uint32_t>> types;
   std::map<uint32_t, Function> functions;
+  /// The function whose body is being read.
   Function *current = nullptr;
 };
 
@@ -112,6 +124,7 @@ Status Reader::visit(uint32_t opcode, const uint32_t *operands,
     SpirvKernel kernel;
     if (status = needs(3); status.isError())
       return status;
+    // Operands: execution model, function, name, interface.
     if (!readText(operands + 2, count - 2, kernel.name))
       return invalid("a kernel with a name that does not end");
     if (operands[0] != ModelGLCompute)
@@ -124,6 +137,7 @@ Status Reader::visit(uint32_t opcode, const uint32_t *operands,
   case OpExecutionMode:
     if (status = needs(2); status.isError())
       return status;
+    // Other modes do not matter here.
     if (operands[1] != ModeLocalSize)
       return {};
     if (status = needs(5); !status.isError())
@@ -152,15 +166,18 @@ Status Reader::visit(uint32_t opcode, const uint32_t *operands,
                                                                       : 3);
         status.isError())
       return status;
+    // Without the result id: the opcode, then what it is made of.
     types[operands[0]] = {opcode};
     types[operands[0]].insert(types[operands[0]].end(), operands + 1,
                               operands + count);
     return {};
   case OpConstant:
     if (status = needs(3); !status.isError())
+      // Operands: type, result, value. Extents of arrays are at most 32 bits.
       constants[operands[1]] = operands[2];
     return status;
   case OpVariable:
+    // Operands: type, result, storage class.
     if (status = needs(3); status.isError())
       return status;
     if (operands[2] == ClassWorkgroup)
@@ -187,6 +204,9 @@ void Reader::visitBody(uint32_t opcode, const uint32_t *operands,
     if (position < count)
       current->pointers.insert(operands[position]);
   };
+  // The position of the pointer differs: first operand of a store, third of
+  // what has a type and a result. Ids that are no variables do no harm, as only
+  // variables are looked up later.
   if (opcode == OpFunctionCall) {
     if (count > 2)
       current->callees.push_back(operands[2]);
@@ -204,6 +224,8 @@ void Reader::visitBody(uint32_t opcode, const uint32_t *operands,
   }
 }
 
+// Packed: layout rules do not apply to the Workgroup class in Vulkan 1.1, so
+// this is a lower bound of what a driver allocates.
 uint64_t Reader::sizeOf(uint32_t type, unsigned depth) const {
   auto found = types.find(type);
   // A module whose types contain themselves is for spirv-val to refuse.
@@ -231,6 +253,7 @@ uint64_t Reader::sizeOf(uint32_t type, unsigned depth) const {
       size += sizeOf(words[i], depth + 1);
     return size;
   }
+  // A variable's type is a pointer to its value.
   case OpTypePointer:
     return sizeOf(words[2], depth + 1);
   default:
@@ -240,6 +263,8 @@ uint64_t Reader::sizeOf(uint32_t type, unsigned depth) const {
 
 void Reader::reach(uint32_t function, std::set<uint32_t> &seen,
                    std::set<uint32_t> &pointers) const {
+  // A worklist; `seen` also ends recursion, which SPIR-V forbids for shaders
+  // but a broken file may have.
   std::vector<uint32_t> open = {function};
   while (!open.empty()) {
     uint32_t id = open.back();
@@ -261,6 +286,8 @@ Status Reader::finish() {
     SpirvKernel &kernel = module.kernels[i];
     if (!functions.count(entryFunctions[i]))
       return invalid("an entry point '" + kernel.name + "' without a function");
+    // Without the mode the sizes stay 0: the launch decides, and is not
+    // compared.
     if (auto found = localSizes.find(entryFunctions[i]);
         found != localSizes.end())
       kernel.block = found->second;
@@ -274,6 +301,7 @@ Status Reader::finish() {
       if (binding == bindings.end())
         continue;
       auto set = sets.find(id);
+      // The layout that kernels get has the one set 0.
       if ((set != sets.end() && set->second != 0) ||
           binding->second == UINT32_MAX)
         return invalid("a kernel '" + kernel.name +
@@ -286,9 +314,12 @@ Status Reader::finish() {
 
 Status Reader::read() {
   const std::vector<uint32_t> &words = module.words;
+  // The header has five words: magic number, version, generator, bound, schema.
+  // A module of the other byte order is not one for this machine.
   if (words.size() < 5 || words[0] != magicNumber)
     return invalid("bytes of another format");
   for (size_t position = 5; position < words.size();) {
+    // Each instruction begins with its length in words and its opcode.
     uint32_t count = words[position] >> 16, opcode = words[position] & 0xffff;
     if (count == 0 || count > words.size() - position)
       return invalid("one that is cut off");
@@ -303,6 +334,7 @@ Status Reader::read() {
 Status SpirvModule::read(const void *data, size_t bytes) {
   if (bytes % 4)
     return invalid(std::to_string(bytes) + " bytes, not a multiple of 4");
+  // Copied, as `data` need not be aligned to words.
   words.resize(bytes / 4);
   if (bytes)
     std::memcpy(words.data(), data, bytes);

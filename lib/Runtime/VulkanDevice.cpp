@@ -8,6 +8,9 @@
 //
 // A Vulkan device of kas-rt: limits, features, and command buffers that record
 // and are submitted.
+// A device owns an instance of its own, one compute queue, one command buffer
+// and one fence. Work is recorded and submitted as late as possible (`finish`),
+// which saves a round trip to the queue per launch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +21,8 @@
 
 using namespace kas::rt;
 
-/// As many commands are recorded before they are submitted.
+/// Most commands between two submissions: bounds the memory that a command
+/// buffer takes and how long the device stays idle.
 static constexpr uint32_t maxRecordedCommands = 1024;
 /// Sets and descriptors of one pool.
 static constexpr uint32_t poolSets = 64, poolBuffers = 512;
@@ -27,6 +31,7 @@ Status kas::rt::openVulkanDevice(int32_t index,
                                  std::unique_ptr<KasRtDeviceImpl> &device) {
   auto opened = std::make_unique<VulkanDevice>();
   Status status = opened->open(index);
+  // Of the creation itself: with the validation layer a message is an error.
   status += opened->takeMessages();
   if (status.isError())
     (void)opened->close();
@@ -40,6 +45,7 @@ Status kas::rt::openVulkanDevice(int32_t index,
 //===----------------------------------------------------------------------===//
 
 void VulkanDevice::readLimits() {
+  // Properties are a chain of structures that the driver fills.
   VkPhysicalDeviceSubgroupProperties subgroup{};
   subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
   VkPhysicalDeviceMaintenance3Properties allocation{};
@@ -64,13 +70,16 @@ void VulkanDevice::readLimits() {
     info.maxGrid[axis] = limits.maxComputeWorkGroupCount[axis];
   }
   info.maxSharedBytes = limits.maxComputeSharedMemorySize;
+  // All buffers of a kernel come from one pool.
   info.maxBuffers = std::min({limits.maxPerStageDescriptorStorageBuffers,
                               limits.maxDescriptorSetStorageBuffers,
                               limits.maxPerStageResources, poolBuffers});
   info.warpSize = subgroup.subgroupSize;
   info.isHost = device.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  // A buffer is one allocation and is bound as a whole.
   info.maxBufferBytes = std::min<uint64_t>(limits.maxStorageBufferRange,
                                            allocation.maxMemoryAllocationSize);
+  // The largest heap near the device; on a processor that is all memory.
   for (uint32_t i = 0; i < memoryTypes.memoryHeapCount; ++i)
     if (memoryTypes.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
       info.memoryBytes =
@@ -88,6 +97,7 @@ static Status hasExtension(const VulkanDevice &device, const char *name,
                         "vkEnumerateDeviceExtensionProperties");
   };
   uint32_t count = 0;
+  // The usual two calls of Vulkan: the number, then the list.
   Status status = list(count, nullptr);
   if (status.isError())
     return status;
@@ -100,6 +110,7 @@ static Status hasExtension(const VulkanDevice &device, const char *name,
 }
 
 Status VulkanDevice::createDevice(uint32_t family) {
+  // Core since Vulkan 1.2 only; the extension serves 1.1.
   const char *float16Name = VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME;
   bool hasFloat16 = false;
   if (Status status = hasExtension(*this, float16Name, hasFloat16);
@@ -144,6 +155,8 @@ Status VulkanDevice::createDevice(uint32_t family) {
   Status status =
       check(instance.vkCreateDevice(physical, &create, nullptr, &handle),
             "vkCreateDevice");
+  // A failed call may leave anything in its result, which `close` would
+  // destroy.
   if (status.isError()) {
     handle = VK_NULL_HANDLE;
     return status;
@@ -200,6 +213,7 @@ Status VulkanDevice::open(int32_t index) {
 Status VulkanDevice::close() {
   Status status;
   if (handle) {
+    // What is recorded still runs, as the calls that recorded it succeeded.
     if (!isLost)
       status += finish();
     status += check(instance.vkDeviceWaitIdle(handle), "vkDeviceWaitIdle");
@@ -234,6 +248,8 @@ Status VulkanDevice::record() {
   return status;
 }
 
+// Correct for any order of launches, copies and reads by the host, without
+// looking at which buffers each uses. Kernels in a row seldom are independent.
 void VulkanDevice::recordBarrier() {
   ++recordedCommands;
   VkMemoryBarrier barrier{};
@@ -251,6 +267,8 @@ void VulkanDevice::recordBarrier() {
                                 &barrier, 0, nullptr, 0, nullptr);
 }
 
+/// Submits the recorded commands and waits; the fence is usable again
+/// afterwards.
 Status VulkanDevice::submit() {
   Status status =
       check(instance.vkEndCommandBuffer(commands), "vkEndCommandBuffer");
@@ -274,6 +292,7 @@ Status VulkanDevice::submit() {
   return status;
 }
 
+// Everything that recorded commands held is free again: descriptor sets too.
 Status VulkanDevice::reset() {
   isRecording = false;
   recordedCommands = 0;
@@ -297,9 +316,11 @@ Status VulkanDevice::finish() {
   return status;
 }
 
+// Pools are filled one after the other and kept for the next submission.
 Status VulkanDevice::allocateDescriptors(VkDescriptorSetLayout layout,
                                          uint32_t bufferCount,
                                          VkDescriptorSet &set) {
+  // A pool that lacks sets or descriptors is left for good until the reset.
   while (currentPool < pools.size() &&
          (!pools[currentPool].sets || pools[currentPool].buffers < bufferCount))
     ++currentPool;
@@ -357,8 +378,12 @@ Status VulkanDevice::allocate(uint64_t bytes, bool forHost,
   VkMemoryRequirements needs;
   instance.vkGetBufferMemoryRequirements(handle, memory.buffer, &needs);
 
+  // Coherent memory needs no flushes.
   constexpr VkMemoryPropertyFlags seen = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
                                          VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  // The type with the highest score. For the host: cached, then not the
+  // device's, which may be small. For the device: near it, then seen by the
+  // host and cached, so that copies need no staging.
   uint32_t best = UINT32_MAX;
   int bestScore = -1;
   for (uint32_t i = 0; i < memoryTypes.memoryTypeCount; ++i) {
@@ -394,6 +419,7 @@ Status VulkanDevice::allocate(uint64_t bytes, bool forHost,
         "vkBindBufferMemory");
   void *mapped = nullptr;
   if (!status.isError()) {
+    // Mapped for as long as it lives, which Vulkan allows.
     VkMemoryPropertyFlags flags = memoryTypes.memoryTypes[best].propertyFlags;
     if ((flags & seen) == seen &&
         (forHost || flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT))
@@ -415,6 +441,7 @@ void VulkanDevice::free(VulkanMemory &memory) {
   memory = {};
 }
 
+// Allocated when first needed: many devices never do.
 Status VulkanDevice::getStaging(VulkanMemory *&result) {
   result = &staging;
   return staging.mapped ? Status() : allocate(stagingBytes, true, staging);

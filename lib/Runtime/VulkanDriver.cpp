@@ -8,6 +8,8 @@
 //
 // Vulkan's loader and instance: functions, devices, and messages of the
 // validation layer.
+// Functions are looked up through `vkGetInstanceProcAddr`: the library links no
+// loader, and a machine without Vulkan gets an error instead of a failed start.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +22,8 @@
 
 using namespace kas::rt;
 
+/// The name of an error code; null for one of an extension that is not used
+/// here.
 static const char *nameOf(VkResult result) {
   switch (result) {
 #define KAS_NAME(name)                                                         \
@@ -50,6 +54,7 @@ static const char *nameOf(VkResult result) {
   }
 }
 
+/// What a caller can do about an error.
 static KasRtStatus classify(VkResult result) {
   switch (result) {
   case VK_ERROR_OUT_OF_HOST_MEMORY:
@@ -85,11 +90,14 @@ Status kas::rt::checkVulkan(VkResult result, const std::string &what) {
               (*text ? ")" : "")};
 }
 
+/// Called by the validation layer during a call; `takeMessages` makes the
+/// messages an error of that call.
 static VKAPI_ATTR VkBool32 VKAPI_CALL keepMessage(
     VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
     const VkDebugUtilsMessengerCallbackDataEXT *data, void *instance) {
   static_cast<VulkanInstance *>(instance)->messages.push_back(
       makeOneLine(data->pMessage));
+  // Do not abort the call, so that all of its messages arrive.
   return VK_FALSE;
 }
 
@@ -108,6 +116,7 @@ Status VulkanInstance::loadLibrary() {
       library.lookUp("vkGetInstanceProcAddr"));
   if (!getFunction)
     return lacks("vkGetInstanceProcAddr");
+// Functions that need no instance.
 #define KAS_LOAD(name)                                                         \
   name = reinterpret_cast<PFN_##name>(getFunction(VK_NULL_HANDLE, #name));     \
   if (!name)                                                                   \
@@ -145,11 +154,14 @@ Status VulkanInstance::createInstance(bool validate) {
   VkApplicationInfo application{};
   application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
   application.pApplicationName = "kas";
+  // The version that kernels are compiled for (docs/internals/gpu.md, S11).
   application.apiVersion = VK_API_VERSION_1_1;
   VkInstanceCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
   create.pApplicationInfo = &application;
 
+  // Chained to the creation, it also hears what the creation and the
+  // destruction of the instance report.
   VkDebugUtilsMessengerCreateInfoEXT listener{};
   listener.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT;
   listener.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
@@ -160,6 +172,7 @@ Status VulkanInstance::createInstance(bool validate) {
                          VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
   listener.pfnUserCallback = keepMessage;
   listener.pUserData = this;
+  // Finds a missing barrier between two launches.
   VkValidationFeatureEnableEXT enabled[] = {
       VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
   VkValidationFeaturesEXT features{};
@@ -185,6 +198,8 @@ Status VulkanInstance::createInstance(bool validate) {
             "no Vulkan device: " + library.getName() + " was found, but " +
                 status.getText()};
   }
+// Functions of the instance, all before the check: the destructor needs
+// `vkDestroyInstance` in any case.
 #define KAS_LOAD(name)                                                         \
   name = reinterpret_cast<PFN_##name>(getFunction(handle, #name));
   KAS_VULKAN_FUNCTIONS(KAS_LOAD)
@@ -231,6 +246,7 @@ static void keepLibraries() {
       &names);
   for (const std::string &name : names)
     if (!name.empty())
+      // Only marks libraries that are there as not to be unloaded.
       dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
@@ -271,6 +287,8 @@ bool kas::rt::findComputeQueue(const VulkanInstance &instance,
   std::vector<VkQueueFamilyProperties> families(count);
   instance.vkGetPhysicalDeviceQueueFamilyProperties(device, &count,
                                                     families.data());
+  // The first family that computes, unless a later one does nothing but
+  // compute.
   bool found = false;
   for (uint32_t i = 0; i < count; ++i) {
     if (!(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT))
@@ -300,6 +318,8 @@ VulkanInstance::listDevices(std::vector<VkPhysicalDevice> &devices) const {
                        "vkEnumeratePhysicalDevices");
   if (status.isError())
     return status;
+  // Older devices and those that only draw are not counted, so indices are
+  // those of usable devices.
   for (VkPhysicalDevice device : all) {
     VkPhysicalDeviceProperties2 properties{};
     properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;

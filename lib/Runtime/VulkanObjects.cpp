@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Buffers, modules, kernels and events of kas-rt on Vulkan.
+// Objects are used by commands that are recorded but not yet submitted, so each
+// `release` finishes them first. Creation is all or nothing: what exists when a
+// step fails is destroyed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,9 +37,13 @@ struct VulkanKernel final : KasRtKernelImpl {
   using KasRtKernelImpl::KasRtKernelImpl;
   Status launch(const KasRtLaunchSize &size,
                 const KasRtArgument *arguments) override;
+  /// Compiles the kernel: layouts of its buffers, then the pipeline.
   Status create();
+  /// Also after a `create` that failed half-way: null handles are ignored by
+  /// Vulkan.
   void destroy();
 
+  /// Threads that the module is compiled for; zeros when it fixes none.
   std::array<uint32_t, 3> block = {0, 0, 0};
   VkDescriptorSetLayout setLayout = VK_NULL_HANDLE;
   VkPipelineLayout pipelineLayout = VK_NULL_HANDLE;
@@ -44,6 +51,7 @@ struct VulkanKernel final : KasRtKernelImpl {
 
 private:
   Status createLayouts();
+  /// Points the descriptors of `set` at the buffers of a launch.
   void bind(VkDescriptorSet set, const KasRtArgument *arguments) const;
 };
 
@@ -52,6 +60,7 @@ struct VulkanEvent final : KasRtEventImpl {
   Status release() override;
   Status record() override;
   Status elapsedSince(KasRtEventImpl &start, double &milliseconds) override;
+  /// The device's clock at the event, which has been waited for.
   Status getTicks(uint64_t &ticks);
 
   VkQueryPool handle = VK_NULL_HANDLE;
@@ -82,12 +91,14 @@ Status VulkanBuffer::release() {
 Status VulkanBuffer::write(uint64_t offset, const void *source,
                            uint64_t count) {
   VulkanDevice &vulkan = asVulkan(device);
+  // Kernels that were recorded before may still read what is overwritten.
   if (Status status = vulkan.finish(); status.isError())
     return status;
   if (memory.mapped) {
     std::memcpy(memory.mapped + offset, source, count);
     return {};
   }
+  // In parts of 4 MiB, each waited for: the staging memory is reused.
   VulkanMemory *staging;
   if (Status status = vulkan.getStaging(staging); status.isError())
     return status;
@@ -152,6 +163,7 @@ Status VulkanBuffer::fill(uint32_t word) {
 Status VulkanDevice::loadModule(const void *data, size_t bytes,
                                 std::unique_ptr<KasRtModuleImpl> &module) {
   auto created = std::make_unique<VulkanModule>(*this);
+  // Checked first: drivers trust the words that they get.
   if (Status status = created->spirv.read(data, bytes); status.isError())
     return status;
   VkShaderModuleCreateInfo create{};
@@ -192,6 +204,7 @@ Status VulkanModule::createKernel(const std::string &name, uint32_t bufferCount,
                  ? " and " + std::to_string(spirv.kernels.size() - 1) + " more"
                  : "") +
             ", got '" + makeOneLine(name) + "'"};
+  // More buffers than the kernel reaches are fine: those are not read.
   if (known->bufferCount > bufferCount)
     return invalidArgument("expected at least " +
                            std::to_string(known->bufferCount) +
@@ -223,6 +236,7 @@ Status VulkanModule::createKernel(const std::string &name, uint32_t bufferCount,
 
 Status VulkanKernel::createLayouts() {
   VulkanDevice &vulkan = asVulkan(module.device);
+  // Buffer i of the launch is binding i of set 0.
   std::vector<VkDescriptorSetLayoutBinding> bindings;
   for (uint32_t i = 0; i < bufferCount; ++i)
     bindings.push_back({i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1,
@@ -250,6 +264,8 @@ Status VulkanKernel::createLayouts() {
   return status;
 }
 
+// Here the driver compiles the shader, which takes most of the time of a first
+// launch.
 Status VulkanKernel::create() {
   if (Status status = createLayouts(); status.isError())
     return status;
@@ -308,6 +324,8 @@ Status VulkanKernel::launch(const KasRtLaunchSize &size,
                            "Vulkan, got " +
                            std::to_string(size.dynamicSharedBytes));
   for (int axis = 0; axis < 3; ++axis)
+    // The number of threads is part of the module in Vulkan and cannot be
+    // chosen at the launch.
     if (block[axis] && size.block[axis] != block[axis])
       return invalidArgument(
           "expected the " + std::to_string(block[axis]) + " threads along " +
@@ -315,6 +333,7 @@ Status VulkanKernel::launch(const KasRtLaunchSize &size,
           std::to_string(size.block[axis]));
   if (Status status = vulkan.record(); status.isError())
     return status;
+  // A set of its own for each launch: an earlier one is in use until it ran.
   VkDescriptorSet set;
   if (Status status = vulkan.allocateDescriptors(setLayout, bufferCount, set);
       status.isError())
@@ -337,6 +356,7 @@ Status VulkanKernel::launch(const KasRtLaunchSize &size,
 //===----------------------------------------------------------------------===//
 
 Status VulkanDevice::createEvent(std::unique_ptr<KasRtEventImpl> &event) {
+  // A queue without valid bits has no clock.
   if (!timestampBits)
     return {KAS_RT_ERROR_LIMIT,
             "expected a device with a clock to time kernels, got " + label};
@@ -364,7 +384,9 @@ Status VulkanEvent::record() {
   VulkanDevice &vulkan = asVulkan(device);
   if (Status status = vulkan.record(); status.isError())
     return status;
+  // A query must be reset before it is written again.
   vulkan.instance.vkCmdResetQueryPool(vulkan.commands, handle, 0, 1);
+  // After all commands before it, thanks to the barriers.
   vulkan.instance.vkCmdWriteTimestamp(
       vulkan.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, handle, 0);
   vulkan.recordBarrier();
@@ -391,6 +413,8 @@ Status VulkanEvent::elapsedSince(KasRtEventImpl &start, double &milliseconds) {
     return status;
   // The clock may have wrapped around; a stop before the start gives less than
   // nothing.
+  // Moved up to the sign bit and back: a difference modulo 2^timestampBits
+  // becomes a signed number.
   uint32_t unused = 64 - vulkan.timestampBits;
   int64_t ticks = static_cast<int64_t>((last - first) << unused) >> unused;
   milliseconds = double(ticks) * vulkan.tickNanoseconds * 1e-6;
