@@ -11,6 +11,10 @@
 // happens: null arguments, sizes, ranges of copies, limits of the device,
 // objects of another device. A back end sees valid calls only, and its errors
 // come from its driver (docs/reference/device-runtime.md, "Errors").
+// Who owns what, and what must be destroyed before its owner:
+//    device +- buffers
+//           +- modules -- kernels (unloaded with their module)
+//           +- events
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,6 +55,9 @@ static Status checkAlive(const KasRtDeviceImpl &device) {
 
 /// Runs `call` unless the device is gone.
 template <typename Call>
+// `call` does the work and returns a Status; all C functions that reach a
+// driver go through here, so that a lost device and messages are noted in one
+// place.
 static KasRtStatus callOn(KasRtDeviceImpl &device, Call call) {
   Status status = checkAlive(device);
   if (!status.isError())
@@ -142,6 +149,7 @@ KasRtStatus kasRtDeviceCount(KasRtBackend backend, int32_t *count) {
 }
 
 /// Splits `vulkan:1` into the back end and the index.
+// Without an index the first device is meant.
 static Status parseDeviceName(const char *name, KasRtBackend &backend,
                               int32_t &index) {
   const char *colon = std::strchr(name, ':');
@@ -198,6 +206,7 @@ KasRtStatus kasRtDeviceClose(KasRtDevice device) {
   return wasLost ? KAS_RT_SUCCESS : report(status);
 }
 
+// Also of a lost device: what it was can be told without its driver.
 KasRtStatus kasRtDeviceGetInfo(KasRtDevice device, KasRtDeviceInfo *info) {
   if (!device || !info)
     return report(missing(device ? "a place for the information" : "a device"));
@@ -236,6 +245,7 @@ KasRtStatus kasRtBufferCreate(KasRtDevice device, uint64_t bytes,
                   });
 }
 
+// Null is fine for everything that destroys, as it is for `free`.
 KasRtStatus kasRtBufferDestroy(KasRtBuffer buffer) {
   if (!buffer)
     return KAS_RT_SUCCESS;
@@ -414,6 +424,8 @@ KasRtStatus kasRtModuleGetKernelWithTensorMaps(
 }
 
 /// A launch must fit the device along each axis and as a whole.
+// Against the limits of the device; those of the kernel, with its registers,
+// are checked by the back end.
 static Status checkLaunchSize(const KasRtDeviceImpl &device,
                               const KasRtLaunchSize &size) {
   auto limit = [&](const std::string &what, uint64_t most, uint64_t got) {

@@ -131,7 +131,7 @@ Status kas::rt::openCudaDevice(int32_t index,
 
 Status CudaDevice::readLimits() {
   info.backend = KAS_RT_CUDA;
-  // Parameters of a kernel take at most 4 KiB; a pointer takes 8 bytes.
+  // Pointers of 8 bytes: half of the 4 KiB of parameters that any driver takes.
   info.maxBuffers = 256;
   // Since compute capability 5.3; kernels are compiled for 7.5 and later.
   info.hasFloat16 = 1;

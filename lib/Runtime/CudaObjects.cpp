@@ -60,6 +60,8 @@ Status CudaBuffer::write(uint64_t offset, const void *source, uint64_t count) {
   });
 }
 
+// The wait also lets all kernels end that were launched before, so an error of
+// a kernel shows here at the latest.
 Status CudaBuffer::read(uint64_t offset, void *destination, uint64_t count) {
   CudaDevice &cuda = asCuda(device);
   return cuda.inContext([&] {
@@ -86,6 +88,8 @@ Status CudaBuffer::fill(uint32_t word) {
 // Modules and kernels
 //===----------------------------------------------------------------------===//
 
+// PTX is compiled here by the driver, which may take seconds; a cubin is
+// copied.
 Status CudaDevice::loadModule(const void *data, size_t bytes,
                               std::unique_ptr<KasRtModuleImpl> &module) {
   std::string image;
@@ -114,6 +118,7 @@ Status CudaDevice::loadModule(const void *data, size_t bytes,
   return status;
 }
 
+// Kernels of the module may still run.
 Status CudaModule::release() {
   CudaDevice &cuda = asCuda(device);
   return cuda.inContext([&] {
@@ -231,6 +236,7 @@ Status CudaKernel::encodeMaps(const std::vector<CUdeviceptr> &addresses) {
   return {};
 }
 
+// Asynchronous: an error of the kernel itself is reported by a later call.
 Status CudaKernel::launch(const KasRtLaunchSize &size,
                           const KasRtArgument *arguments) {
   CudaDevice &cuda = asCuda(module.device);

@@ -11,6 +11,11 @@
 // buffers, or more workgroup memory than the device has, Vulkan's behaviour is
 // undefined. Numbers of instructions, decorations and storage classes are those
 // of the SPIR-V specification, version 1.3, section 3.
+// Of this module
+//    OpEntryPoint GLCompute %f "conv"       OpDecorate %v Binding 2
+//    OpExecutionMode %f LocalSize 32 1 1    %w = OpVariable %p Workgroup
+// it reads a kernel "conv" with blocks of 32 threads; if %f or what it calls
+// uses %v and %w, it has three buffers (0 to 2) and the workgroup memory of %w.
 //
 //===----------------------------------------------------------------------===//
 

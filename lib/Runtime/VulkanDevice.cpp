@@ -11,6 +11,11 @@
 // A device owns an instance of its own, one compute queue, one command buffer
 // and one fence. Work is recorded and submitted as late as possible (`finish`),
 // which saves a round trip to the queue per launch.
+// A call on a device:
+//    record()          begins the command buffer unless one is open
+//    vkCmd...          the launch, fill or copy
+//    recordBarrier()   everything after sees its effects
+//    finish()          if the host needs the result: submits and waits
 //
 //===----------------------------------------------------------------------===//
 
@@ -89,6 +94,7 @@ void VulkanDevice::readLimits() {
 }
 
 /// Whether the device has an extension.
+// `has` is left alone after an error.
 static Status hasExtension(const VulkanDevice &device, const char *name,
                            bool &has) {
   auto list = [&](uint32_t &count, VkExtensionProperties *extensions) {
@@ -233,6 +239,8 @@ Status VulkanDevice::close() {
 // Recording and submitting
 //===----------------------------------------------------------------------===//
 
+// The limit is checked before a command, so that a command and its barrier are
+// never separated by a submission.
 Status VulkanDevice::record() {
   if (recordedCommands == maxRecordedCommands)
     if (Status status = finish(); status.isError())
@@ -308,6 +316,7 @@ Status VulkanDevice::reset() {
   return status;
 }
 
+// Reset even after an error: the recorded commands are not run twice.
 Status VulkanDevice::finish() {
   if (!isRecording)
     return {};
@@ -359,6 +368,8 @@ Status VulkanDevice::allocateDescriptors(VkDescriptorSetLayout layout,
 // Memory
 //===----------------------------------------------------------------------===//
 
+/// A buffer, memory for it and, where the host sees that, its mapping. After an
+/// error `memory` is empty.
 Status VulkanDevice::allocate(uint64_t bytes, bool forHost,
                               VulkanMemory &memory) {
   VkBufferCreateInfo create{};

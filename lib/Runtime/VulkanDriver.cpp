@@ -76,6 +76,8 @@ static KasRtStatus classify(VkResult result) {
   }
 }
 
+// Codes of Vulkan have no texts of their own, so the two that users meet get
+// one.
 Status kas::rt::checkVulkan(VkResult result, const std::string &what) {
   if (result == VK_SUCCESS)
     return {};
@@ -129,6 +131,8 @@ Status VulkanInstance::loadLibrary() {
 static constexpr const char *validationLayer = "VK_LAYER_KHRONOS_validation";
 
 /// Whether the loader knows the validation layer.
+// `KAS_RT_VALIDATION=1` without the layer is an error: a test that believes to
+// be validated would pass for nothing.
 static Status requireValidationLayer(const VulkanInstance &instance) {
   uint32_t count = 0;
   Status status =
@@ -250,6 +254,8 @@ static void keepLibraries() {
       dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
+// In the reverse order of creation. The messenger goes before the instance, yet
+// `listener` at its creation still hears what the destruction reports.
 void VulkanInstance::close() {
   if (!handle)
     return;
@@ -279,6 +285,8 @@ Status VulkanInstance::takeMessages() {
   return {KAS_RT_ERROR_VALIDATION, text};
 }
 
+// A family for compute alone runs next to graphics, which may share the device
+// with a desktop.
 bool kas::rt::findComputeQueue(const VulkanInstance &instance,
                                VkPhysicalDevice device, uint32_t &family,
                                uint32_t &timestampBits) {
@@ -332,6 +340,7 @@ VulkanInstance::listDevices(std::vector<VkPhysicalDevice> &devices) const {
   return {};
 }
 
+// An instance of its own, as no device is open yet.
 Status kas::rt::countVulkanDevices(int32_t &count) {
   VulkanInstance instance;
   std::vector<VkPhysicalDevice> devices;

@@ -119,6 +119,8 @@ Status VulkanBuffer::write(uint64_t offset, const void *source,
   return {};
 }
 
+// Kernels that write the buffer were recorded before: `finish`, or the
+// submission of the first part, runs them.
 Status VulkanBuffer::read(uint64_t offset, void *destination, uint64_t count) {
   VulkanDevice &vulkan = asVulkan(device);
   if (memory.mapped) {
@@ -146,6 +148,7 @@ Status VulkanBuffer::read(uint64_t offset, void *destination, uint64_t count) {
   return {};
 }
 
+// Recorded like a launch; the host does not wait.
 Status VulkanBuffer::fill(uint32_t word) {
   VulkanDevice &vulkan = asVulkan(device);
   if (Status status = vulkan.record(); status.isError())
@@ -187,6 +190,8 @@ Status VulkanModule::release() {
   return status;
 }
 
+// The limits that Vulkan leaves to the caller are checked with what the module
+// says, since exceeding them is undefined behaviour and not an error.
 Status VulkanModule::createKernel(const std::string &name, uint32_t bufferCount,
                                   const std::vector<KasRtTensorMap> &maps,
                                   std::unique_ptr<KasRtKernelImpl> &kernel) {
@@ -294,6 +299,8 @@ void VulkanKernel::destroy() {
   instance.vkDestroyDescriptorSetLayout(vulkan.handle, setLayout, nullptr);
 }
 
+// A part of a buffer is an offset and a range; without bytes it goes to the
+// end.
 void VulkanKernel::bind(VkDescriptorSet set,
                         const KasRtArgument *arguments) const {
   const VulkanDevice &vulkan = asVulkan(module.device);
@@ -316,6 +323,8 @@ void VulkanKernel::bind(VkDescriptorSet set,
                                            nullptr);
 }
 
+// Order: check, begin to record, take a descriptor set, record. `record` may
+// submit what is there, which frees the sets of earlier launches.
 Status VulkanKernel::launch(const KasRtLaunchSize &size,
                             const KasRtArgument *arguments) {
   VulkanDevice &vulkan = asVulkan(module.device);
