@@ -34,6 +34,9 @@ struct AttachCPUTarget
   using AttachCPUTargetBase::AttachCPUTargetBase;
 
   void runOnOperation() override {
+    // Options win over what the module says; without any, a target that it
+    // names is checked and kept, so that one file compiles to the same code
+    // everywhere.
     bool isNamed = !cpu.empty() || !triple.empty() || !features.empty();
     if (!isNamed && failed(verifyModuleTarget(getOperation())))
       return signalPassFailure();
@@ -47,6 +50,8 @@ struct AttachCPUTarget
     // What every CPU of an architecture has is another machine's safest guess.
     if (cpu.empty() && !triple.empty()) {
       names.cpu = "generic";
+      // Linux distributions for 64-bit RISC-V assume at least RV64GC, of which
+      // "generic" has almost nothing.
       if (llvm::Triple(llvm::Triple::normalize(triple)).isRISCV64())
         names.features =
             "+m,+a,+f,+d,+c" + (features.empty() ? "" : "," + features);

@@ -9,6 +9,10 @@
 // Emits the calls of a function on parts of a batch, one after the other or by
 // several threads, and returns the first assertion message.
 //
+// Used by `-kas-loop-over-batch` and `-kas-dispatch-batch`, after everything
+// was lowered to the LLVM dialect: functions take plain pointers, so that a
+// part is an offset in bytes. docs/internals/code-generation.md, "Batches".
+//
 //===----------------------------------------------------------------------===//
 
 #include "BatchCalls.h"
@@ -19,6 +23,7 @@ using namespace mlir;
 
 bool kas::codegen::isOnPointers(LLVM::LLVMFuncOp function) {
   Type result = function.getFunctionType().getReturnType();
+  // Declarations have no part that could be called.
   return !function.isExternal() &&
          isa<LLVM::LLVMVoidType, LLVM::LLVMPointerType>(result) &&
          llvm::all_of(function.getArgumentTypes(),
@@ -34,7 +39,14 @@ static Value makeInt(ImplicitLocOpBuilder &b, int64_t value) {
 }
 
 /// A loop of `count` iterations in blocks of its own. `body` gets the number of
-/// the iteration, and what the one before returned, at first `start`.
+/// the iteration, and what the one before returned, at first `start`. `count`
+/// is at least 1: the condition is tested after the body. A null `start`
+/// carries nothing. Returns what the last iteration returned.
+///
+///     before:      br loop(0, start)
+///     loop(i, c):  r = body(i, c)
+///                  cond_br i + 1 == count, after, loop(i + 1, r)
+///     after:       the builder's insertion point
 static Value
 emitSerialLoop(ImplicitLocOpBuilder &b, Value count, Value start,
                function_ref<Value(Value number, Value carried)> body) {
@@ -55,6 +67,7 @@ emitSerialLoop(ImplicitLocOpBuilder &b, Value count, Value start,
   LLVM::BrOp::create(b, values, loop);
   b.setInsertionPointToStart(loop);
   Value number = loop->getArgument(0);
+  // The body may add blocks; the branch belongs to the last of them.
   Value result = body(number, start ? loop->getArgument(1) : Value());
   values.front() = LLVM::AddOp::create(b, number, one);
   if (start)
@@ -77,9 +90,12 @@ Value PartCalls::emit(ImplicitLocOpBuilder &b) const {
   return hasMessages(part) ? emitFirstMessage(b) : Value();
 }
 
+/// One OpenMP region with one worksharing loop, as upstream lowers
+/// `scf.parallel`; each part is one iteration.
 void PartCalls::emitParallel(ImplicitLocOpBuilder &b) const {
   Value zero = makeInt(b, 0), one = makeInt(b, 1);
   omp::ParallelOperands operands;
+  // Of unknown threads the runtime takes as many as it has.
   if (threads != 0)
     operands.numThreads =
         LLVM::ConstantOp::create(b, b.getI32IntegerAttr(threads));
@@ -103,6 +119,8 @@ void PartCalls::emitParallel(ImplicitLocOpBuilder &b) const {
 void PartCalls::emitCall(ImplicitLocOpBuilder &b, Value number) const {
   SmallVector<Value> pointers;
   for (auto [index, argument] : llvm::enumerate(arguments)) {
+    // `bytes` may end before the arguments, whose rest is the same for all
+    // parts.
     int64_t distance = index < bytes.size() ? bytes[index] : 0;
     Value pointer = argument;
     if (distance != 0) {
@@ -112,6 +130,8 @@ void PartCalls::emitCall(ImplicitLocOpBuilder &b, Value number) const {
     }
     pointers.push_back(pointer);
   }
+  // Each part has its own slot: threads need no synchronization, and the order
+  // of messages is that of the parts.
   auto call = LLVM::CallOp::create(b, part, pointers);
   if (hasMessages(part))
     LLVM::StoreOp::create(b, call.getResult(),
@@ -120,6 +140,8 @@ void PartCalls::emitCall(ImplicitLocOpBuilder &b, Value number) const {
                                               number));
 }
 
+/// Goes through the slots backwards: the last message that it keeps is the
+/// first one.
 Value PartCalls::emitFirstMessage(ImplicitLocOpBuilder &b) const {
   Type pointer = messages.getType();
   Value none = LLVM::ZeroOp::create(b, pointer);

@@ -8,6 +8,8 @@
 //
 // What must be known of a function to compute a batch part by part: the work
 // and bytes for each sample, and which arguments differ from part to part.
+// `choosePartSize` (Strategy/BatchParts.cpp) estimates from this how large a
+// part should be.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +25,8 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
+/// The bytes of a tensor of static shape, elements of less than 8 bits as a
+/// byte each; 0 for what has no known size.
 static int64_t getBytes(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !tensor.hasStaticShape() ||
@@ -39,8 +43,10 @@ static bool isStep(Operation *op) {
 }
 
 /// The stages that an operator becomes are steps of their own; those on weights
-/// alone are done ahead.
+/// alone are done ahead. `op` is the operator that `apply` names. Numbers are
+/// divided by the batch: those of a `BatchWork::Step` are of one sample.
 static void addStages(ApplyOp apply, OperatorOp op, BatchWork &work) {
+  // The same plan that `-kas-rfactor` makes later with prepacked weights.
   solver::StagePlanOptions options;
   options.cost = solver::StageCost::Prepared;
   options.traffic = solver::usualTraffic;
@@ -55,6 +61,8 @@ static void addStages(ApplyOp apply, OperatorOp op, BatchWork &work) {
   for (const solver::Stage &stage : plan.stages) {
     if (stage.isOfWeights)
       continue;
+    // What the stage reads and what it writes; weights are counted for the
+    // whole function.
     int64_t elements = getElements(stage.operands.front()) +
                        static_cast<int64_t>(stage.elements);
     work.steps.push_back({static_cast<int64_t>(2 * stage.macs) / work.batch,
@@ -69,16 +77,20 @@ BatchWork kas::codegen::collectBatchWork(func::FuncOp function,
   for (BlockArgument argument : function.getArguments())
     if (!samples.places.contains(argument))
       work.weightBytes += getBytes(argument.getType());
+  // One step on images makes it false.
   work.isOfChannels = true;
   function.walk([&](Operation *op) {
     auto hasSamples = [&](Value value) {
       return samples.places.contains(value);
     };
+    // What has no samples is computed from weights alone, once per call.
     if (!isStep(op) || llvm::none_of(op->getResults(), hasSamples))
       return;
     auto apply = dyn_cast<ApplyOp>(op);
     work.isOfChannels &= apply && apply.getData().getType().getRank() == 2;
     if (apply)
+      // An operator that is not concrete, or whose data has no samples, counts
+      // like any other operation.
       if (OperatorOp called = apply.getOperator();
           called && called.isConcrete() && hasSamples(apply.getData()))
         return addStages(apply, called, work);
@@ -101,6 +113,7 @@ bool kas::codegen::isPartOfBatch(func::FuncOp function) {
 bool kas::codegen::isOnBatch(func::FuncOp function) {
   if (function.getNumArguments() == 0)
     return false;
+  // A batch of one cannot be cut.
   auto data = dyn_cast<RankedTensorType>(function.getArgumentTypes().front());
   return data && data.getRank() > 0 && data.getDimSize(0) > 1;
 }
@@ -109,6 +122,8 @@ bool kas::codegen::hasPlainElements(func::FuncOp function) {
   auto isPlain = [](Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return tensor && tensor.getElementType().isIntOrFloat() &&
+           // Widths whose tensors have a whole number of bytes per element in
+           // memory (i1 is stored as a byte).
            llvm::is_contained({1u, 8u, 16u, 32u, 64u},
                               tensor.getElementTypeBitWidth());
   };
@@ -116,6 +131,8 @@ bool kas::codegen::hasPlainElements(func::FuncOp function) {
          llvm::all_of(function.getResultTypes(), isPlain);
 }
 
+/// The pointers are the arguments, then one per result. Of the arguments only
+/// the first one, the data, moves.
 SmallVector<int64_t> kas::codegen::getPartBytes(func::FuncOp function) {
   SmallVector<int64_t> bytes(function.getNumArguments(), 0);
   bytes.front() = getBytes(function.getArgumentTypes().front());

@@ -6,7 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Makes versions of functions for parts of batches of any size.
+// Makes versions of functions for parts of batches of any size: one to three
+// clones, each for another number of samples, from which `-kas-dispatch-batch`
+// later combines a batch. Unlike `-kas-split-batch` this was asked for, so that
+// what does not suit is an error. docs/internals/code-generation.md, "Batches".
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,6 +44,7 @@ static LogicalResult checkFunction(func::FuncOp function, Operation *module) {
     return function.emitError("requires elements of 1, 8, 16, 32 or 64 bits, "
                               "to take batches of any size, got ")
            << function.getFunctionType();
+  // A caller inside the module would go on to pass a batch of the old size.
   if (!SymbolTable::symbolKnownUseEmpty(function, module))
     return function.emitError("requires a function that no other one uses, to "
                               "take batches of any size");
@@ -61,6 +65,7 @@ struct BatchVersions : kas::codegen::impl::BatchVersionsBase<BatchVersions> {
     }
     SmallVector<func::FuncOp> functions(getOperation().getOps<func::FuncOp>());
     for (func::FuncOp function : functions)
+      // Private functions are compiled with what calls them.
       if (function.isPublic() && !function.isExternal() &&
           !isPartOfBatch(function) && failed(replace(function)))
         return signalPassFailure();
@@ -80,6 +85,8 @@ LogicalResult BatchVersions::replace(func::FuncOp function) {
   FailureOr<SamplePlaces> samples = findSamples(function, /*numData=*/1);
   if (failed(samples))
     return failure();
+  // A batch of single samples needs a slot for a message of each of them, on
+  // the stack.
   if (samples->batch > maxBatchParts)
     return function.emitError("requires at most ")
            << maxBatchParts << " samples, to take batches of any size, got "
@@ -96,6 +103,9 @@ LogicalResult BatchVersions::replace(func::FuncOp function) {
   return success();
 }
 
+/// Clones `function` as `@NAME_batchN` for `version.samples` samples. `most` is
+/// the batch of `function`, the largest that the plan of `-kas-dispatch-batch`
+/// has a row for.
 LogicalResult BatchVersions::makeVersion(SymbolTable &symbols,
                                          func::FuncOp function,
                                          const BatchVersion &version,
@@ -108,6 +118,7 @@ LogicalResult BatchVersions::makeVersion(SymbolTable &symbols,
   FailureOr<SamplePlaces> samples = findSamples(part, /*numData=*/1);
   if (failed(samples))
     return failure();
+  // The clone has `most` samples already.
   if (version.samples != most)
     setNumSamples(part, *samples, version.samples);
   MLIRContext *context = &getContext();
@@ -115,6 +126,7 @@ LogicalResult BatchVersions::makeVersion(SymbolTable &symbols,
                 BatchVersionAttr::get(context, function.getName(),
                                       version.samples, most, version.cycles,
                                       getPartBytes(part)));
+  // Threads share several calls of such a version instead of its loops.
   if (version.isSerial)
     part->setAttr(KasCPUDialect::serialName, UnitAttr::get(context));
   return success();

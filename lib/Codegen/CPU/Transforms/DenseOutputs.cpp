@@ -7,7 +7,13 @@
 //===----------------------------------------------------------------------===//
 //
 // Contractions that would write every other element of a buffer, or columns
-// between those of others, write a buffer of their own.
+// between those of others, write a buffer of their own. Register tiles store
+// whole vectors, for which the columns of the output must lie next to each
+// other.
+//
+// There are two rewrites: an init with holes becomes a dense tensor, and loops
+// that all inputs step with (batches) move before the columns, followed by a
+// transpose.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,6 +77,7 @@ private:
 
 } // namespace
 
+/// A slice of the rank of its source, with constant offsets and strides.
 static bool isStatic(tensor::ExtractSliceOp op) {
   return op.getSourceType().getRank() == op.getType().getRank() &&
          op.getType().hasStaticShape() &&
@@ -78,7 +85,10 @@ static bool isStatic(tensor::ExtractSliceOp op) {
          !llvm::any_of(op.getStaticStrides(), ShapedType::isDynamic);
 }
 
-/// What `slice` is a part of, without insertions elsewhere.
+/// What `slice` is a part of, without insertions elsewhere. Several
+/// contractions that each add to their own part of one init form a chain of
+/// insertions, each of which the next slice would depend on. Parts that do not
+/// overlap are skipped, up to the init itself.
 static Value skipInsertions(tensor::ExtractSliceOp slice) {
   Value source = slice.getSource();
   while (auto insertion = source.getDefiningOp<tensor::InsertSliceOp>()) {
@@ -88,6 +98,8 @@ static Value skipInsertions(tensor::ExtractSliceOp slice) {
         llvm::any_of(insertion.getStaticStrides(),
                      [](int64_t stride) { return stride != 1; }))
       break;
+    // Disjoint in one dimension suffices: the slice ends before the insertion
+    // begins, or begins after its end.
     bool isElsewhere = false;
     for (auto [offset, size, stride, otherOffset, otherSize] :
          llvm::zip_equal(slice.getStaticOffsets(), slice.getStaticSizes(),
@@ -102,6 +114,9 @@ static Value skipInsertions(tensor::ExtractSliceOp slice) {
   return source;
 }
 
+/// A slice of a fill is a fill; one of a broadcast is the broadcast of a slice
+/// of its input, in the dimensions that the input has. What cannot be
+/// simplified stays a slice.
 Value InitMaker::simplifySlice(tensor::ExtractSliceOp op) {
   if (!isStatic(op))
     return op;
@@ -130,6 +145,8 @@ Value InitMaker::simplifySlice(tensor::ExtractSliceOp op) {
   return makeBroadcast(input, shape, broadcast.getDimensions());
 }
 
+/// The same for a dimension that is split into several: of a broadcast, those
+/// of an added dimension are all added, those of others belong to the input.
 Value InitMaker::simplifyReshape(tensor::ExpandShapeOp op) {
   Value source = simplify(op.getSrc());
   ArrayRef<int64_t> shape = op.getResultType().getShape();
@@ -153,6 +170,7 @@ Value InitMaker::simplifyReshape(tensor::ExpandShapeOp op) {
       llvm::append_range(dimensions, group);
       continue;
     }
+    // Dimensions of the input, numbered without the added ones.
     ReassociationIndices &own = groups.emplace_back();
     for (int64_t part : group) {
       own.push_back(kept.size());
@@ -180,6 +198,7 @@ Value InitMaker::makeDense(Value value) {
           simple.getDefiningOp()))
     return simple;
   ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
+  // Nothing is known of its elements: they are copied.
   return linalg::CopyOp::create(rewriter, loc, simple, makeEmpty(shape, simple))
       .getResult(0);
 }
@@ -196,6 +215,7 @@ Value InitMaker::permute(Value value, ArrayRef<int64_t> permutation) {
         dimensions.push_back(dimension);
       else
         kept.push_back(old);
+    // Else the input of the broadcast would have to be transposed, too.
     if (llvm::is_sorted(kept))
       return makeBroadcast(broadcast.getInput(), shape, dimensions);
   }
@@ -209,7 +229,8 @@ Value InitMaker::permute(Value value, ArrayRef<int64_t> permutation) {
 //===----------------------------------------------------------------------===//
 
 /// Whether `init` is some of the elements of another tensor, with others in
-/// between.
+/// between. Also through reshapes and slices without strides, which may be of a
+/// part with holes.
 static bool hasHoles(Value init) {
   for (;;) {
     if (auto reshape = init.getDefiningOp<tensor::ExpandShapeOp>()) {
@@ -231,6 +252,8 @@ static bool hasHoles(Value init) {
 /// short for vectors of their own; else nothing.
 static std::optional<SmallVector<int64_t>>
 getBatchesFirst(linalg::GenericOp op) {
+  // Elements: a vector of 256 bits. Batches of at least as many are vectors
+  // themselves.
   constexpr int64_t shortest = 8;
   AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
@@ -248,6 +271,7 @@ getBatchesFirst(linalg::GenericOp op) {
     return inputs[0].isFunctionOfDim(loop) && !inputs[1].isFunctionOfDim(loop);
   };
   SmallVector<int64_t> first, others;
+  // `innermost` is the extent of the last batch loop after all others, or 0.
   bool followsColumn = false, hasColumn = false;
   int64_t innermost = 0;
   for (unsigned position = 0; position < map.getNumResults(); ++position) {
@@ -264,6 +288,7 @@ getBatchesFirst(linalg::GenericOp op) {
     if (!isOne)
       innermost = 0;
   }
+  // Batches that precede all columns are in nobody's way.
   if (!followsColumn || innermost >= shortest)
     return std::nullopt;
   first.append(others);
@@ -272,6 +297,7 @@ getBatchesFirst(linalg::GenericOp op) {
 
 namespace {
 
+/// Rewrites the contractions on tensors of static shape.
 struct DenseOutputs : kas::codegen::impl::DenseOutputsBase<DenseOutputs> {
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> ops;
@@ -307,12 +333,15 @@ private:
       rewriter.modifyOpInPlace(op, [&] { op.setDpsInitOperand(0, dense); });
       return;
     }
+    // Result dimension `i` of the contraction is dimension `permutation[i]` of
+    // the original.
     Value turned = maker.permute(maker.simplify(init), *permutation);
     SmallVector<AffineMap> maps = generic.getIndexingMapsArray();
     maps.back() =
         AffineMap::get(maps.back().getNumDims(), 0,
                        applyPermutation(maps.back().getResults(), *permutation),
                        op.getContext());
+    // The same loops and body: only the output's map and init are permuted.
     auto made = linalg::GenericOp::create(
         rewriter, op.getLoc(), turned.getType(), generic.getInputs(), turned,
         maps, generic.getIteratorTypesArray());

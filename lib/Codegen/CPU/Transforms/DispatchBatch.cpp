@@ -6,7 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Calls versions of a function for parts of a batch of any size.
+// Calls versions of a function for parts of a batch of any size. The versions
+// are those of `-kas-batch-versions`, lowered to the LLVM dialect; made for
+// each of them is
+//
+//     ptr NAME(ptr data, weights..., results..., [ptr prepared,] i64 samples)
+//       left = samples, done = 0
+//       while left != 0:
+//         version, count = plan[min(left, most) - 1]
+//         call version for `count` parts from sample `done` on
+//         left -= count * size, done += count * size
+//       return null, or the first message of an assertion
+//
+// The plan is a constant table, computed by `planBatch`
+// (Strategy/BatchParts.cpp) for all numbers of samples up to that of the
+// largest version. docs/internals/code-generation.md, "Batches".
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,12 +75,16 @@ private:
   Value makeInt(int64_t value) {
     return LLVM::ConstantOp::create(b, b.getI64IntegerAttr(value));
   }
+  /// Makes `@NAME` + `suffix` after the versions.
   LLVM::LLVMFuncOp createFunction(const Twine &suffix, Type result,
                                   ArrayRef<Type> arguments);
+  /// Makes an internal constant before the versions.
   LLVM::GlobalOp createGlobal(StringRef suffix, Type type, Attribute value);
+  /// `base` and so many bytes more.
   Value emitOffset(Value base, Value bytes) {
     return LLVM::GEPOp::create(b, pointer, b.getI8Type(), base, bytes);
   }
+  /// Where the prepacked weights of a version begin among all of them.
   Value emitPacked(Value all, const Version &version) {
     return emitOffset(all, makeInt(version.firstPrepared *
                                    static_cast<int64_t>(sizeof(float))));
@@ -78,6 +96,8 @@ private:
                    Block *loop);
   LLVM::GlobalOp createPlan(int64_t &mostCalls);
 
+  /// Versions are sorted as `chooseBatchVersions` has them, the largest first;
+  /// `most` is the number of samples of the original function.
   SymbolTable symbols;
   StringRef name;
   ArrayRef<Version> versions;
@@ -115,7 +135,8 @@ LLVM::GlobalOp Dispatcher::createGlobal(StringRef suffix, Type type,
 }
 
 /// For each number of samples the number of the version to call first, and how
-/// often.
+/// often. Row `n - 1` is for `n` samples left. `mostCalls` becomes the largest
+/// number of calls of one version, for each of which a message needs room.
 LLVM::GlobalOp Dispatcher::createPlan(int64_t &mostCalls) {
   SmallVector<BatchVersion> parts;
   for (Version version : versions)
@@ -137,6 +158,7 @@ LLVM::GlobalOp Dispatcher::createPlan(int64_t &mostCalls) {
 
 /// A negative number of samples is the caller's mistake.
 void Dispatcher::emitRefusal(Value numSamples, Block *next) {
+  // Passed a negative number, the loop would run until it wraps around.
   Block *refuse = b.createBlock(next);
   b.setInsertionPointToEnd(&function.getBody().front());
   Value isNegative =
@@ -163,6 +185,8 @@ void Dispatcher::emitChoice(LLVM::GlobalOp plan, Value left,
   Value none = LLVM::ZeroOp::create(b, pointer);
   LLVM::CondBrOp::create(b, isDone, finish, none, choose, ValueRange());
   b.setInsertionPointToStart(choose);
+  // A batch larger than the plan begins with the calls for the largest number
+  // it has.
   Value samples = LLVM::SMinOp::create(b, left, makeInt(most));
   Value row = LLVM::SubOp::create(b, samples, makeInt(1));
   Value table = LLVM::AddressOfOp::create(b, plan);
@@ -178,6 +202,7 @@ void Dispatcher::emitChoice(LLVM::GlobalOp plan, Value left,
     LLVM::BrOp::create(b, count, targets.front());
     return;
   }
+  // Version 0 is the default of the switch.
   SmallVector<int32_t> numbers;
   for (unsigned number = 1; number < targets.size(); ++number)
     numbers.push_back(static_cast<int32_t>(number));
@@ -187,13 +212,16 @@ void Dispatcher::emitChoice(LLVM::GlobalOp plan, Value left,
 }
 
 /// Calls a version as often as the block's argument says, and goes on with the
-/// samples that are left then.
+/// samples that are left then. `block` is where the version is called,
+/// `messages` room for those of all calls, `loop` where to go on.
 void Dispatcher::emitVersion(const Version &version, Block *block,
                              Value messages, Block *loop) {
   b.setInsertionPointToStart(block);
   Value count = block->getArgument(0);
   Value left = loop->getArgument(0), done = loop->getArgument(1);
   int64_t size = version.attr.getSamples();
+  // One thread, unless threads share the calls: a version that is not serial
+  // uses them itself, one call after the other.
   PartCalls calls{version.part, {}, version.attr.getBytes(),
                   count,        1,  messages};
   if (version.isSerial())
@@ -223,6 +251,8 @@ void Dispatcher::emitVersion(const Version &version, Block *block,
 }
 
 void Dispatcher::emit() {
+  // Data, weights and results; then all prepacked weights, if there are any;
+  // then the number of samples.
   SmallVector<Type> types(versions.front().attr.getBytes().size(), pointer);
   if (llvm::any_of(versions, [](const Version &v) { return v.prepare; }))
     types.push_back(pointer);
@@ -237,6 +267,7 @@ void Dispatcher::emit() {
   Value messages;
   if (llvm::any_of(versions,
                    [](const Version &v) { return hasMessages(v.part); }))
+    // In the entry block, so that the stack grows once.
     messages = LLVM::AllocaOp::create(b, pointer, pointer, makeInt(mostCalls));
   // What is left, and what is done.
   Block *loop = b.createBlock(&body, body.end(),
@@ -253,6 +284,9 @@ void Dispatcher::emit() {
     emitVersion(version, target, messages, loop);
 }
 
+/// `@NAME_prepare` takes the weights and one buffer, of
+/// `@NAME_prepared_elements` f32, in which each version has its own part. Its
+/// message is the first of those of the versions.
 void Dispatcher::emitPrepare() {
   int64_t numPrepared = 0;
   LLVM::LLVMFuncOp first;
@@ -276,6 +310,7 @@ void Dispatcher::emitPrepare() {
     auto call = LLVM::CallOp::create(b, version.prepare, arguments);
     if (!hasMessages(version.prepare))
       continue;
+    // A message ends it before the other versions.
     Block *stop = b.createBlock(&prepare.getBody(), prepare.getBody().end());
     LLVM::ReturnOp::create(b, call.getResult());
     Block *next = b.createBlock(&prepare.getBody(), prepare.getBody().end());
@@ -326,11 +361,13 @@ private:
 
 } // namespace
 
+/// Versions may come from a text: nothing about them is taken for granted.
 LogicalResult DispatchBatch::check(StringRef name, ArrayRef<Version> versions) {
   // An operation is a handle, which is not const.
   LLVM::LLVMFuncOp first = versions.front().part;
   bool hasOne = false;
   for (Version version : versions) {
+    // Without a version for one sample some batches have no plan.
     hasOne |= version.attr.getSamples() == 1;
     size_t count = version.attr.getBytes().size();
     if (version.attr.getMost() != versions.front().attr.getMost() ||
@@ -350,7 +387,10 @@ LogicalResult DispatchBatch::check(StringRef name, ArrayRef<Version> versions) {
   return success();
 }
 
-/// The functions that `-kas-prepare-weights` has made.
+/// The functions that `-kas-prepare-weights` has made. `numPrepared` counts the
+/// elements of all versions so far. A version with as many arguments as
+/// pointers has no prepacked weights; one whose functions are not found keeps
+/// `prepare` null, which `dispatch` refuses.
 void DispatchBatch::findPrepare(Version &version, int64_t &numPrepared) {
   if (version.part.getNumArguments() == version.attr.getBytes().size())
     return;
@@ -362,6 +402,8 @@ void DispatchBatch::findPrepare(Version &version, int64_t &numPrepared) {
                    count = find("_prepared_elements");
   APInt number;
   if (!prepare || !count || count.isExternal() || !isOnPointers(prepare) ||
+      // The number of elements must be a constant, since the parts of the
+      // versions are laid out here.
       !matchPattern(count.getBody().front().getTerminator()->getOperand(0),
                     m_ConstantInt(&number)))
     return;
@@ -390,6 +432,7 @@ LogicalResult DispatchBatch::dispatch(StringRef name,
   dispatcher.emit();
   dispatcher.emitPrepare();
   for (Version &version : versions) {
+    // What is left has no callers but those made here.
     if (version.preparedElements)
       version.preparedElements.erase();
     for (LLVM::LLVMFuncOp function : {version.part, version.prepare})

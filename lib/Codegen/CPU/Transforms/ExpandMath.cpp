@@ -36,14 +36,19 @@ struct ExpandMath : kas::codegen::impl::ExpandMathBase<ExpandMath> {
     Target target = getContractionTarget(module, /*vectorBits=*/0);
     // Without them each of the multiply-adds would be a call.
     bool hasFMA = target.hasFMA;
+    // The functions whose polynomials LLVM vectorizes; all others stay calls of
+    // the C library or instructions.
     auto isApproximated = [=](StringRef name) {
       return hasFMA && (name == math::ExpOp::getOperationName() ||
                         name == math::ErfOp::getOperationName() ||
                         name == math::TanhOp::getOperationName());
     };
     MathExpansions expansions{isApproximated};
+    // `log1p` and `expm1` on every target: LLVM would compute them as `log(1 +
+    // x)` and `exp(x) - 1`, which loses all digits near zero.
     expansions.differences = true;
     llvm::Triple triple(target.triple);
+    // Targets of 32 bits without instructions for rounding.
     expansions.roundings = triple.isARM() || triple.isThumb() ||
                            triple.getArch() == llvm::Triple::riscv32;
     if (failed(expandMath(getOperation(), expansions)))

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The pass -kas-float-products: chooses the types of contractions of floats.
-// Sums are of f32, products of bf16 where the target's instructions for it save
-// time.
+// Sums are of f32, products of bf16 where the target's instructions for it
+// (`vdpbf16ps`, `bfdot`) save time. It only changes types; `-kas-pack-dots`
+// lays operands of bf16 out in VNNI groups afterwards.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,6 +41,8 @@ using namespace mlir;
 // Conversions
 //===----------------------------------------------------------------------===//
 
+/// f16, bf16 and f32 in any direction but from one type of 16 bits to the
+/// other.
 static Value convertScalar(OpBuilder &builder, Location loc, Value value,
                            Type type) {
   unsigned from = value.getType().getIntOrFloatBitWidth();
@@ -51,6 +54,8 @@ static Value convertScalar(OpBuilder &builder, Location loc, Value value,
 }
 
 /// `tensor` with elements of `type`, before what pads it with a constant.
+/// Padding and fills are converted rather than their results: contractions go
+/// on to see a padded tensor, and less is converted.
 static Value convert(OpBuilder &builder, Location loc, Value tensor,
                      Type type) {
   auto from = cast<RankedTensorType>(tensor.getType());
@@ -64,11 +69,13 @@ static Value convert(OpBuilder &builder, Location loc, Value tensor,
                                  convertScalar(builder, loc, border, type));
   }
   Value empty = tensor::EmptyOp::create(builder, loc, from.getShape(), type);
+  // A fill of another type converts on its own.
   if (auto fill = tensor.getDefiningOp<linalg::FillOp>();
       fill && fill.getInputs().front().getType() == from.getElementType()) {
     Value value = convertScalar(builder, loc, fill.getInputs().front(), type);
     return linalg::FillOp::create(builder, loc, value, empty).getResult(0);
   }
+  // Else element by element.
   AffineMap identity = builder.getMultiDimIdentityMap(from.getRank());
   SmallVector<utils::IteratorType> kinds(from.getRank(),
                                          utils::IteratorType::parallel);
@@ -102,7 +109,9 @@ static bool isFloatProduct(linalg::LinalgOp op) {
 }
 
 /// Whether `loop` is, or becomes when a dimension is split, the index of one
-/// dimension of an input.
+/// dimension of an input. True for a loop `k` of extent 64 at the index `64 * i
+/// + k`, which is split to `[i, k]`; false at `h + k`, a window, and where
+/// several dimensions step with it.
 static bool isPartOfDimension(const Contraction &contraction,
                               ArrayRef<AffineExpr> indices, unsigned loop) {
   int64_t extent = contraction.loops[loop].extent;
@@ -113,6 +122,7 @@ static bool isPartOfDimension(const Contraction &contraction,
     ++count;
     for (unsigned other = 0; other < contraction.loops.size(); ++other) {
       std::optional<int64_t> step = getCoefficient(expr, other);
+      // Nothing else may step within a block of `extent` elements.
       if (!step || (other == loop ? *step != 1 : *step % extent != 0))
         return false;
     }
@@ -136,6 +146,8 @@ static bool hasWordLoop(const Contraction &contraction) {
 static bool suitsDots(const Contraction &contraction, const Target &target) {
   if (target.bfloatDotBits == 0 || contraction.inputs.size() != 2)
     return false;
+  // From the innermost dimension outwards, as dimensions of one element have no
+  // vectors.
   for (AffineExpr expr : llvm::reverse(contraction.output)) {
     auto dim = dyn_cast<AffineDimExpr>(expr);
     if (!dim)
@@ -147,6 +159,7 @@ static bool suitsDots(const Contraction &contraction, const Target &target) {
         return index.isFunctionOfDim(dim.getPosition());
       });
     };
+    // The one that does not is broadcast.
     return steps(contraction.inputs[0]) != steps(contraction.inputs[1]);
   }
   return false;
@@ -167,6 +180,7 @@ static bool paysRounding(const Contraction &contraction,
   for (auto [loop, entry] : llvm::enumerate(contraction.loops))
     hasWindows |= entry.isReduction && entry.extent > 1 &&
                   !isPartOfDimension(contraction, input.indices, loop);
+  // How often an element is multiplied: its conversion is paid once.
   int64_t reads =
       products / cast<ShapedType>(input.value.getType()).getNumElements();
   return products >= leastProducts &&
@@ -179,6 +193,8 @@ struct FloatProducts : kas::codegen::impl::FloatProductsBase<FloatProducts> {
 
   void runOnOperation() override {
     Target target = getContractionTarget(getOperation(), /*vectorBits=*/0);
+    // By default only tensors that are of bf16 already are multiplied so, and
+    // operators are on f32.
     if (precision != ProductPrecision::F32 && failed(lowerOperators(target)))
       return signalPassFailure();
     SmallVector<linalg::LinalgOp> ops;
@@ -192,10 +208,12 @@ struct FloatProducts : kas::codegen::impl::FloatProductsBase<FloatProducts> {
           Contraction::match(op, [](const Twine &) {});
       if (failed(contraction))
         continue;
+      // The type of both factors. f32 for all others: widening is exact.
       Type factor = chooseWordLoop(*contraction, /*size=*/2) &&
                             mayRound(*contraction, target)
                         ? Type(BFloat16Type::get(&getContext()))
                         : Float32Type::get(&getContext());
+      // Already as it should be: sums and factors of f32.
       bool stays = llvm::all_of(op->getOperandTypes(), [&](Type type) {
         return getElementTypeOrSelf(type).isF32();
       });
@@ -221,6 +239,8 @@ struct FloatProducts : kas::codegen::impl::FloatProductsBase<FloatProducts> {
     for (ApplyOp apply : applies) {
       rewriter.setInsertionPoint(apply);
       std::string reason;
+      // With `verify-lowering` a failure without a reason is a lowering that
+      // was disproved.
       auto lower = [&] { return convertToLinalg(rewriter, apply, {}, reason); };
       // What cannot be lowered stays; what is wrong has been reported.
       if (!verifyLowering)
@@ -232,7 +252,9 @@ struct FloatProducts : kas::codegen::impl::FloatProductsBase<FloatProducts> {
     return success();
   }
 
-  /// Whether the factors are, or may be rounded to, bf16.
+  /// Whether the factors are, or may be rounded to, bf16. Elements of f32 may
+  /// be rounded if the option allows it and, for each input, it costs nothing
+  /// at a call (weights) or less than it saves.
   bool mayRound(const Contraction &contraction, const Target &target) {
     return suitsDots(contraction, target) &&
            llvm::all_of(
@@ -246,6 +268,7 @@ struct FloatProducts : kas::codegen::impl::FloatProductsBase<FloatProducts> {
                });
   }
 
+  /// The factors are of type `factor`; the result is rounded once, at the end.
   void rewrite(RewriterBase &rewriter, linalg::LinalgOp op, Type factor) {
     rewriter.setInsertionPoint(op);
     Location loc = op.getLoc();
@@ -254,6 +277,7 @@ struct FloatProducts : kas::codegen::impl::FloatProductsBase<FloatProducts> {
     for (Value input : op.getDpsInputs())
       inputs.push_back(convert(rewriter, loc, input, factor));
     Value output = op.getDpsInitOperand(0)->get();
+    // What the sums begin with, such as a bias, is widened, too.
     Value start = convert(rewriter, loc, output, wide);
     auto product = linalg::GenericOp::create(
         rewriter, loc, start.getType(), inputs, start,
@@ -269,6 +293,7 @@ struct FloatProducts : kas::codegen::impl::FloatProductsBase<FloatProducts> {
           result = arith::AddFOp::create(builder, loc, values.back(), result);
           linalg::YieldOp::create(builder, loc, result);
         });
+    // Schedules among others.
     product->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     rewriter.replaceOp(op, convert(rewriter, loc, product.getResult(0),
                                    getElementTypeOrSelf(output)));

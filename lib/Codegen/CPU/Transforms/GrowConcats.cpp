@@ -6,7 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Concatenations that extend each other share a tensor.
+// Concatenations that extend each other share a tensor: `concat(a, b)` and,
+// later, `concat(a, b, c)` become slices of one tensor into which each input is
+// inserted once. Densely connected networks (Huang et al., "Densely Connected
+// Convolutional Networks", CVPR 2017) would else copy all earlier layers again
+// for each layer.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +31,10 @@ using namespace mlir;
 /// Each has the inputs of the one before it and more after them.
 using Chain = SmallVector<tensor::ConcatOp>;
 
-/// Whether slices from the beginning of the result lie together.
+/// Whether slices from the beginning of the result lie together. All dimensions
+/// before that of the concatenation have one element, so that the beginning of
+/// the result is one piece of memory: a view and not a copy. Shapes must be
+/// static, since offsets are sums of sizes.
 static bool isContiguous(tensor::ConcatOp op) {
   RankedTensorType type = op.getResultType();
   return type.hasStaticShape() &&
@@ -40,6 +47,8 @@ static bool isContiguous(tensor::ConcatOp op) {
                       [](int64_t size) { return size == 1; });
 }
 
+/// Whether `later` has all inputs of `earlier`, in the same order, and others
+/// after them.
 static bool extends(tensor::ConcatOp later, tensor::ConcatOp earlier) {
   unsigned count = earlier.getInputs().size();
   return later.getDim() == earlier.getDim() &&
@@ -51,6 +60,8 @@ static bool extends(tensor::ConcatOp later, tensor::ConcatOp earlier) {
 /// instance.
 static bool isUsedAfter(tensor::ConcatOp op, tensor::ConcatOp later) {
   return llvm::any_of(op->getUsers(), [&](Operation *user) {
+    // The users of `op` read a tensor into which `later` inserts more.
+    // Bufferization does that in place only if all of them come before.
     return user->getBlock() != later->getBlock() ||
            !user->isBeforeInBlock(later);
   });
@@ -62,6 +73,7 @@ static SmallVector<Chain> findChains(Block &block) {
   for (auto op : block.getOps<tensor::ConcatOp>()) {
     if (!isContiguous(op))
       continue;
+    // The latest chain first: it is the longest one with this beginning.
     auto extended = llvm::find_if(llvm::reverse(chains), [&](Chain &chain) {
       return extends(op, chain.back()) && !isUsedAfter(chain.back(), op);
     });
@@ -73,6 +85,9 @@ static SmallVector<Chain> findChains(Block &block) {
   return chains;
 }
 
+/// Each concatenation becomes the insertions that it adds, followed, for all
+/// but the last, by a slice from the beginning. Inserting late keeps each
+/// input's lifetime as it is.
 static void replace(RewriterBase &rewriter, ArrayRef<tensor::ConcatOp> chain) {
   tensor::ConcatOp first = chain.front(), last = chain.back();
   unsigned dim = first.getDim();
@@ -83,6 +98,7 @@ static void replace(RewriterBase &rewriter, ArrayRef<tensor::ConcatOp> chain) {
     return getAsIndexOpFoldResult(rewriter.getContext(), part.getShape());
   };
   rewriter.setInsertionPoint(first);
+  // The tensor of the last concatenation, made where the first one is.
   Value all = tensor::EmptyOp::create(rewriter, first.getLoc(), type.getShape(),
                                       type.getElementType());
   unsigned numInserted = 0;
@@ -97,6 +113,7 @@ static void replace(RewriterBase &rewriter, ArrayRef<tensor::ConcatOp> chain) {
       end += part.getDimSize(dim);
     }
     numInserted = op.getInputs().size();
+    // Slices begin at 0.
     offsets[dim] = rewriter.getIndexAttr(0);
     Value result = all;
     if (op != last)

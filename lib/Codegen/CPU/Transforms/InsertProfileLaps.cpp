@@ -6,7 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Lets a function on buffers call a clock after each of its loop nests.
+// Lets a function on buffers call a clock after each of its loop nests. The
+// calls are between top-level operations, outside of parallel loops: as many as
+// there are nests, and nothing changes inside of these
+// (docs/guide/profiling.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,13 +37,16 @@ using namespace mlir;
 /// What takes time. A fill belongs to what follows it, as in
 /// `-kas-outline-kernels`.
 static bool endsStep(Operation *op) {
+  // `-kas-outline-kernels` moves it to the function of the loop nest after it.
   if (isa<linalg::FillOp>(op))
     return false;
   return isa<linalg::LinalgOp, LoopLikeOpInterface, CallOpInterface,
              memref::CopyOp>(op) ||
+         // Such as an `scf.if` with loops.
          (op->getNumRegions() > 0 && !isMemoryEffectFree(op));
 }
 
+/// 0 where the shape or the element has no known size.
 static int64_t getBytes(MemRefType type) {
   if (!type.hasStaticShape() || !type.getElementType().isIntOrFloat())
     return 0;
@@ -50,6 +56,8 @@ static int64_t getBytes(MemRefType type) {
 
 /// The bytes of the buffers and views that `op` uses.
 static int64_t countBytes(Operation *op) {
+  // Each buffer once, however often it is read: what has to come from memory at
+  // least.
   SetVector<Value> used(op->operand_begin(), op->operand_end());
   getUsedValuesDefinedAbove(op->getRegions(), used);
   int64_t bytes = 0;
@@ -59,7 +67,10 @@ static int64_t countBytes(Operation *op) {
   return bytes;
 }
 
+/// The numbers of the model's operations (`labelOperations`) that are in the
+/// locations of `ops` and of all in their regions, ascending.
 static SmallVector<unsigned> collectLabels(ArrayRef<Operation *> ops) {
+  // Locations repeat within a nest, and each is a tree that must be walked.
   llvm::SetVector<Location> locations;
   for (Operation *op : ops)
     op->walk([&](Operation *inner) { locations.insert(inner->getLoc()); });
@@ -71,6 +82,7 @@ static SmallVector<unsigned> collectLabels(ArrayRef<Operation *> ops) {
   return labels;
 }
 
+/// The clock's declaration, made once per module.
 static func::FuncOp declareLap(func::FuncOp function) {
   auto module = function->getParentOfType<ModuleOp>();
   if (auto known = module.lookupSymbol<func::FuncOp>(profileLapName))
@@ -86,6 +98,7 @@ static func::FuncOp declareLap(func::FuncOp function) {
 SmallVector<ProfileStep>
 kas::codegen::insertProfileLaps(func::FuncOp function) {
   SmallVector<ProfileStep> steps;
+  // After control flow was lowered there is no order of steps to number.
   if (!function.getBody().hasOneBlock())
     return steps;
   func::FuncOp lap = declareLap(function);
@@ -96,6 +109,7 @@ kas::codegen::insertProfileLaps(func::FuncOp function) {
                                            builder.getI64IntegerAttr(number));
     func::CallOp::create(builder, function.getLoc(), lap, step);
   };
+  // What belongs to the step that is not finished: fills, then the loop nest.
   SmallVector<Operation *> ops;
   for (Operation &op : llvm::make_early_inc_range(body.without_terminator())) {
     if (isa<linalg::FillOp>(op) || endsStep(&op))
@@ -108,6 +122,7 @@ kas::codegen::insertProfileLaps(func::FuncOp function) {
                      countBytes(&op)});
     ops.clear();
   }
+  // Last, so that the walk above does not meet it.
   builder.setInsertionPointToStart(&body);
   insertLap(-1);
   return steps;

@@ -6,7 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Loops on buffers among operations on tensors read where they are.
+// Loops on buffers among operations on tensors read where they are: keeps the
+// `bufferization.to_buffer` of two loop nests apart, and tensors that are read
+// as buffers from being overwritten, before CSE, canonicalization and
+// bufferization.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,9 +29,11 @@ using namespace mlir;
 /// Whether something after `op` reads its buffer: a read that has folded, or
 /// one that will.
 static bool isReadLater(bufferization::ToTensorOp op) {
+  // Casts of the tensor fold as well.
   SmallVector<Value> tensors = {op.getResult()};
   while (!tensors.empty())
     for (Operation *user : tensors.pop_back_val().getUsers()) {
+      // It folds into the buffer, and bufferization does not see it any more.
       if (isa<bufferization::ToBufferOp>(user))
         return true;
       if (isa<tensor::CastOp>(user))
@@ -53,6 +58,7 @@ namespace {
 struct KeepReads : kas::codegen::impl::KeepReadsBase<KeepReads> {
   void runOnOperation() override {
     Builder builder(&getContext());
+    // A number makes equal reads different operations, which CSE leaves alone.
     int64_t count = 0;
     getOperation().walk([&](bufferization::ToBufferOp op) {
       op->setAttr(kas::KasDialect::readAttrName,

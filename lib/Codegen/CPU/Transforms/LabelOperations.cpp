@@ -6,7 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Numbers the operations of a function in their locations.
+// Numbers the operations of a function in their locations. Locations survive
+// lowering, so that a loop nest or a remark can be related to the operations of
+// the model that it was made of: MLIR fuses locations where operations are
+// fused, and a label is the metadata of one part (docs/guide/profiling.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,6 +37,7 @@ using namespace mlir;
 /// The entry of the dictionary that is the metadata of a fused location.
 static constexpr llvm::StringLiteral labelName = "kas_cpu.operation";
 
+/// `fused<{kas_cpu.operation = number}>[location]`.
 static Location addLabel(Location location, unsigned number) {
   Builder b(location.getContext());
   auto label = b.getDictionaryAttr(
@@ -43,6 +47,7 @@ static Location addLabel(Location location, unsigned number) {
 
 SmallVector<unsigned> kas::codegen::getLabels(Location location) {
   SmallVector<unsigned> labels;
+  // Fused operations have several.
   location->walk([&](Location part) {
     auto fused = dyn_cast<FusedLoc>(part);
     if (auto entries = dyn_cast_or_null<DictionaryAttr>(
@@ -58,17 +63,20 @@ SmallVector<unsigned> kas::codegen::getLabels(Location location) {
 
 /// The names of what a body computes, each once.
 static std::string getBodyKind(Block &body) {
+  // Bodies that compute more end with `...`.
   constexpr size_t maxNames = 4;
   llvm::SetVector<StringRef> names;
   for (Operation &op : body)
     if (isFloatArithmetic(&op))
       names.insert(op.getName().stripDialect());
+  // Only yields or converts what it reads.
   if (names.empty())
     return "copy";
   std::string kind = llvm::join(names.getArrayRef().take_front(maxNames), ", ");
   return names.size() > maxNames ? kind + ", ..." : kind;
 }
 
+/// See `ModelOperation::kind`.
 static std::string getKind(Operation *op) {
   if (auto apply = dyn_cast<ApplyOp>(op))
     return ("kas.apply @" + apply.getOperator().getSymName()).str();
@@ -84,6 +92,8 @@ static std::string getKind(Operation *op) {
 /// The argument of the function of which `value` is another view or a copy.
 static BlockArgument getArgument(Value value) {
   while (Operation *op = value.getDefiningOp()) {
+    // Operations of tensor (slices, reshapes, padding) have what they view as
+    // their first operand.
     bool isView = op->getNumOperands() > 0 &&
                   (isa<tensor::TensorDialect>(op->getDialect()) ||
                    isa<linalg::TransposeOp, linalg::BroadcastOp>(op));
@@ -94,9 +104,11 @@ static BlockArgument getArgument(Value value) {
   return cast<BlockArgument>(value);
 }
 
+/// See `ModelOperation::layer`: the argument `conv1.weight` belongs to `conv1`.
 static std::string getLayer(Operation *op, func::FuncOp function) {
   for (Value operand : op->getOperands()) {
     BlockArgument argument = getArgument(operand);
+    // Data has a name, too, but is that of no layer.
     if (!argument || argument.getOwner() != &function.front() ||
         isData(argument))
       continue;
@@ -120,6 +132,7 @@ kas::codegen::labelOperations(func::FuncOp function) {
     unsigned number = operations.size();
     operations.push_back(
         {getKind(&op), getLayer(&op, function), op.getLoc(), countFlops(&op)});
+    // Passes may take an operation out of a region without the one around it.
     op.walk([&](Operation *inner) {
       inner->setLoc(addLabel(inner->getLoc(), number));
     });

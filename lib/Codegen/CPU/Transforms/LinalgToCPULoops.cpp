@@ -10,6 +10,11 @@
 // in an order that LLVM vectorizes, with parallel loops where the work
 // suffices.
 //
+// For each operation, in this order: transposes in registers; parallel loops,
+// reductions, vector loop (`orderLoops`); neighbouring loops joined
+// (`collapseLoops`); permission to reorder a sum (`allowVectors`); loops; one
+// `scf.parallel` of the outermost ones (`makeParallel`).
+//
 //===----------------------------------------------------------------------===//
 
 #include "../Emit/TransposeEmitter.h"
@@ -42,12 +47,14 @@ namespace {
 /// in that direction. Convolutions read sums of dimensions, whose last one is
 /// as good as a plain one.
 std::optional<unsigned> getVectorLoop(linalg::LinalgOp op) {
+  // Without reductions loops are in the order of the output as they are.
   if (op.getNumReductionLoops() == 0 || op.getNumDpsInits() != 1)
     return std::nullopt;
   AffineMap result = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   if (result.getNumResults() == 0)
     return std::nullopt;
   auto last = dyn_cast<AffineDimExpr>(result.getResults().back());
+  // Shorter loops fill no vector of 256 bits.
   if (!last || op.getStaticLoopRanges()[last.getPosition()] < 8)
     return std::nullopt;
   // An input that steps along a reduction has its vectors there.
@@ -63,7 +70,8 @@ std::optional<unsigned> getVectorLoop(linalg::LinalgOp op) {
   return last.getPosition();
 }
 
-/// Parallel loops, then reductions, then the loop for vectors.
+/// Parallel loops, then reductions, then the loop for vectors. Returns the
+/// operation in that order; `op` itself where no loop suits.
 linalg::LinalgOp orderLoops(IRRewriter &rewriter, linalg::LinalgOp op) {
   std::optional<unsigned> vectorLoop = getVectorLoop(op);
   if (!vectorLoop)
@@ -77,6 +85,7 @@ linalg::LinalgOp orderLoops(IRRewriter &rewriter, linalg::LinalgOp op) {
       return op;
     generic = *general;
   }
+  // `order[i]` is the loop that becomes number `i`.
   SmallVector<unsigned> order, dims;
   generic.getParallelDims(dims);
   llvm::erase(dims, *vectorLoop);
@@ -101,6 +110,7 @@ bool isCollapsible(linalg::LinalgOp op, unsigned loop) {
                map.getResultPosition(getAffineDimExpr(loop, map.getContext()));
            std::optional<unsigned> inner = map.getResultPosition(
                getAffineDimExpr(loop + 1, map.getContext()));
+           // Neither: the operand is the same in both loops, a broadcast.
            if (!outer && !inner)
              return true;
            return outer && inner && *inner == *outer + 1 &&
@@ -128,6 +138,8 @@ void dropUnitResults(IRRewriter &rewriter, linalg::LinalgOp op) {
     SmallVector<AffineExpr> results;
     for (auto [size, result] :
          llvm::zip_equal(type.getShape(), map.getResults()))
+      // A dimension of size 1 read at another expression is out of bounds or a
+      // loop of one iteration; only the constant 0 says so plainly.
       if (size != 1 || result != rewriter.getAffineConstantExpr(0)) {
         shape.push_back(size);
         results.push_back(result);
@@ -136,6 +148,7 @@ void dropUnitResults(IRRewriter &rewriter, linalg::LinalgOp op) {
       continue;
     FailureOr<Value> reduced = memref::SubViewOp::rankReduceIfNeeded(
         rewriter, op.getLoc(), operand.get(), shape);
+    // A layout that has no view of lower rank.
     if (failed(reduced))
       continue;
     operand.set(*reduced);
@@ -149,6 +162,8 @@ void dropUnitResults(IRRewriter &rewriter, linalg::LinalgOp op) {
 /// parallel loops stay as they are.
 linalg::LinalgOp collapseLoops(IRRewriter &rewriter, linalg::LinalgOp op,
                                llvm::function_ref<bool(unsigned)> isKept) {
+  // What upstream's collapsing takes: buffers indexed by loops, each once, and
+  // scalars.
   auto isPlain = [&](OpOperand &operand) {
     return op.getMatchingIndexingMap(&operand).isProjectedPermutation() &&
            (isa<MemRefType>(operand.get().getType()) ||
@@ -157,6 +172,8 @@ linalg::LinalgOp collapseLoops(IRRewriter &rewriter, linalg::LinalgOp op,
   if (op.getNumLoops() < 2 || op.hasIndexSemantics() ||
       !llvm::all_of(op->getOpOperands(), isPlain))
     return op;
+  // Each group becomes one loop. It grows while the next loop is one with the
+  // last of the group.
   SmallVector<ReassociationIndices> groups{{0}};
   for (unsigned loop = 0; loop + 1 < op.getNumLoops(); ++loop)
     if (isCollapsible(op, loop) && !isKept(loop))
@@ -208,10 +225,14 @@ void allowVectors(linalg::LinalgOp op) {
       op.getIteratorTypesArray().back() != utils::IteratorType::reduction)
     return;
   Block *body = op.getBlock();
+  // The operation that joins the accumulator, the last argument of the body,
+  // with a term.
   Operation *combiner = body->getTerminator()->getOperand(0).getDefiningOp();
   if (!combiner || !combiner->hasOneUse() ||
       !llvm::is_contained(combiner->getOperands(), body->getArguments().back()))
     return;
+  // Only this addition may be reordered; the flag is needed, as LLVM keeps the
+  // order of floating-point sums otherwise.
   if (auto sum = dyn_cast<arith::AddFOp>(combiner)) {
     sum.setFastmath(sum.getFastmath() | arith::FastMathFlags::reassoc);
     return;
@@ -230,6 +251,8 @@ void allowVectors(linalg::LinalgOp op) {
   combiner->erase();
 }
 
+/// The product of all extents; the largest number where one is unknown, which
+/// counts as enough work to share.
 int64_t getNumIterations(linalg::LinalgOp op) {
   int64_t count = 1;
   for (int64_t range : op.getStaticLoopRanges())
@@ -243,7 +266,9 @@ int64_t getNumIterations(linalg::LinalgOp op) {
 bool isBalanced(int64_t points, int64_t threads) {
   if (threads == 0)
     return points >= 64;
+  // Iterations if all threads had as many as the busiest one.
   int64_t slots = llvm::divideCeil(points, threads) * threads;
+  // 6 %, as docs/reference/passes.md promises.
   return slots - points <= points / 16;
 }
 
@@ -275,8 +300,10 @@ SmallVector<scf::ForOp> chooseShared(ArrayRef<utils::IteratorType> kinds,
   int64_t points = 1;
   for (auto [kind, range, loop] : llvm::zip(kinds, ranges, loops)) {
     auto forOp = dyn_cast_or_null<scf::ForOp>(loop);
+    // Parallel loops before the first reduction, nested directly.
     if (kind != utils::IteratorType::parallel || !forOp)
       break;
+    // Enough points already, or only the innermost loop is left.
     if (points > 1 && (loop == loops.back() || isBalanced(points, threads)))
       break;
     // A loop that runs once has nothing to share.
@@ -305,6 +332,8 @@ void makeParallel(IRRewriter &rewriter, ArrayRef<scf::ForOp> loops) {
     scf::ForOp loop = loops[i];
     rewriter.replaceAllUsesWith(loop.getInductionVar(), indices[i]);
   }
+  // Its body moves into the parallel loop; the loops in between hold nothing
+  // else.
   rewriter.eraseOp(innermost.getBody()->getTerminator());
   rewriter.inlineBlockBefore(
       innermost.getBody(), parallel.getBody()->getTerminator(), indices.back());
@@ -344,9 +373,11 @@ struct LinalgToCPULoops
     });
   }
 
+  /// Replaces `op` by loops; an error if it is on tensors or has no loops.
   LogicalResult lower(IRRewriter &rewriter, linalg::LinalgOp op) {
     if (!op.hasPureBufferSemantics())
       return op.emitError("expected an operation on buffers");
+    // Nested parallel regions would start threads of threads.
     bool alreadyParallel = op->getParentOfType<scf::ParallelOp>() != nullptr;
     if (auto transpose = dyn_cast<linalg::TransposeOp>(op.getOperation())) {
       bool isShared = getNumThreads(op, threads) != 1 && !alreadyParallel &&
@@ -360,6 +391,7 @@ struct LinalgToCPULoops
       }
     }
     std::optional<unsigned> vectorLoop = getVectorLoop(op);
+    // Asked before loops are joined: a joined loop is longer.
     bool keeps =
         vectorLoop && isUnrolledTooEarly(op.getStaticLoopRanges()[*vectorLoop]);
     op = orderLoops(rewriter, op);

@@ -7,6 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Calls functions that compute a part of a batch for all of it.
+// `-kas-split-batch` has made the functions; this is the last step, on plain
+// pointers, so that no pass in between knows of parts. `@f` becomes `@f_part`,
+// and the new `@f` with the same signature loops over the parts.
+// docs/internals/code-generation.md, "Batches".
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +33,7 @@ using namespace mlir;
 /// Lets `whole` call `part` for all parts of a batch.
 static void emitCalls(LLVM::LLVMFuncOp whole, LLVM::LLVMFuncOp part,
                       int64_t threads) {
+  // How many parts there are, and how far they are apart in each argument.
   auto parts =
       part->getAttrOfType<BatchPartsAttr>(KasCPUDialect::batchPartsName);
   ImplicitLocOpBuilder b(part.getLoc(), part.getContext());
@@ -41,11 +46,13 @@ static void emitCalls(LLVM::LLVMFuncOp whole, LLVM::LLVMFuncOp part,
       LLVM::ConstantOp::create(b, b.getI64IntegerAttr(parts.getCount())),
       threads,
       /*messages=*/Value()};
+  // One slot per part; `maxBatchParts` bounds what that takes of the stack.
   if (hasMessages(part)) {
     auto pointer = LLVM::LLVMPointerType::get(b.getContext());
     calls.messages = LLVM::AllocaOp::create(b, pointer, pointer, calls.count);
   }
   Value message = calls.emit(b);
+  // The same result type as the part: nothing, or the first message.
   LLVM::ReturnOp::create(b, message ? ValueRange(message) : ValueRange());
 }
 
@@ -75,10 +82,12 @@ struct LoopOverBatch : kas::codegen::impl::LoopOverBatchBase<LoopOverBatch> {
 
 private:
   void loop(SymbolTable &symbols, LLVM::LLVMFuncOp part) {
+    // Has the name, the linkage and the attributes by which callers know it.
     LLVM::LLVMFuncOp whole = part.cloneWithoutRegions();
     for (StringRef name :
          {KasCPUDialect::batchPartsName, KasCPUDialect::serialName})
       whole->removeAttr(name);
+    // The name must be free before the caller takes it.
     symbols.remove(part);
     part.setSymName((part.getName() + "_part").str());
     part.setLinkage(LLVM::Linkage::Internal);

@@ -6,7 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Products of narrow elements by what the target has for them.
+// Products of narrow elements by what the target has for them: `kas_cpu.dot`
+// becomes one instruction (x86: AVX512-VNNI and AVX512-BF16, Arm: USDOT and
+// BFDOT) or, where there is none, arithmetic with the same results. The views
+// of bf16 as words of 32 bits go as well.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,6 +37,7 @@ using namespace mlir;
 /// empty if there is none.
 static StringRef getIntrinsic(const Target &target, int64_t bits,
                               bool isOfBytes) {
+  // The target says up to which vector size it has the instructions.
   if (bits > (isOfBytes ? target.byteDotBits : target.bfloatDotBits))
     return "";
   llvm::Triple triple(target.triple);
@@ -56,7 +60,8 @@ static StringRef getIntrinsic(const Target &target, int64_t bits,
   }
 }
 
-/// One product after the other, each of bytes that are taken out of words.
+/// One product after the other, each of bytes that are taken out of words. Each
+/// lane of 32 bits holds four bytes, the first in the lowest bits.
 static Value expandByteDot(OpBuilder &builder, DotOp op) {
   Location loc = op.getLoc();
   auto type = cast<VectorType>(op.getSum().getType());
@@ -69,8 +74,11 @@ static Value expandByteDot(OpBuilder &builder, DotOp op) {
   Value sum = op.getSum();
   for (int32_t byte = 0; byte < 4; ++byte) {
     Value left = arith::ShRUIOp::create(builder, loc, lhs, splat(8 * byte));
+    // The bytes of `lhs` are unsigned: shifted down and masked.
     left = arith::AndIOp::create(builder, loc, left, splat(255));
     Value right =
+        // Those of `rhs` are signed: shifted up to the sign bit, and down
+        // arithmetically.
         arith::ShLIOp::create(builder, loc, rhs, splat(24 - 8 * byte));
     right = arith::ShRSIOp::create(builder, loc, right, splat(24));
     Value product = arith::MulIOp::create(builder, loc, left, right);
@@ -80,7 +88,8 @@ static Value expandByteDot(OpBuilder &builder, DotOp op) {
 }
 
 /// A bf16 is the upper half of the f32 of the same value. An FMA rounds as an
-/// addition does, since products of bf16 are exact.
+/// addition does, since products of bf16 are exact. The upper element of each
+/// pair is added first, as `vdpbf16ps` does.
 static Value expandBFloatDot(OpBuilder &builder, DotOp op,
                              const Target &target) {
   Location loc = op.getLoc();
@@ -95,6 +104,7 @@ static Value expandBFloatDot(OpBuilder &builder, DotOp op,
     Value bits = vector::BitCastOp::create(builder, loc, words, elements);
     bits =
         isUpper
+            // The element at the odd index is the upper half of the word.
             ? arith::AndIOp::create(builder, loc, bits, splat(0xffff0000))
                   .getResult()
             : arith::ShLIOp::create(builder, loc, bits, splat(16)).getResult();
@@ -134,6 +144,8 @@ static Value lowerView(OpBuilder &builder, ViewWordsOp op,
                        const LLVMTypeConverter &converter) {
   Location loc = op.getLoc();
   auto describe = [&](Value value, Type type) {
+    // Between a memref and its descriptor; the casts cancel out when memrefs
+    // are converted to LLVM.
     return UnrealizedConversionCastOp::create(builder, loc, type, value)
         .getResult(0);
   };
@@ -144,6 +156,7 @@ static Value lowerView(OpBuilder &builder, ViewWordsOp op,
   auto result = MemRefDescriptor::poison(builder, loc, descriptor);
   result.setAllocatedPtr(builder, loc, source.allocatedPtr(builder, loc));
   result.setAlignedPtr(builder, loc, source.alignedPtr(builder, loc));
+  // `flattenInput` views whole buffers, from the start of their allocation.
   result.setConstantOffset(builder, loc, 0);
   result.setConstantSize(builder, loc, 0,
                          cast<MemRefType>(resultType).getDimSize(0));
@@ -162,6 +175,7 @@ struct LowerDots : kas::codegen::impl::LowerDotsBase<LowerDots> {
       op.replaceAllUsesWith(lowerDot(builder, op, target));
       op.erase();
     }
+    // Of int8 there are `memref.view`s instead, which upstream lowers.
     SmallVector<ViewWordsOp> views;
     getOperation().walk([&](ViewWordsOp op) { views.push_back(op); });
     if (views.empty())

@@ -6,8 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Lowers maximum and sum pooling to loops over lines with the window unrolled.
-// Maxima read a padded image where it is.
+// Lowers maximum and sum pooling to loops over the rows of the outputs with the
+// window unrolled. Maxima read a padded image where it is.
+//
+// For each plane (sample and channel) and each row of outputs: the outputs at
+// the left and right padding one by one, those in between in vectors of 16, 8
+// and 4, what is left in a scalar loop.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,16 +50,22 @@ struct Axis {
   int64_t size, count, window, stride, padding;
 
   /// Whether each window has a point of the image: a point outside may then
-  /// count as the nearest one inside, which is in the same window.
+  /// count as the nearest one inside, which is in the same window. Padding as
+  /// large as the window, or windows that begin after the image, would see
+  /// nothing of it.
   bool isUsual() const {
     return padding < window && (count - 1) * stride - padding < size;
   }
   /// The first window without points outside, and the first one after it that
-  /// has some again.
+  /// has some again. Of 8 elements with padding 1, window 3 and stride 2,
+  /// outputs 1 to 3 are inside: these are 1 and 4 (output 0 has the padding on
+  /// the left).
   int64_t getFirstInside() const {
     return std::min(count, (padding + stride - 1) / stride);
   }
   int64_t getFirstAfter() const {
+    // The largest start of a window, from the start of the padding on, that
+    // ends within the image.
     int64_t last = size + padding - window;
     return last < 0 ? getFirstInside()
                     : std::clamp(last / stride + 1, getFirstInside(), count);
@@ -72,7 +82,7 @@ struct Pooling {
 
   static std::optional<Pooling> match(linalg::PoolingNchwMaxOp op);
   static std::optional<Pooling> match(linalg::PoolingNchwSumOp op);
-  /// Of all windows.
+  /// Of all windows. What `min-parallel-work` is compared with.
   int64_t countPoints() const {
     return cast<ShapedType>(op->getResult(0).getType()).getNumElements() *
            height.window * width.window;
@@ -88,6 +98,7 @@ private:
                                            AffineMap::get(1, 0, expr),
                                            getAsOpFoldResult(operand));
   }
+  /// Joins one more element with the result so far.
   Value combine(OpBuilder &builder, Value result, Value value);
   SmallVector<Value> loadRow(OpBuilder &builder, Value data,
                              ArrayRef<Value> plane, Value row, Value column,
@@ -152,6 +163,7 @@ struct LowerPooling : kas::codegen::impl::LowerPoolingBase<LowerPooling> {
               : Pooling::match(
                     cast<linalg::PoolingNchwSumOp>(op.getOperation()));
       LDBG() << op.getLoc() << ": " << (pooling ? "lowered" : "not lowered");
+      // A window that is too large may still be the whole image.
       if (!pooling && !max)
         reduceImage(cast<linalg::PoolingNchwSumOp>(op.getOperation()));
       if (pooling)
@@ -171,6 +183,8 @@ std::optional<Pooling> Pooling::match(PoolingOp op, bool isSum) {
   auto type = dyn_cast<RankedTensorType>(op.getInputs().front().getType());
   if (!op.hasPureTensorSemantics() || !type || !type.hasStaticShape() ||
       !type.getElementType().isF32() || !fill ||
+      // Sums begin with zeros and maxima with minus infinity: anything else
+      // would have to be combined with the results.
       (isSum ? !matchPattern(fill.getInputs().front(), m_AnyZeroFloat())
              : !matchPattern(fill.getInputs().front(), m_NegInfFloat())) ||
       llvm::any_of(op.getDilations().template getValues<int64_t>(),
@@ -198,6 +212,7 @@ std::optional<Pooling> Pooling::match(linalg::PoolingNchwMaxOp op) {
     Value value = pad.getConstantPaddingValue();
     auto low = getConstantIntValues(pad.getMixedLowPad());
     RankedTensorType source = pad.getSourceType();
+    // Padding of height and width alone, with what a maximum never takes.
     if (value && matchPattern(value, m_NegInfFloat()) && low &&
         source.hasStaticShape() &&
         source.getShape().take_front(2) == type.getShape().take_front(2)) {
@@ -264,16 +279,23 @@ SmallVector<Value> Pooling::loadRow(OpBuilder &builder, Value data,
         VectorType::get(width.stride * lanes, builder.getF32Type()), data,
         ValueRange{plane[0], plane[1], row, place}));
   };
+  // With stride 1 one vector per position of the window; with stride 2 one
+  // vector of twice the lanes for each pair of positions.
   for (int64_t i = 0; i + width.stride <= width.window; i += width.stride)
     load(i);
   // The last one without a second: nothing after its window is read.
   if (width.window % width.stride)
+    // It overlaps the one before it by one element.
     load(width.window - 2);
   return loaded;
 }
 
 /// The points of the window in their order, each a vector of those of all
-/// outputs, from what `loadRow` has loaded.
+/// outputs, from what `loadRow` has loaded. With stride 2, window 3 and four
+/// outputs, from the elements `0 .. 8`:
+///
+///     loaded   0 1 2 3 4 5 6 7     1 2 3 4 5 6 7 8
+///     points   0 2 4 6   1 3 5 7   (1 3 5 7)   2 4 6 8
 SmallVector<Value> Pooling::separatePoints(OpBuilder &builder,
                                            ArrayRef<Value> loaded) {
   if (width.stride == 1)
@@ -300,6 +322,8 @@ Value Pooling::emitWindows(OpBuilder &builder, Value data,
       result = combine(builder, result, point);
   };
   // Maxima have any order: what alternates is separated once, and not by rows.
+  // A sum must be in the order of the rows, so that it does not depend on the
+  // vectors.
   SmallVector<Value> largest;
   for (Value row : rows) {
     SmallVector<Value> loaded =
@@ -318,14 +342,17 @@ Value Pooling::emitWindows(OpBuilder &builder, Value data,
 }
 
 /// Vectors of the outputs of a line whose windows are inside. Returns the first
-/// column after them.
+/// column after them. `plane` is sample and channel, `rows` are the rows of the
+/// image that the windows take.
 int64_t Pooling::emitVectors(OpBuilder &builder, Value data, Value output,
                              ArrayRef<Value> plane, Value line,
                              ArrayRef<Value> rows) {
+  // Vectors; more become a loop, so that code stays short.
   constexpr int64_t mostUnrolled = 4;
   Location loc = op.getLoc();
   int64_t begin = width.getFirstInside(), end = width.getFirstAfter();
   int64_t first = begin;
+  // Vectors are separated by twos, and windows leave no gaps.
   if (width.stride > 2 || width.window < width.stride)
     return first;
   auto constant = [&](int64_t value) -> Value {
@@ -336,6 +363,8 @@ int64_t Pooling::emitVectors(OpBuilder &builder, Value data, Value output,
     vector::StoreOp::create(builder, loc, result, output,
                             ValueRange{plane[0], plane[1], line, column});
   };
+  // Each size takes what the one before has left; LLVM splits vectors that are
+  // larger than those of the target.
   for (int64_t lanes : {16, 8, 4}) {
     int64_t count = (end - first) / lanes, last = first + count * lanes;
     if (count > mostUnrolled) {
@@ -366,6 +395,8 @@ void Pooling::emitLine(OpBuilder &builder, Value data, Value output, Value n,
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
+  // A row outside of the image counts as the nearest one inside, which a
+  // maximum takes twice without harm. Sums have no padding here.
   SmallVector<Value> rows;
   for (int64_t i = 0; i < height.window; ++i) {
     Value row = apply(builder, d0 * height.stride + (i - height.padding), line);
@@ -381,6 +412,7 @@ void Pooling::emitLine(OpBuilder &builder, Value data, Value output, Value n,
     memref::StoreOp::create(builder, loc, value, output,
                             ValueRange{n, c, line, column});
   };
+  // Unrolled, with the columns that each window has.
   auto emitBorder = [&](int64_t from, int64_t to) {
     for (int64_t column = from; column < to; ++column) {
       SmallVector<Value> columns;
@@ -409,6 +441,7 @@ void Pooling::emitLine(OpBuilder &builder, Value data, Value output, Value n,
   store(column, columns);
 }
 
+/// Emits the loops before `op` and replaces it by their result.
 void Pooling::lower(int64_t threads) {
   IRRewriter rewriter(op);
   Location loc = op.getLoc();
@@ -425,6 +458,7 @@ void Pooling::lower(int64_t threads) {
   MemRefType type = getBuffer(op->getResult(0));
   Value output = memref::AllocOp::create(rewriter, loc, type,
                                          rewriter.getI64IntegerAttr(64));
+  // Threads share the planes: each is read and written by one of them.
   int64_t planes = type.getDimSize(0) * type.getDimSize(1);
   Operation *outer;
   Value plane;

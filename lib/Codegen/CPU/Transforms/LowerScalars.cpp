@@ -6,7 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Lowers operations on numbers that few programs have, where there are any.
+// Lowers operations on numbers that few programs have, where there are any:
+// complex numbers, integer powers, tests of floats, and operations on `index`
+// that upstream has for integers only. Looks at the module first: a pipeline of
+// upstream's passes would cost each of the many modules without them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +41,8 @@ using namespace mlir;
 // What upstream's conversions to LLVM do not take
 //===----------------------------------------------------------------------===//
 
+/// `|x|` compared with `bound`, for scalars and vectors. Ordered predicates:
+/// false for NaN.
 static Value compareMagnitude(PatternRewriter &rewriter, Location loc, Value x,
                               arith::CmpFPredicate predicate,
                               const APFloat &bound) {
@@ -49,6 +54,7 @@ static Value compareMagnitude(PatternRewriter &rewriter, Location loc, Value x,
 
 namespace {
 
+/// `math.isinf`: the magnitude is infinity.
 struct LowerIsInf : OpRewritePattern<math::IsInfOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -64,6 +70,8 @@ struct LowerIsInf : OpRewritePattern<math::IsInfOp> {
   }
 };
 
+/// `math.isnormal`: the magnitude is at least the smallest normal number, and
+/// not infinity.
 struct LowerIsNormal : OpRewritePattern<math::IsNormalOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -98,6 +106,8 @@ struct LowerOnIndex : OpRewritePattern<OpTy> {
       mapping.map(operand, arith::IndexCastOp::create(rewriter, op.getLoc(),
                                                       wide, operand)
                                .getResult());
+    // The clone keeps the attributes; only its first result is of `index`, the
+    // overflow flag of `addui_extended` stays.
     Operation *made = rewriter.clone(*op, mapping);
     made->getResult(0).setType(wide);
     rewriter.setInsertionPointAfter(made);
@@ -115,6 +125,7 @@ struct LowerScalars : kas::codegen::impl::LowerScalarsBase<LowerScalars> {
     patterns.add<LowerIsInf, LowerIsNormal, LowerOnIndex<math::IPowIOp>,
                  LowerOnIndex<arith::AddUIExtendedOp>>(&getContext());
     math::populateExpansionPatterns(patterns, {"clampf"});
+    // One walk of the module decides which of the passes have work.
     FrozenRewritePatternSet frozen(std::move(patterns));
     bool hasPowers = false, hasComplex = false, hasMore = false;
     getOperation().walk([&](Operation *op) {
@@ -128,7 +139,10 @@ struct LowerScalars : kas::codegen::impl::LowerScalarsBase<LowerScalars> {
     if (hasMore)
       for (auto function : getOperation().getOps<func::FuncOp>())
         walkAndApplyPatterns(function, frozen);
+    // Complex arithmetic becomes arithmetic on the parts, powers become calls
+    // of generated functions, and complex numbers pairs in the end.
     OpPassManager manager(ModuleOp::getOperationName());
+    // These run on the whole module, and only those that have work.
     if (hasComplex)
       manager.addNestedPass<func::FuncOp>(createConvertComplexToStandardPass());
     if (hasPowers)

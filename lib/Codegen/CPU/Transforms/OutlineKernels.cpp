@@ -6,7 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Splits large functions on buffers into one function for each loop nest.
+// Splits large functions on buffers into one function for each loop nest, equal
+// ones into one function. LLVM takes more than linear time for a function, and
+// `compileForCPU` caches and compiles kernels in parallel
+// (docs/internals/code-generation.md, "Large functions").
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,6 +49,8 @@ bool isPlainBuffer(Value value) {
   if (!type || !type.hasStaticShape() || !type.getLayout().isIdentity())
     return false;
   Operation *op = value.getDefiningOp();
+  // No operation: an argument of the function, which public functions' callers
+  // keep apart.
   return !op || isa<memref::AllocOp, memref::AllocaOp, memref::GetGlobalOp>(op);
 }
 
@@ -69,6 +74,8 @@ struct Kernel {
     return operands;
   }
 
+  /// Adds `op`, and what it uses to the arguments. False if something cannot be
+  /// passed or copied; the kernel is of no use then.
   bool add(Operation *op) {
     SetVector<Value> used(op->operand_begin(), op->operand_end());
     getUsedValuesDefinedAbove(op->getRegions(), used);
@@ -77,6 +84,8 @@ struct Kernel {
   }
 
 private:
+  /// Decides how the kernel gets `value`: copied (constants and views,
+  /// recursively) or passed.
   bool add(Value value) {
     Operation *op = value.getDefiningOp();
     if (auto view = dyn_cast_or_null<memref::ViewOp>(op);
@@ -84,6 +93,8 @@ private:
         matchPattern(view.getByteShift(), m_Constant())) {
       if (!add(view.getSource()))
         return false;
+      // The view is copied, but the place where it begins is an argument, so
+      // that the weights of two layers need not make two kernels.
       if (copied.insert(view))
         views.push_back(view);
       return true;
@@ -98,6 +109,7 @@ private:
       copied.insert(op);
       return true;
     }
+    // Views of unknown origin may overlap other arguments.
     if (!value.getType().isIntOrIndexOrFloat() && !isPlainBuffer(value))
       return false;
     arguments.insert(value);
@@ -121,6 +133,8 @@ bool isLoopNest(Operation &op) {
 /// nest after it that works on that buffer.
 SmallVector<Kernel> findKernels(Block &block) {
   SmallVector<Kernel> kernels;
+  // A fill that waits for its loop nest; what writes memory in between ends the
+  // wait.
   linalg::FillOp fill;
   auto finish = [&](ArrayRef<Operation *> ops) {
     Kernel kernel;
@@ -162,7 +176,10 @@ public:
   explicit Outliner(ModuleOp module)
       : symbols(module), builder(module.getContext()) {}
 
+  /// Replaces `kernel` in `caller` by a call of a function that has its
+  /// operations.
   void outline(const Kernel &kernel, func::FuncOp caller) {
+    // Made before it is compared: equality is that of the finished functions.
     func::FuncOp function = create(kernel, caller);
     llvm::hash_code hash = computeHash(function);
     SmallVector<func::FuncOp> &candidates = byHash[hash];
@@ -170,6 +187,7 @@ public:
       return isEquivalent(function, other);
     });
     if (known != candidates.end()) {
+      // It was never part of the module.
       function->destroy();
       function = *known;
     } else {
@@ -177,6 +195,8 @@ public:
       candidates.push_back(function);
       functions.push_back(function);
     }
+    // Where the loop nest was: what the fill waited for has been allocated by
+    // then.
     builder.setInsertionPoint(kernel.ops.back());
     func::CallOp::create(builder, kernel.ops.back()->getLoc(), function,
                          kernel.getOperands());
@@ -187,6 +207,8 @@ public:
   SmallVector<func::FuncOp> takeFunctions() { return std::move(functions); }
 
 private:
+  /// The function of `kernel`, not yet in the module. Its arguments are those
+  /// of `Kernel::getOperands`, all distinct buffers (`noalias`).
   func::FuncOp create(const Kernel &kernel, func::FuncOp caller) {
     auto types = llvm::map_to_vector(
         kernel.getOperands(), [](Value value) { return value.getType(); });
@@ -196,6 +218,7 @@ private:
     function.setPrivate();
     // What is inlined would be compiled for each call.
     function.setNoInline(true);
+    // Later passes must not make its loops parallel either.
     if (Attribute serial = caller->getAttr(KasCPUDialect::serialName))
       function->setAttr(KasCPUDialect::serialName, serial);
     Block *body = function.addEntryBlock();
@@ -212,6 +235,7 @@ private:
     for (auto [view, place] : llvm::zip_equal(
              ArrayRef(kernel.views),
              body->getArguments().drop_front(kernel.arguments.size())))
+      // The copy had the constant of this caller.
       mapping.lookup(view)
           .getDefiningOp<memref::ViewOp>()
           .getByteShiftMutable()
@@ -222,6 +246,8 @@ private:
     return function;
   }
 
+  /// Of the operations without their operands, results and locations: a filter
+  /// before the exact comparison.
   static llvm::hash_code computeHash(func::FuncOp function) {
     llvm::hash_code hash = hash_value(function.getFunctionType());
     function.getBody().walk([&](Operation *op) {
@@ -234,6 +260,7 @@ private:
     return hash;
   }
 
+  /// Equal up to locations and the names of values.
   static bool isEquivalent(func::FuncOp lhs, func::FuncOp rhs) {
     StringRef serial = KasCPUDialect::serialName;
     return lhs.getFunctionType() == rhs.getFunctionType() &&

@@ -8,6 +8,11 @@
 //
 // The pass that lowers contractions on buffers to register tiles, by the
 // schedule of the operation or by the cost model, and remarks what prevents it.
+// `StridedContraction::match` says what an operation computes,
+// `emitContraction` chooses and emits the tiles; here is what lies around the
+// operation: the fill before it, its epilogue, and whether its inputs are
+// weights. What all passes for contractions share (PackOperations.h) is here,
+// too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,6 +63,7 @@ Target kas::codegen::getContractionTarget(Operation *op, int64_t vectorBits) {
   if (vectorBits == 0)
     return target;
   target.vectorBits = vectorBits;
+  // AVX-512 doubles the number of registers, too.
   if (vectorBits >= 512)
     target.vectorRegisters = 32;
   return target;
@@ -69,6 +75,7 @@ CPUScheduleAttr kas::codegen::getSchedule(Operation *op) {
 
 void kas::codegen::remarkNotPacked(Operation *op, StringRef name,
                                    const Twine &reason) {
+  // A schedule is an order: not to follow it is an error, not a remark.
   if (CPUScheduleAttr schedule = getSchedule(op))
     op->emitError() << "expected an operation that suits " << schedule << ": "
                     << reason;
@@ -88,6 +95,7 @@ static Value getViewed(Value buffer) {
 /// Whether what is in a buffer may be made of weights alone: linalg operations
 /// that read nothing else write it.
 static bool isFromWeights(Value buffer) {
+  // A worklist: the buffer, then all that linalg operations make it of.
   SetVector<Value> sources;
   sources.insert(getViewed(buffer));
   for (size_t i = 0; i < sources.size(); ++i) {
@@ -109,6 +117,7 @@ static bool isFromWeights(Value buffer) {
           continue;
         }
         auto linalgOp = dyn_cast<linalg::LinalgOp>(user);
+        // A loop or a call may write anything.
         if (!linalgOp && !isa<memref::DeallocOp>(user))
           return false;
         if (!linalgOp || !llvm::is_contained(linalgOp.getDpsInits(), buffer))
@@ -129,10 +138,12 @@ static linalg::FillOp findZeros(linalg::LinalgOp op) {
   for (Operation *at = op->getPrevNode(); at; at = at->getPrevNode()) {
     if (auto fill = dyn_cast<linalg::FillOp>(at);
         fill && fill.getOutputs().front() == output)
+      // Another value is something that the sums are added to.
       return matchPattern(fill.getInputs()[0], m_AnyZeroFloat()) ||
                      matchPattern(fill.getInputs()[0], m_Zero())
                  ? fill
                  : linalg::FillOp();
+    // Something in between may read the zeros, or write.
     if (!isa<memref::AllocOp>(at) && !isMemoryEffectFree(at))
       return nullptr;
   }
@@ -148,6 +159,8 @@ struct PackContractions
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> ops;
     getOperation().walk([&](linalg::LinalgOp op) {
+      // What is in a parallel loop already is part of a nest that others have
+      // cut.
       if (op.hasPureBufferSemantics() &&
           !op->getParentOfType<scf::ParallelOp>())
         ops.push_back(op);
@@ -157,6 +170,7 @@ struct PackContractions
                                /*deallocate=*/true, prepared};
     options.algorithm = algorithm;
     options.minParallelTime = minParallelTime;
+    // Epilogues that were computed with a contraction are among `ops`, too.
     llvm::SmallPtrSet<Operation *, 8> erased;
     for (linalg::LinalgOp op : ops)
       if (!erased.contains(op) && failed(lower(op, options, erased)))
@@ -176,6 +190,8 @@ struct PackContractions
         StridedContraction::match(op, emitReason);
     if (failed(contraction))
       return failure(options.schedule != nullptr);
+    // Of scalar inputs it is the estimate that counts: row vectors pack them at
+    // each call, or ahead of the calls.
     for (StridedAccess &access : contraction->scalarInputs)
       access.isPrepared = isFromWeights(access.buffer);
     for (PackedAccess &access : contraction->vectorInputs)
@@ -184,6 +200,7 @@ struct PackContractions
     contraction->accumulates = !zeros;
     ContractionTail tail = ContractionTail::find(op, *contraction);
     options.tail = tail ? &tail : nullptr;
+    // Before anything is emitted, as tiles write the epilogue's result.
     tail.prepare(op);
     bool tookTail = false;
     OpBuilder builder(op);
@@ -197,6 +214,7 @@ struct PackContractions
       tail.erase();
     }
     op->erase();
+    // The sums replace what the output holds; nobody else reads the zeros.
     if (zeros)
       zeros->erase();
     return success();

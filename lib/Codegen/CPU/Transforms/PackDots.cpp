@@ -38,9 +38,11 @@ struct PackDots : kas::codegen::impl::PackDotsBase<PackDots> {
     SmallVector<linalg::LinalgOp> ops;
     getOperation().walk([&](linalg::LinalgOp op) {
       auto product = DotProduct::match(op);
+      // Operands that are in this layout already stay as they are.
       if (product && !findWordLoop(op, product->getWordSize()))
         ops.push_back(op);
     });
+    // What cannot be laid out stays and becomes plain loops.
     IRRewriter rewriter(&getContext());
     for (linalg::LinalgOp op : ops)
       (void)packDots(rewriter, op, [&](const Twine &reason) {

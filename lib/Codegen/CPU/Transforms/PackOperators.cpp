@@ -7,7 +7,14 @@
 //===----------------------------------------------------------------------===//
 //
 // Lowers kas.apply on tensors to register tiles, and with it what networks do
-// right before and after an operator.
+// right before and after an operator: padding, bias, elementwise operations.
+//
+// There are three kinds of operations: operators (`lower`), gradients of
+// operators (`lowerGradient`), and linalg operations on tensors that gain
+// something here that `-kas-pack-contractions` cannot do on buffers
+// (`lowerSum`). Buffers are made on trial (`Packing`) and removed again where
+// nothing suits. docs/internals/code-generation.md, "Panels" to "Other
+// layouts".
 //
 //===----------------------------------------------------------------------===//
 
@@ -94,7 +101,8 @@ struct PackOperators : kas::codegen::impl::PackOperatorsBase<PackOperators> {
                 mayCopyWeights(linalgOp)))
         sums.push_back(linalgOp);
     });
-    // Before any of them is replaced.
+    // Before any of them is replaced. Replaced operations are loops on buffers,
+    // which `isFromWeights` does not follow.
     auto getFromWeights = [&](ValueRange tensors) {
       return llvm::map_to_vector<4>(tensors, [&](Value tensor) {
         return prepared && isFromWeights(tensor);
@@ -116,6 +124,7 @@ struct PackOperators : kas::codegen::impl::PackOperatorsBase<PackOperators> {
   }
 
 private:
+  /// Buffers are not freed here: bufferization does that for those on tensors.
   ContractionOptions getOptions(Operation *op) {
     ContractionOptions options{getNumThreads(op, threads),
                                getContractionTarget(getOperation(), vectorBits),
@@ -144,6 +153,8 @@ private:
   LogicalResult lower(ApplyOp apply, ArrayRef<bool> fromWeights);
   void lowerGradient(ApplyGradientOp apply);
   void lowerSum(linalg::LinalgOp op, ArrayRef<bool> fromWeights);
+  /// Both emit the loops and replace the operation; false, and nothing has
+  /// changed, where other tiles take less time.
   bool emitInnerProducts(const Contraction &source, Value output,
                          Packing &packing, const ContractionOptions &options,
                          std::optional<int64_t> time);
@@ -157,6 +168,7 @@ private:
 
 LogicalResult PackOperators::lower(ApplyOp apply, ArrayRef<bool> fromWeights) {
   OperatorOp op = apply.getOperator();
+  // `-kas-specialize` has reported it, or another lowering takes it.
   if (!op || !op.isConcrete())
     return success();
   ContractionOptions options = getOptions(apply);
@@ -170,6 +182,7 @@ LogicalResult PackOperators::lower(ApplyOp apply, ArrayRef<bool> fromWeights) {
   Value output = packing.makeOutput();
   OperatorPlan plan =
       planOperator(op, inputs, output, fromWeights, packing, options);
+  // Planned before, so that it cannot fail here.
   if (plan.rearrangement) {
     ++numPacked;
     return packing.emit(*plan.source, output, *plan.rearrangement, fromWeights,
@@ -187,7 +200,8 @@ LogicalResult PackOperators::lower(ApplyOp apply, ArrayRef<bool> fromWeights) {
 }
 
 /// How far `loop` moves from its first to its second value in the memory of
-/// `input`.
+/// `input`. In elements. All other loops are at 0; the address need not be
+/// linear.
 static int64_t getFirstStep(const Contraction &contraction,
                             const Contraction::Input &input, unsigned loop) {
   MLIRContext *context = input.indices.front().getContext();
@@ -219,17 +233,20 @@ static void orderReductions(Contraction &contraction, MLIRContext *context) {
     reductions.push_back(loop);
     for (const Contraction::Input &input : contraction.inputs)
       if (!input.indices.empty() && contraction.loops[loop].extent > 1)
+        // The longest step among the inputs decides.
         steps[loop] =
             std::max(steps[loop], getFirstStep(contraction, input, loop));
   }
   llvm::sort(reductions, [&](unsigned a, unsigned b) {
     return std::pair(-steps[a], a) < std::pair(-steps[b], b);
   });
+  // Output loops keep their order.
   llvm::append_range(order, reductions);
   SmallVector<Contraction::Loop> loops;
   SmallVector<AffineExpr> places(order.size());
   for (auto [place, loop] : llvm::enumerate(order)) {
     loops.push_back(contraction.loops[loop]);
+    // `places` maps the old number of a loop to the new one.
     places[loop] = getAffineDimExpr(place, context);
   }
   contraction.loops = std::move(loops);
@@ -245,6 +262,7 @@ bool PackOperators::emitInnerProducts(const Contraction &source, Value output,
                                       std::optional<int64_t> time) {
   auto plan = makeInnerProductPlan(source, cast<MemRefType>(output.getType()),
                                    ContractionTarget(options.target));
+  // A schedule names another strategy.
   if (options.schedule || !plan || (time && *time <= plan->time))
     return false;
   packing.emit(*plan, output);
@@ -283,6 +301,8 @@ void PackOperators::lowerGradient(ApplyGradientOp apply) {
   auto emitReason = [&](const Twine &reason) {
     remarkNotPacked(apply, apply.getCallee(), reason);
   };
+  // The gradient of a contraction by one input sums products of the other
+  // inputs and the output's gradient, over other loops.
   GradientNest nest = getGradient(apply);
   SmallVector<Value> inputs = llvm::map_to_vector(
       nest.inputs, [&](Value tensor) { return packing.toBuffer(tensor); });
@@ -326,6 +346,7 @@ static linalg::LinalgOp splitBias(linalg::LinalgOp op) {
   auto zeros = linalg::FillOp::create(rewriter, op.getLoc(), zero, empty);
   auto sum = cast<linalg::LinalgOp>(rewriter.clone(*op));
   sum.getDpsInitsMutable()[0].set(zeros.getResult(0));
+  // Elementwise fusion joins it with what follows.
   rewriter.replaceOpWithNewOp<linalg::AddOp>(
       op, ValueRange{sum->getResult(0), bias}, ValueRange{empty});
   return sum;
@@ -337,6 +358,7 @@ void PackOperators::lowerSum(linalg::LinalgOp op, ArrayRef<bool> fromWeights) {
   auto bias = op.getDpsInits().front().getDefiningOp<linalg::BroadcastOp>();
   ContractionOptions options = getOptions(op);
   Packing packing(op, options);
+  // Padding with zeros becomes guards of the unpadded input.
   FailureOr<Contraction> source =
       matchUnpadded(op, [&](Value tensor) { return packing.toBuffer(tensor); });
   // There is nothing to sum, or nowhere to.
@@ -350,6 +372,7 @@ void PackOperators::lowerSum(linalg::LinalgOp op, ArrayRef<bool> fromWeights) {
   std::optional<int64_t> time;
   if (succeeded(contraction))
     time = getContractionTime(*contraction, options);
+  // Gradients of weights, which training steps have as linalg operations.
   if (maySumInnerProducts(op)) {
     orderReductions(*source, &getContext());
     bool mayRearrange =
@@ -360,9 +383,11 @@ void PackOperators::lowerSum(linalg::LinalgOp op, ArrayRef<bool> fromWeights) {
   }
   std::optional<Rearrangement> rearrangement;
   SmallVector<Value> copies;
+  // No tiles suit the operation as it is.
   if (!time && mayCopyWeights(op)) {
     rearrangement = chooseRearrangement(*source, packing, output, fromWeights,
                                         options, time);
+    // A transposed output would cost at each call; only copies are free.
     if (!rearrangement || !rearrangement->outputLoops.empty())
       return packing.undo();
     // No tiles begin with a bias that differs from lane to lane.
@@ -385,6 +410,7 @@ void PackOperators::lowerSum(linalg::LinalgOp op, ArrayRef<bool> fromWeights) {
   packing.setOptions(options);
   ContractionTail tail;
   if (bias) {
+    // The dimension of the output that the bias has.
     int64_t position = 0;
     while (llvm::is_contained(bias.getDimensions(), position))
       ++position;

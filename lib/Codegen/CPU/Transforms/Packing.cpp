@@ -8,7 +8,8 @@
 //
 // Lowers one operation on tensors to register tiles on buffers: makes the
 // buffers and the copies of weights, tries the strategies, and undoes all of it
-// on failure.
+// on failure. An undone operation is as it was, so that the next lowering in
+// the pipeline finds it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,6 +38,8 @@ Packing::Packing(Operation *op, const ContractionOptions &given)
     rewriter.setInsertionPoint(reader);
 }
 
+/// A buffer of identity layout, since plans compute addresses from shapes.
+/// Read-only: bufferization may then share it with other readers.
 Value Packing::toBuffer(Value tensor) {
   auto type = bufferization::getMemRefTypeWithStaticIdentityLayout(
       cast<TensorType>(tensor.getType()));
@@ -50,6 +53,7 @@ Value Packing::makeOutput() {
   return makeBuffer(cast<ShapedType>(op->getResult(0).getType()).getShape());
 }
 
+/// Of f32, aligned to a cache line.
 Value Packing::makeBuffer(ArrayRef<int64_t> shape) {
   auto type = MemRefType::get(shape, rewriter.getF32Type());
   auto buffer = memref::AllocOp::create(rewriter, loc, type,
@@ -78,9 +82,12 @@ void Packing::undo(size_t numKept) {
   made.truncate(numKept);
 }
 
+/// `tail` may have a bias already; the reader of the result is added where it
+/// fits.
 LogicalResult Packing::emit(const StridedContraction &contraction,
                             ContractionTail tail,
                             function_ref<void(const Twine &)> emitReason) {
+  // A reader that does not fit stays an operation of its own.
   if (reader) {
     SmallVector<Value> inputs;
     for (Value input : reader.getDpsInputs())
@@ -95,6 +102,7 @@ LogicalResult Packing::emit(const StridedContraction &contraction,
     return failure();
   }
   LDBG() << loc << ": packed" << (tookTail ? " with its tail" : "");
+  // The result of the tiles is that of the last operation they compute.
   Operation *last = tookTail && tail.elementwise ? tail.elementwise : op;
   replace(last, contraction.output.buffer);
   if (last != op)
@@ -102,6 +110,8 @@ LogicalResult Packing::emit(const StridedContraction &contraction,
   return success();
 }
 
+/// `restrict` and `writable`: nobody else has this buffer, and what reads the
+/// tensor may overwrite it.
 void Packing::replace(Operation *last, Value buffer) {
   auto result = bufferization::ToTensorOp::create(
       rewriter, loc, op->getResult(0).getType(), buffer, /*restrict=*/true,
@@ -114,6 +124,8 @@ LogicalResult Packing::emit(const Contraction &source, Value output,
                             ArrayRef<bool> prepared,
                             function_ref<void(const Twine &)> emitReason) {
   SmallVector<Value> copies = makeCopies(source, rearrangement);
+  // The tiles write to a buffer in another order of dimensions where the output
+  // is transposed.
   Value sums = output;
   if (!rearrangement.outputLoops.empty())
     sums =
@@ -159,11 +171,13 @@ kas::codegen::chooseRearrangement(const Contraction &source, Packing &packing,
                                   std::optional<int64_t> &time) {
   // Others are not even looked at where tiles are about as fast as they can be.
   ContractionTarget target(options.target);
+  // `ideal` is the time of the products alone, in halves of a cycle.
   int64_t points = 1;
   for (const Contraction::Loop &loop : source.loops)
     points *= loop.extent;
   int64_t ideal = points / target.lanes * target.getOperationTime(target.lanes);
   std::optional<Rearrangement> best;
+  // Within a fifth of it.
   if (time && *time * 5 <= 6 * ideal)
     return best;
   auto type = cast<MemRefType>(output.getType());
@@ -171,6 +185,7 @@ kas::codegen::chooseRearrangement(const Contraction &source, Packing &packing,
     // Vectors along the weights are for what nothing else suits.
     if (!tried.isOfData && time)
       break;
+    // The buffers of this trial go away with it.
     PackingScope scope(packing);
     Contraction rearranged =
         tried.apply(source, packing.makeCopies(source, tried));
@@ -185,6 +200,7 @@ kas::codegen::chooseRearrangement(const Contraction &source, Packing &packing,
     std::optional<int64_t> found = getContractionTime(*contraction, options);
     if (!found)
       continue;
+    // What the copies and the transposition take at each call.
     *found += tried.getTime(source);
     if (time && *found >= *time)
       continue;
@@ -205,6 +221,7 @@ bool kas::codegen::isFromWeights(Value tensor) {
       continue;
     }
     Operation *op = sources[i].getDefiningOp();
+    // What has effects cannot be moved to another function.
     if (!isMemoryEffectFree(op))
       return false;
     sources.insert_range(op->getOperands());
@@ -212,6 +229,9 @@ bool kas::codegen::isFromWeights(Value tensor) {
   return true;
 }
 
+/// `inputs` are the operator's data and weights, `output` its result, in
+/// buffers made for the trial. Another layout is considered only if neither a
+/// schedule nor an algorithm says how.
 OperatorPlan kas::codegen::planOperator(OperatorOp op, ValueRange inputs,
                                         Value output, ArrayRef<bool> prepared,
                                         Packing &packing,

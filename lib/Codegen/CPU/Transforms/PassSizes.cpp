@@ -6,7 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Buffers of dynamic shape cross functions as plain pointers and sizes.
+// Buffers of dynamic shape cross functions as plain pointers and sizes:
+// compiled functions have a C interface, in which upstream passes a buffer of
+// static shape as a pointer, but one of dynamic shape as a descriptor. Runs
+// after bufferization, before the conversion to the LLVM dialect.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,16 +29,20 @@ using namespace mlir;
 /// Upstream passes only buffers of constant, positive steps as pointers.
 static bool isPassedWithSizes(Type type) {
   auto buffer = dyn_cast<MemRefType>(type);
+  // A dimension of size 0 makes strides of 0, which are not positive.
   return buffer &&
          (!buffer.hasStaticShape() || llvm::is_contained(buffer.getShape(), 0));
 }
 
+/// A memref of rank 0, whose descriptor has nothing but the pointer.
 static MemRefType getPointerType(MemRefType type) {
   return MemRefType::get({}, type.getElementType(), MemRefLayoutAttrInterface(),
                          type.getMemorySpace());
 }
 
 /// The types as they are passed: pointers for buffers, then all dynamic sizes.
+/// `(memref<?x8xf32>, f32, memref<?x?xf32>)` becomes `(memref<f32>, f32,
+/// memref<f32>, index, index, index)`.
 static SmallVector<Type> getPassedTypes(TypeRange types, Builder &b) {
   SmallVector<Type> passed, sizes;
   for (Type type : types) {
@@ -52,6 +59,8 @@ static SmallVector<Type> getPassedTypes(TypeRange types, Builder &b) {
 /// The buffer of `type` at `pointer`.
 static Value createBuffer(ImplicitLocOpBuilder &b, Value pointer,
                           MemRefType type, ArrayRef<Value> dynamicSizes) {
+  // Row-major strides, from the last dimension on; constants as far as they are
+  // known, so that addresses fold.
   SmallVector<OpFoldResult> sizes, steps(type.getRank());
   for (int64_t size : type.getShape()) {
     if (!ShapedType::isDynamic(size)) {
@@ -84,6 +93,7 @@ static Value createBuffer(ImplicitLocOpBuilder &b, Value pointer,
       shape, type.getElementType(),
       StridedLayoutAttr::get(b.getContext(), /*offset=*/0, staticSteps),
       type.getMemorySpace());
+  // The cast goes back to `type`, which has the identity layout.
   Value buffer = memref::ReinterpretCastOp::create(
       b, strided, pointer, OpFoldResult(b.getIndexAttr(0)), sizes, steps);
   return memref::CastOp::create(b, type, buffer);
@@ -99,6 +109,7 @@ static SmallVector<Value> createPassed(ImplicitLocOpBuilder &b,
       continue;
     }
     auto type = cast<MemRefType>(value.getType());
+    // Offset 0: `check` has made sure that buffers begin at their pointer.
     passed.push_back(memref::ReinterpretCastOp::create(
         b, getPointerType(type), value, OpFoldResult(b.getIndexAttr(0)),
         ArrayRef<OpFoldResult>(), ArrayRef<OpFoldResult>()));
@@ -110,6 +121,8 @@ static SmallVector<Value> createPassed(ImplicitLocOpBuilder &b,
   return passed;
 }
 
+/// Refuses what cannot be passed as pointers and sizes: results whose buffers
+/// the caller would have to know the size of, and arguments with strides.
 static LogicalResult check(func::FuncOp function) {
   for (auto [index, type] : llvm::enumerate(function.getResultTypes()))
     if (isPassedWithSizes(type))
@@ -127,12 +140,15 @@ static LogicalResult check(func::FuncOp function) {
   return success();
 }
 
+/// Changes the signature of `function` and makes buffers of the new arguments
+/// at its begin.
 static void rewriteArguments(func::FuncOp function) {
   SmallVector<Type> types(function.getArgumentTypes());
   Builder builder(function.getContext());
   SmallVector<Type> passed = getPassedTypes(types, builder);
   SmallVector<DictionaryAttr> attributes;
   function.getAllArgAttrs(attributes);
+  // The sizes have no attributes.
   attributes.resize(passed.size(), builder.getDictionaryAttr({}));
   function.setFunctionType(FunctionType::get(
       function.getContext(), passed, function.getFunctionType().getResults()));
@@ -157,6 +173,8 @@ static void rewriteArguments(func::FuncOp function) {
     unsigned count = buffer.getNumDynamicDims();
     Value made = createBuffer(b, argument, buffer, left.take_front(count));
     left = left.drop_front(count);
+    // The operation that reads the pointer itself: `made` is a cast of its
+    // result.
     Operation *first = made.getDefiningOp()->getOperand(0).getDefiningOp();
     argument.replaceAllUsesExcept(made, first);
   }
@@ -166,6 +184,8 @@ namespace {
 struct PassSizes : kas::codegen::impl::PassSizesBase<PassSizes> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    // All functions change before the calls: a call must see the new type of
+    // its callee.
     DenseSet<StringRef> changed;
     for (auto function : module.getOps<func::FuncOp>()) {
       if (failed(check(function)))

@@ -6,7 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Moves what rearranges weights to a function of its own.
+// Moves what rearranges weights to a function of its own: `@f` becomes `@f`
+// with one more argument, all prepacked weights in one buffer of bytes,
+// `@f_prepare`, which fills that buffer from the weights and is called once,
+// and `@f_prepared_elements`, which returns its size in f32.
+//
+// Works on buffers, on top-level operations of a function: a fixed point of
+// which buffers hold functions of the weights alone (`Preparation::collect`).
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +43,9 @@ using namespace mlir;
 
 namespace {
 
-/// Whether anything writes to the buffer or is passed it.
+/// Whether anything writes to the buffer or is passed it. Also through views of
+/// it. What reads without saying so by its effects is listed; any other
+/// operation without effects counts as a write.
 bool isWritten(Value buffer) {
   return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
     if (isa<ViewLikeOpInterface>(user))
@@ -82,6 +90,7 @@ private:
     // What is in its regions is looked at.
     if (!interface && op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
       return;
+    // A buffer that a nested operation frees cannot outlive the call.
     if (!interface || isa<memref::DeallocOp>(op))
       return addUnknown(op);
     SmallVector<MemoryEffects::EffectInstance> effects;
@@ -107,6 +116,7 @@ private:
 
 /// Whether each element of a buffer is some whole bytes.
 bool hasWholeBytes(MemRefType type) {
+  // Offsets in the buffer of all prepacked weights are in bytes.
   return type.getElementType().isIntOrFloat() &&
          type.getElementTypeBitWidth() % 8 == 0;
 }
@@ -154,6 +164,7 @@ bool Preparation::collectValue(Value value, SetVector<Operation *> &found) {
   Operation *op = value.getDefiningOp();
   if (isa<memref::AllocOp>(op))
     return buffers.contains(op);
+  // Index arithmetic, views and constants.
   if (!isMemoryEffectFree(op) || op->getNumRegions() != 0)
     return false;
   for (Value operand : op->getOperands())
@@ -177,6 +188,7 @@ bool Preparation::dependsOnWeights(Operation *op, const Accesses &accesses) {
 
 void Preparation::collect() {
   Block &body = function.getBody().front();
+  // All that may write or read; first everything counts as made of weights.
   SmallVector<std::pair<Operation *, Accesses>> operations;
   for (Operation &op : body) {
     if (auto buffer = dyn_cast<memref::AllocOp>(op)) {
@@ -187,11 +199,14 @@ void Preparation::collect() {
       operations.emplace_back(&op, Accesses(&op));
     }
   }
+  // A result belongs to the caller.
   for (Value result : body.getTerminator()->getOperands())
     if (Operation *buffer = getBuffer(result).getDefiningOp())
       buffers.remove(buffer);
   // A buffer is one of weights until something else writes to it, or reads it
-  // before the last of its values is there.
+  // before the last of its values is there. The operations that stay in `@f`.
+  // Each round can only move operations to it and take buffers away, so that
+  // the rounds end.
   SmallVector<std::pair<Operation *, Accesses>> rest;
   for (bool changed = true; changed;) {
     size_t before = operations.size();
@@ -206,9 +221,12 @@ void Preparation::collect() {
     for (const auto &[reader, ofReader] : rest)
       for (const auto &[writer, ofWriter] : operations)
         for (Value value : ofWriter.writes)
+          // Moved ahead, the writer would overwrite what the reader needs.
           if (reader->isBeforeInBlock(writer) && ofReader.reads.contains(value))
             changed |= buffers.remove(value.getDefiningOp());
   }
+  // The buffers of the operations that move, and the arithmetic that these
+  // need.
   SetVector<Operation *> used;
   for (const auto &[op, accesses] : operations) {
     loops.insert(op);
@@ -241,6 +259,8 @@ void Preparation::move() {
   for (Operation *buffer : buffers) {
     offsets.push_back(size);
     MemRefType type = cast<memref::AllocOp>(buffer).getType();
+    // Sizes and offsets are in f32, as `@f_prepared_elements` counts; 16 of
+    // them are a cache line of 64 bytes.
     int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
     size += llvm::alignTo(llvm::divideCeil(bytes, sizeof(float)), 16);
   }
@@ -255,6 +275,7 @@ void Preparation::move() {
       weights.push_back(argument.getArgNumber());
       types.push_back(argument.getType());
     }
+  // After all others: callers pass the weights as before.
   (void)function.insertArgument(last, packedType, {}, function.getLoc());
 
   OpBuilder builder(function);
@@ -268,7 +289,8 @@ void Preparation::move() {
   IRMapping map;
   for (auto [i, weight] : llvm::enumerate(weights))
     map.map(function.getArgument(weight), body->getArgument(i));
-  // A view moves the pointer, so that the buffer's own layout stays.
+  // A view moves the pointer, so that the buffer's own layout stays. The part
+  // of `all` that stands for `buffer`.
   auto take = [&](OpBuilder &at, Value all, Operation *buffer, int64_t offset) {
     auto bytes = arith::ConstantIndexOp::create(
         at, buffer->getLoc(), offset * int64_t(sizeof(float)));
@@ -292,6 +314,7 @@ void Preparation::move() {
                               map.lookup(buffer->getResult(0)));
   func::ReturnOp::create(builder, function.getLoc());
 
+  // From here on `@f` loses what `@f_prepare` does.
   for (Operation *loop : loops)
     loop->erase();
   for (Operation *buffer : temporaries) {
@@ -301,6 +324,7 @@ void Preparation::move() {
     if (buffer->use_empty())
       buffer->erase();
   }
+  // The buffers that `@f` reads become views at its begin.
   OpBuilder start = OpBuilder::atBlockBegin(&block);
   for (auto [buffer, offset] : llvm::zip_equal(buffers, offsets)) {
     for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
@@ -315,6 +339,7 @@ void Preparation::move() {
     buffer->erase();
 
   builder.setInsertionPointAfter(prepare);
+  // A function rather than an attribute: callers link against object files.
   auto count = func::FuncOp::create(
       builder, function.getLoc(), name + "_prepared_elements",
       builder.getFunctionType({}, {builder.getI64Type()}));
@@ -330,6 +355,7 @@ struct PrepareWeights : kas::codegen::impl::PrepareWeightsBase<PrepareWeights> {
     SmallVector<func::FuncOp> functions;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (function.isPublic() && !function.isExternal() &&
+          // With one argument, the data, there are no weights.
           function.getNumArguments() > 1)
         functions.push_back(function);
     for (func::FuncOp function : functions) {

@@ -7,7 +7,14 @@
 //===----------------------------------------------------------------------===//
 //
 // Failing assertions end the function that has them, and its callers, with a
-// message instead of the process.
+// message instead of the process: a library must not end the program that calls
+// it. Runs when structured control flow has become branches, but while parallel
+// loops are regions of the OpenMP dialect, out of which no branch may leave.
+//
+// The order is: find what can fail, also by calls (`findFailing`); give
+// functions a result for the message (`addResults`); in each region, split
+// blocks after each operation that can fail (`rewriteRegion`). A failure frees
+// the buffers that exist, found by a data-flow analysis (`LiveBuffers`).
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,6 +62,7 @@ public:
     llvm::StringMap<int64_t> known;
     module.walk([&](cf::AssertOp op) {
       std::string message = getAssertionText(op.getLoc(), op.getMsg());
+      // Equal messages share their text.
       auto [entry, isNew] = known.try_emplace(message, text.size());
       if (isNew) {
         text += message;
@@ -86,6 +94,7 @@ public:
 private:
   std::string chooseName() {
     std::string name = globalName.str();
+    // The module may have a global of that name from another compilation.
     while (module.lookupSymbol(name))
       name += "_";
     return name;
@@ -127,6 +136,7 @@ public:
   Set getBefore(Operation *op) const;
 
 private:
+  /// What `op` changes in the set of buffers that exist.
   static void transfer(Operation &op, Set &live);
 
   /// At the starts of blocks; those that are not reached have none.
@@ -142,6 +152,7 @@ void LiveBuffers::transfer(Operation &op, Set &live) {
         live.insert(result);
     return;
   }
+  // In regions, too: a loop may free a buffer that was made before it.
   op.walk([&](memref::DeallocOp dealloc) {
     live.remove(findOwner(dealloc.getMemref()));
   });
@@ -153,6 +164,8 @@ void LiveBuffers::transfer(Operation &op, Set &live) {
 }
 
 LiveBuffers::LiveBuffers(Region &region) {
+  // Forwards from the entry; where paths meet, only buffers of both remain.
+  // Sets only shrink, so that this ends.
   SmallVector<Block *> worklist = {&region.front()};
   atStart.try_emplace(&region.front());
   while (!worklist.empty()) {
@@ -169,6 +182,7 @@ LiveBuffers::LiveBuffers(Region &region) {
   }
 }
 
+/// Replays the block up to `op`.
 LiveBuffers::Set LiveBuffers::getBefore(Operation *op) const {
   Set live = atStart.lookup(op->getBlock());
   for (Operation &other :
@@ -217,6 +231,7 @@ private:
 
 } // namespace
 
+/// An assertion, or a call of a function that has one.
 bool Rewriter::canFail(Operation *op) {
   if (isa<cf::AssertOp>(op))
     return true;
@@ -251,6 +266,7 @@ void Rewriter::addResults() {
     (void)function.insertResult(function.getNumResults(), type, {});
     function.walk([&](func::ReturnOp op) {
       OpBuilder b(op);
+      // Existing returns succeed: null.
       Value none = LLVM::ZeroOp::create(b, op.getLoc(), type);
       op.getOperandsMutable().append(none);
     });
@@ -271,6 +287,7 @@ func::CallOp Rewriter::updateCall(func::CallOp call) {
   auto updated =
       func::CallOp::create(b, call.getLoc(), callee, call.getOperands());
   call->replaceAllUsesWith(updated->getResults().drop_back());
+  // The set holds operations by address.
   if (failing.erase(call))
     failing.insert(updated);
   call.erase();
@@ -284,6 +301,7 @@ static Value computeIteration(ImplicitLocOpBuilder &b, omp::LoopNestOp loops) {
   for (auto [iv, lower, upper, step] :
        llvm::zip_equal(loops.getIVs(), loops.getLoopLowerBounds(),
                        loops.getLoopUpperBounds(), loops.getLoopSteps())) {
+    // Mixed-radix number: the counts of inner loops are the bases.
     Value range = arith::SubIOp::create(b, upper, lower);
     Value count = arith::CeilDivSIOp::create(b, range, step);
     Value distance = arith::SubIOp::create(b, iv, lower);
@@ -298,6 +316,7 @@ static Value createI64(ImplicitLocOpBuilder &b, int64_t value) {
   return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
 }
 
+/// Results of a function or block that failed: nobody reads them.
 static SmallVector<Value> createPoison(ImplicitLocOpBuilder &b,
                                        TypeRange types) {
   return llvm::map_to_vector(
@@ -309,6 +328,8 @@ static Block *splitExit(Region &region) {
   auto last = llvm::find_if(
       region, [](Block &block) { return block.getNumSuccessors() == 0; });
   Operation *end = last->getTerminator();
+  // A failure branches to it with poison as arguments; worksharing loops must
+  // end in one place.
   Block *exit = last->splitBlock(end);
   ImplicitLocOpBuilder b(end->getLoc(), end->getContext());
   b.setInsertionPointToEnd(&*last);
@@ -323,14 +344,17 @@ static Block *splitExit(Region &region) {
 /// the message of the first iteration, as if they had run in order, comes out.
 Value Rewriter::rewriteParallel(ImplicitLocOpBuilder &b, Operation *op) {
   auto pointerType = LLVM::LLVMPointerType::get(b.getContext());
+  // The slot is freed again: the loop may be inside of a sequential one.
   Value stack = LLVM::StackSaveOp::create(b, pointerType);
   Value slot =
       LLVM::AllocaOp::create(b, pointerType, b.getI64Type(), createI64(b, 1));
+  // As an unsigned number the largest of all keys: no failure.
   Value none = createI64(b, -1);
   LLVM::StoreOp::create(b, none, slot);
 
   SmallVector<Operation *> bodies;
   op->walk<WalkOrder::PreOrder>([&](Operation *inner) {
+    // The innermost regions with code, such as `omp.loop_nest`.
     bool isWrapper = isa<omp::ParallelOp, omp::WsloopOp>(inner);
     if (isWrapper || inner->getNumRegions() == 0)
       return WalkResult::advance();
@@ -345,12 +369,16 @@ Value Rewriter::rewriteParallel(ImplicitLocOpBuilder &b, Operation *op) {
       Value base =
           LLVM::PtrToIntOp::create(b, b.getI64Type(), messages.getAddress(b));
       Value address = LLVM::PtrToIntOp::create(b, b.getI64Type(), message);
+      // `iteration * size of all messages + offset`: the least key is the first
+      // iteration and, in it, one message.
       Value key = arith::SubIOp::create(b, address, base);
       if (loops) {
         Value first = arith::MulIOp::create(b, computeIteration(b, loops),
                                             createI64(b, messages.getSize()));
         key = arith::AddIOp::create(b, first, key);
       }
+      // Threads compete for the slot; the loop's barrier makes the result
+      // visible.
       LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umin, slot, key,
                                 LLVM::AtomicOrdering::monotonic);
     };
@@ -389,6 +417,8 @@ Value Rewriter::computeFailure(ImplicitLocOpBuilder &b, Operation *op) {
 void Rewriter::rewriteRegion(
     Region &region, function_ref<void(ImplicitLocOpBuilder &, Value)> leave) {
   LiveBuffers buffers(region);
+  // Found before the first block is split: the analysis needs the region as it
+  // was.
   SmallVector<FailurePoint> points;
   for (Operation &op : region.getOps())
     // A call that fails has made nothing.
@@ -407,6 +437,8 @@ void Rewriter::rewriteRegion(
                                    LLVM::ZeroOp::create(b, pointerType));
     }
     Block *block = b.getBlock();
+    // An assertion is the first operation of `rest`, a call or a loop the last
+    // one of `block`.
     Block *rest = block->splitBlock(b.getInsertionPoint());
     Block *failure = b.createBlock(&region);
     b.setInsertionPointToEnd(block);
@@ -429,6 +461,7 @@ void Rewriter::rewriteRegion(
 void Rewriter::run() {
   findFailing();
   addResults();
+  // No assertion in the module; entry functions return null all the same.
   if (messages.empty())
     return;
   messages.define();

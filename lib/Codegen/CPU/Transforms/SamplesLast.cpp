@@ -6,7 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Chooses where the samples are in the tensors between the stages of operators.
+// Chooses where the samples are in the tensors between the stages of operators:
+// in the first dimension, as networks have them, or in the last one, along
+// which vectors run (docs/internals/code-generation.md, "Batch-innermost
+// tensors").
+//
+// A chain of operators has one such choice per tensor. The time of an operator
+// depends on the choices next to it alone, so that a shortest path through the
+// chain is the best choice of all: two states per tensor, four operators to
+// plan per step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,6 +70,7 @@ static auto rotate(const Range &range) {
   return values;
 }
 
+/// The shape that `tensor`, with samples first, has with them at `place`.
 static SmallVector<int64_t> getShape(Value tensor, Place place) {
   ArrayRef<int64_t> shape = cast<ShapedType>(tensor.getType()).getShape();
   return place == Place::Last ? rotate(shape) : llvm::to_vector(shape);
@@ -70,6 +79,8 @@ static SmallVector<int64_t> getShape(Value tensor, Place place) {
 /// Lets `op` read samples in the last dimension of the data.
 static void moveDataSamples(OperatorOp op) {
   Builder builder(op.getContext());
+  // Sizes, whether each dimension is unordered, and the coordinates that the
+  // data is read at: the three lists that have an entry per dimension.
   op.setInputSizesAttr(
       builder.getArrayAttr(rotate(op.getInputSizes().getValue())));
   op.setInputUnorderedAttr(
@@ -85,6 +96,8 @@ static void moveOutputSamples(OperatorOp op) {
   op.setOutputUnorderedAttr(
       builder.getDenseBoolArrayAttr(rotate(op.getOutputUnordered())));
   Block &body = op.getBody().front();
+  // The output's coordinates are the arguments of the body, in the order of its
+  // dimensions.
   BlockArgument first = body.getArgument(0);
   Value last = body.addArgument(first.getType(), first.getLoc());
   first.replaceAllUsesWith(last);
@@ -95,6 +108,7 @@ static void moveOutputSamples(OperatorOp op) {
 static bool isSampleWise(ApplyOp apply) {
   OperatorOp op = apply.getOperator();
   auto type = cast<RankedTensorType>(apply.getResult().getType());
+  // A schedule was chosen for the operator as it is.
   return op && op.isConcrete() && type.getElementType().isF32() &&
          keepsFirstCoordinate(op) && apply.getData().getType().getRank() > 1 &&
          type.getRank() > 1 && !getSchedule(apply);
@@ -111,6 +125,8 @@ class OperatorLayouts {
 public:
   explicit OperatorLayouts(Operation *module) : symbols(module) {}
 
+  /// `op` in these layouts, a private symbol next to it; `op` itself with
+  /// samples first in both.
   OperatorOp get(OperatorOp op, Layouts layouts) {
     if (layouts.data == Place::First && layouts.result == Place::First)
       return op;
@@ -131,7 +147,8 @@ public:
     return known;
   }
 
-  /// Removes those that nothing applies.
+  /// Removes those that nothing applies. Plans are made of operators that
+  /// exist, so that most of those made were only tried.
   void eraseUnused(const llvm::SmallPtrSetImpl<Operation *> &used) {
     for (auto &[op, byLayouts] : made)
       for (auto &[layouts, known] : byLayouts)
@@ -155,7 +172,8 @@ public:
       : chain(chain), operators(operators), options(options) {}
 
   /// The place in each tensor, the data of the first operator to the result of
-  /// the last one, such that all takes the least time.
+  /// the last one, such that all takes the least time. One more than there are
+  /// operators.
   SmallVector<Place> choose();
 
 private:
@@ -165,7 +183,8 @@ private:
     SmallVector<Place> places;
   };
 
-  /// What `apply` takes, in halves of a cycle.
+  /// What `apply` takes, in halves of a cycle. By the cost model of
+  /// `-kas-pack-operators`, on buffers that are removed again.
   int64_t getTime(ApplyOp apply, Layouts layouts);
   /// What it takes to move all samples of a tensor: measured, a cycle for an
   /// element, most of it for the way from and to the next cache.
@@ -184,6 +203,8 @@ int64_t ChainLayouts::getTime(ApplyOp apply, Layouts layouts) {
   OperatorOp op = operators.get(apply.getOperator(), layouts);
   Packing packing(apply, options);
   PackingScope scope(packing);
+  // The data may have another layout than the tensor that there is now, so that
+  // its buffer is a placeholder.
   SmallVector<Value> inputs{
       packing.makeBuffer(getShape(apply.getData(), layouts.data))};
   SmallVector<bool> prepared{false};
@@ -203,6 +224,7 @@ int64_t ChainLayouts::getTime(ApplyOp apply, Layouts layouts) {
     return isLast ? *plan.time : underestimate * *plan.time;
   // Plain loops, of which vectors are not to be expected.
   constexpr int64_t halvesOfACycle = 4;
+  // Four halves of a cycle for each iteration of all loops.
   int64_t points = halvesOfACycle;
   if (succeeded(plan.source))
     for (const Contraction::Loop &loop : plan.source->loops)
@@ -213,15 +235,20 @@ int64_t ChainLayouts::getTime(ApplyOp apply, Layouts layouts) {
 SmallVector<Place> ChainLayouts::choose() {
   // By the place in the tensor that is reached.
   std::array<Way, 2> ways;
+  // The first tensor is there with the samples first; to have them last costs a
+  // transpose.
   ways[0].places = {Place::First};
   ways[1] = {getMoveTime(chain.front().getData()), {Place::Last}};
   for (ApplyOp apply : chain) {
+    // The best way to each place in the result of `apply`, over both places in
+    // its data.
     std::array<Way, 2> next;
     for (Place result : places) {
       Way &best = next[static_cast<unsigned>(result)];
       for (Place data : places) {
         const Way &way = ways[static_cast<unsigned>(data)];
         int64_t time = way.time + getTime(apply, {data, result});
+        // Of equal times the first: samples first in the data.
         if (!best.places.empty() && time >= best.time)
           continue;
         best = {time, way.places};
@@ -230,6 +257,7 @@ SmallVector<Place> ChainLayouts::choose() {
     }
     ways = std::move(next);
   }
+  // So does the way back at the end.
   ways[1].time += getMoveTime(chain.back().getResult());
   LDBG() << chain.front().getCallee() << ": " << chain.size()
          << " operators, ending with samples first " << ways[0].time
@@ -252,9 +280,12 @@ static SmallVector<Chain> collectChains(func::FuncOp function,
         apply.getData().getType().getRank() != 2 ||
         apply.getData().getType().getDimSize(0) < minSamples)
       return;
+    // Only the first operator is on lists of channels for sure; the next ones
+    // read what it makes.
     Chain chain{apply};
     while (true) {
       Value result = chain.back().getResult();
+      // Another reader would need the result with samples first.
       if (!result.hasOneUse())
         break;
       auto next = dyn_cast<ApplyOp>(*result.user_begin());
@@ -270,6 +301,7 @@ static SmallVector<Chain> collectChains(func::FuncOp function,
 }
 
 /// `tensor` with the samples in the last dimension, or in the first one again.
+/// A transpose; `tensor` has its samples in the other dimension.
 static Value moveSamples(OpBuilder &builder, Value tensor, Place to) {
   auto type = cast<RankedTensorType>(tensor.getType());
   auto order = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
@@ -316,6 +348,8 @@ private:
 
 } // namespace
 
+/// Replaces `chain` by operators in the chosen layouts. `places` has an entry
+/// for the data of the first operator and one for each result.
 void SamplesLast::apply(Chain &chain, ArrayRef<Place> places,
                         OperatorLayouts &operators) {
   OpBuilder builder(chain.front());

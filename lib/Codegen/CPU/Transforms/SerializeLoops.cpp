@@ -6,7 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Serial loops for functions that several threads call at once.
+// Serial loops for functions that several threads call at once: parts of a
+// batch (`kas_cpu.serial`, set by `-kas-split-batch` and
+// `-kas-batch-versions`). Most passes plan for one thread there
+// (`getNumThreads`); the parallel loops that others make are undone here.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,6 +36,7 @@ struct SerializeLoops : kas::codegen::impl::SerializeLoopsBase<SerializeLoops> {
   void runOnOperation() override {
     if (!getOperation()->hasAttr(KasCPUDialect::serialName))
       return;
+    // Collected first: the rewriter erases what a walk would go on from.
     SmallVector<scf::ParallelOp> loops;
     getOperation().walk([&](scf::ParallelOp op) { loops.push_back(op); });
     IRRewriter rewriter(&getContext());

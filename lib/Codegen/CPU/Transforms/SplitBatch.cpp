@@ -6,7 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Lets functions compute a part of a batch.
+// Lets functions compute a part of a batch: changes the number of samples in
+// all tensors of a function, and notes how many parts there are, for
+// `-kas-loop-over-batch`. Functions for which that is not possible or brings
+// nothing stay as they are. docs/internals/code-generation.md, "Batches".
 //
 //===----------------------------------------------------------------------===//
 
@@ -76,11 +79,13 @@ private:
 } // namespace
 
 void SplitBatch::split(func::FuncOp function) {
+  // A size that was asked for overrules schedules.
   if (!hasPlainElements(function) || (size == 0 && hasSchedules(function)))
     return;
   FailureOr<SamplePlaces> samples = failure();
   {
-    // Most functions on batches mix samples or are no networks.
+    // Most functions on batches mix samples or are no networks. `findSamples`
+    // reports what mixes samples as an error, which it is none here.
     ScopedDiagnosticHandler quiet(&getContext(), [&](Diagnostic &diagnostic) {
       LDBG() << function.getName() << ": " << diagnostic.str();
       return success();
@@ -93,14 +98,17 @@ void SplitBatch::split(func::FuncOp function) {
   if (part == 0)
     part = choosePartSize(collectBatchWork(function, *samples),
                           getContractionTarget(getOperation(), 0), threads);
+  // Parts are of one size: a function has static shapes.
   if (part >= samples->batch || samples->batch % part != 0 ||
       samples->batch / part > maxBatchParts)
     return;
   setNumSamples(function, *samples, part);
+  // After the shapes have changed: the bytes of one part.
   SmallVector<int64_t> bytes = getPartBytes(function);
   MLIRContext *context = &getContext();
   function->setAttr(KasCPUDialect::batchPartsName,
                     BatchPartsAttr::get(context, samples->batch / part, bytes));
+  // Threads share the parts, not the loops of each.
   function->setAttr(KasCPUDialect::serialName, UnitAttr::get(context));
   ++numSplit;
 }

@@ -6,7 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Buffers of a function at places of one that its caller gives it.
+// Buffers of a function at places of one that its caller gives it: for targets
+// without `malloc`, and for callers that want no allocation. Buffers whose
+// times of use do not overlap share memory. The offsets are found by a greedy
+// heuristic of memory planners, the largest buffer first, each at the lowest
+// offset that is free during its time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +35,10 @@ namespace {
 /// Of buffers, as `malloc` of this pipeline has it.
 constexpr int64_t alignment = 64;
 
-/// Bytes that are in use from one operation of a function to another.
+/// Bytes that are in use from one operation of a function to another. `first`
+/// and `last` are positions in a pre-order walk of the function, `offset` where
+/// it was placed in the workspace; `op` allocates the buffer, or calls a
+/// function that takes a part of the workspace.
 struct Interval {
   Operation *op;
   int64_t first, last;
@@ -39,22 +46,27 @@ struct Interval {
   int64_t offset = 0;
 };
 
+/// Of half-open ranges.
 bool overlaps(int64_t begin, int64_t end, int64_t otherBegin,
               int64_t otherEnd) {
   return begin < otherEnd && otherBegin < end;
 }
 
 /// Places intervals, the largest first, each as low as those at the same time
-/// allow; returns how many bytes that takes.
+/// allow; returns how many bytes that takes. O(n^2 log n) for n
+/// intervals.
 int64_t place(SmallVectorImpl<Interval> &intervals) {
   SmallVector<Interval *> order;
   for (Interval &interval : intervals)
     order.push_back(&interval);
+  // Ties are broken by the position: the result does not depend on addresses.
   llvm::sort(order, [](Interval *a, Interval *b) {
     return std::pair(-a->bytes, a->first) < std::pair(-b->bytes, b->first);
   });
   int64_t total = 0;
   for (auto [index, interval] : llvm::enumerate(order)) {
+    // Those placed already that are in use at the same time, by offset: the
+    // interval moves behind each one that it would overlap.
     SmallVector<Interval *> others;
     for (Interval *other : ArrayRef(order).take_front(index))
       if (overlaps(interval->first, interval->last + 1, other->first,
@@ -83,16 +95,20 @@ bool escapes(Value buffer) {
   return llvm::any_of(buffer.getUsers(), [](Operation *user) {
     if (isa<ViewLikeOpInterface>(user))
       return llvm::any_of(user->getResults(), escapes);
+    // Its result may be either buffer.
     if (isa<arith::SelectOp>(user))
       return true;
     return user->hasTrait<OpTrait::IsTerminator>();
   });
 }
 
+/// Plans and rewrites the functions of a module, callees before callers.
 class Workspaces {
 public:
   explicit Workspaces(ModuleOp module) : module(module) {}
 
+  /// Errors say what a workspace cannot hold; a function that calls itself
+  /// would need one of unknown size.
   LogicalResult plan(func::FuncOp function);
   void apply(func::FuncOp function);
   int64_t getBytes(func::FuncOp function) const {
@@ -106,6 +122,7 @@ public:
   }
 
 private:
+  /// What a function needs; `bytes` is the size of its workspace.
   struct Plan {
     SmallVector<Interval> intervals;
     SmallVector<memref::DeallocOp> deallocations;
@@ -123,6 +140,7 @@ private:
 
 } // namespace
 
+/// The bytes of the buffer, a multiple of the alignment, or an error.
 FailureOr<int64_t> Workspaces::getSize(memref::AllocOp op) const {
   MemRefType type = op.getType();
   if (!type.hasStaticShape() || !type.getLayout().isIdentity())
@@ -131,6 +149,8 @@ FailureOr<int64_t> Workspaces::getSize(memref::AllocOp op) const {
            << type;
   if (isa<func::FuncOp>(op->getParentOp()) ||
       !op->getParentOfType<scf::ParallelOp>()) {
+    // Parallel loops of either dialect: each thread would need a buffer of its
+    // own.
     for (Operation *parent = op->getParentOp(); parent;
          parent = parent->getParentOp())
       if (parent->getName().getDialectNamespace() == "omp")
@@ -143,11 +163,14 @@ FailureOr<int64_t> Workspaces::getSize(memref::AllocOp op) const {
   if (escapes(op))
     return op.emitError("requires buffers that one block makes and uses for a "
                         "workspace, got one that leaves it");
+  // Buffers without elements have a place, too: an address must be valid.
   int64_t size = DataLayout(module).getTypeSize(type.getElementType());
   return llvm::alignTo(std::max<int64_t>(1, type.getNumElements() * size),
                        alignment);
 }
 
+/// Finds the intervals of all buffers and calls. Those inside of a loop are
+/// made and freed in each iteration, so that their positions are enough.
 LogicalResult Workspaces::collect(func::FuncOp function, Plan &plan) {
   llvm::DenseMap<Operation *, int64_t> positions;
   int64_t count = 0;
@@ -161,9 +184,11 @@ LogicalResult Workspaces::collect(func::FuncOp function, Plan &plan) {
       if (failed(size))
         return WalkResult::interrupt();
       places[op] = plan.intervals.size();
+      // Until the end, unless a deallocation is found below.
       plan.intervals.push_back({op, at, count, *size});
     } else if (auto call = dyn_cast<func::CallOp>(op)) {
       auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee());
+      // It has memory of its own.
       if (!callee || callee.isExternal())
         return WalkResult::advance();
       if (planning.contains(callee)) {
@@ -174,6 +199,7 @@ LogicalResult Workspaces::collect(func::FuncOp function, Plan &plan) {
       }
       if (failed(this->plan(callee)))
         return WalkResult::interrupt();
+      // In use during the call only.
       if (takesOne(callee))
         plan.intervals.push_back({op, at, at, getBytes(callee)});
     }
@@ -189,6 +215,7 @@ LogicalResult Workspaces::collect(func::FuncOp function, Plan &plan) {
                    "workspace, got another one");
       return WalkResult::interrupt();
     }
+    // Several paths may free it.
     ends[buffer] = std::max(ends.lookup(buffer), positions[op]);
     plan.deallocations.push_back(op);
     return WalkResult::advance();
@@ -238,6 +265,8 @@ void Workspaces::apply(func::FuncOp function) {
       alloc.erase();
       continue;
     }
+    // The callee has got its argument, or will: `apply` runs over all
+    // functions.
     interval.op->insertOperands(interval.op->getNumOperands(),
                                 take(getType(interval.bytes)));
   }
@@ -283,6 +312,7 @@ struct UseWorkspace : kas::codegen::impl::UseWorkspaceBase<UseWorkspace> {
       auto prepare = module.lookupSymbol<func::FuncOp>(
           (function.getName() + "_prepare").str());
       if (prepare && llvm::is_contained(functions, prepare))
+        // Both may be given the same workspace, one after the other.
         bytes = std::max(bytes, workspaces.getBytes(prepare));
       addCount(function, bytes);
     }

@@ -6,7 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The pass that lowers convolutions by Winograd's algorithm.
+// The pass that lowers convolutions by Winograd's algorithm, where it was asked
+// for: its results differ by more than rounding
+// (docs/internals/convolutions.md, "Winograd's error"). WinogradMatch.cpp says
+// which operations are such convolutions, WinogradEmitter.cpp emits them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,6 +47,8 @@ using namespace mlir;
 /// each element that is transformed: more where an image has few tiles, whose
 /// vectors are not full. As measured with 3 to 512 channels.
 static bool isWorthIt(const WinogradConvolution &conv) {
+  // `inputs * outputs / (inputs + outputs)` is the number of products per
+  // element that is transformed, of the data and of the output.
   constexpr int64_t minTiles = 16, minProducts = 4, minProductsOfFew = 96;
   int64_t numTiles = llvm::divideCeil(conv.outHeight, winogradTile) *
                      llvm::divideCeil(conv.outWidth, winogradTile);
@@ -68,6 +73,7 @@ struct Winograd : kas::codegen::impl::WinogradBase<Winograd> {
     SmallVector<Operation *> found;
     getOperation().walk([&](Operation *op) {
       if (isa<ApplyOp, linalg::Conv2DNchwFchwOp, linalg::GenericOp>(op) &&
+          // A schedule names other tiles.
           !getSchedule(op) && isF32(op))
         found.push_back(op);
     });
@@ -95,8 +101,10 @@ private:
                                getContractionTarget(getOperation(), vectorBits),
                                /*deallocate=*/false, prepared};
     options.minParallelTime = minParallelTime;
+    // Tiles at the padding are read by masked loads.
     if (!ContractionTarget(options.target).hasMaskedLoads)
       return;
+    // On failure what was emitted between the two is removed again.
     Operation *before = op->getPrevNode();
     Value result = emitWinograd(op, *conv, options);
     if (!result) {
@@ -112,6 +120,7 @@ private:
       // What the sums begin with.
       Value init = structured.getDpsInits()[0];
       auto fill = init.getDefiningOp<linalg::FillOp>();
+      // Winograd's sums replace the output; anything but zeros is added.
       if (!fill || !matchPattern(fill.getInputs().front(), m_AnyZeroFloat())) {
         Value empty = tensor::EmptyOp::create(
             builder, op->getLoc(),
