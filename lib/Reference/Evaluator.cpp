@@ -9,6 +9,13 @@
 // The evaluator that defines the meaning of operators: a program of loops over
 // integer registers, run point by point.
 //
+// Method: the body of the operator becomes a nest of loops, one per output
+// coordinate and per reduction, and a list of integer steps per loop. Each step
+// runs in the outermost loop in which its operands are known, so that an
+// element costs a few integer operations. Nothing is shared with Coordinates.h
+// or with a lowering, on purpose. Meaning: Syno, sections 4 and 5; padding,
+// `mean` and `max`: docs/reference/dialect.md.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Reference/Evaluator.h"
@@ -39,6 +46,8 @@ OperatorShapes kas::reference::getShapes(OperatorOp op) {
   return shapes;
 }
 
+/// Sizes come from a verified binding, but their product may still overflow;
+/// each caller says so instead of allocating a wrapped size.
 std::optional<int64_t> kas::reference::getNumElements(ArrayRef<int64_t> shape) {
   int64_t count = 1;
   for (int64_t extent : shape)
@@ -64,7 +73,10 @@ struct Step {
     Window     // result = first + second - factor, must lie in [0, extent)
   };
   Kind kind;
+  /// Registers. `second` is read by Combine and Window only.
   unsigned result = 0, first = 0, second = 0;
+  /// Constants of the operator. `factor` of Window is how far the window begins
+  /// below its coordinate (the padding at the low border).
   int64_t factor = 1, extent = 0;
 };
 
@@ -72,6 +84,7 @@ struct Step {
 /// this loop's variable and no variable of a loop further inside.
 struct Loop {
   int64_t extent = 1;
+  /// Nothing for an output coordinate. Loops with a kind are innermost.
   std::optional<ReduceKind> kind;
   SmallVector<Step> steps;
 };
@@ -80,6 +93,9 @@ struct Loop {
 /// variables.
 struct Program {
   SmallVector<Loop> loops;
+  /// Loop variables and one result per step: each register is written by one
+  /// loop or one step, so that no order of steps but that of the body is
+  /// needed.
   unsigned numRegisters = 0;
   /// The registers that hold the offset of the element of the data and of each
   /// weight.
@@ -94,10 +110,14 @@ public:
   Program build() {
     for (BlockArgument argument : op.getOutputs())
       addLoop(argument, std::nullopt);
+    // All loops exist before the first step: a step looks up the loops that its
+    // operands depend on. Reductions nest in program order, which counts where
+    // kinds differ (a maximum of sums is no sum of maxima).
     for (auto reduce : op.getBody().getOps<ReduceOp>())
       addLoop(reduce.getResult(), reduce.getKind());
     for (Operation &primitive : op.getBody().front())
       addPrimitive(&primitive);
+    // `levels` has one entry per register; loop variable i is register i.
     program.numRegisters = levels.size();
     return std::move(program);
   }
@@ -113,6 +133,7 @@ private:
   /// loop that it depends on; returns the register of its result.
   unsigned addStep(Step step) {
     unsigned level = levels[step.first];
+    // (Quotient, Remainder and Rotate leave `second` at 0, the outermost loop.)
     if (step.kind == Step::Combine || step.kind == Step::Window)
       level = std::max(level, levels[step.second]);
     step.result = levels.size();
@@ -123,11 +144,13 @@ private:
 
   void addPrimitive(Operation *primitive) {
     TypeSwitch<Operation *>(primitive)
+        // [outer, inner] -> outer * size(inner) + inner.
         .Case([&](SplitOp split) {
           registers[split.getResult()] = addStep(
               {Step::Combine, 0, at(split.getOuter()), at(split.getInner()),
                getConcreteSize(split.getInner())});
         })
+        // i -> [i / block, i mod block], the inverse of a split.
         .Case([&](MergeOp merge) {
           int64_t block = *merge.getBlock().getConstantValue();
           unsigned coord = at(merge.getCoord());
@@ -136,6 +159,9 @@ private:
           registers[merge.getRemainder()] =
               addStep({Step::Remainder, 0, coord, 0, block});
         })
+        // A rotation, no padding: the verifier has |amount| < extent, so that
+        // one addition makes the amount positive and `%` is the mathematical
+        // remainder.
         .Case([&](ShiftOp shift) {
           int64_t extent = getConcreteSize(shift.getCoord());
           int64_t amount = shift.getAmount();
@@ -143,15 +169,18 @@ private:
               addStep({Step::Rotate, 0, at(shift.getCoord()), 0,
                        amount < 0 ? amount + extent : amount, extent});
         })
+        // i, w -> i + w - low, which may lie in the padding: Window tests it.
         .Case([&](UnfoldOp unfold) {
           registers[unfold.getResult()] = addStep(
               {Step::Window, 0, at(unfold.getCoord()), at(unfold.getWindow()),
                getLow(unfold), getConcreteSize(unfold.getCoord())});
         })
+        // i -> factor * i.
         .Case([&](StrideOp stride) {
           registers[stride.getResult()] = addScale(
               at(stride.getCoord()), *stride.getFactor().getConstantValue());
         })
+        // No step: data and weight read the same register.
         .Case([&](ShareOp share) {
           registers[share.getData()] = at(share.getCoord());
           registers[share.getWeight()] = at(share.getCoord());
@@ -161,6 +190,8 @@ private:
           for (OperandRange weight : yield.getWeights())
             addTensor(weight);
         })
+        // A reduction is a loop already, and nothing reads an expanded
+        // coordinate.
         .Case<ReduceOp, ExpandOp>([](auto) {})
         .Default([](Operation *) { llvm_unreachable("not a primitive"); });
   }
@@ -179,6 +210,8 @@ private:
   /// loops come first, so that their part is not computed again in inner ones.
   void addTensor(OperandRange coordinates) {
     struct Term {
+      /// The loop that the coordinate is known in, its dimension of the tensor,
+      /// and its register.
       unsigned level, dimension, coordinate;
       int64_t stride;
     };
@@ -189,6 +222,8 @@ private:
       terms.push_back({levels[coordinate], i, coordinate, stride});
       stride *= getConcreteSize(coordinates[i]);
     }
+    // Ties go by dimension: the order is total, so the program is the same with
+    // any implementation of sort.
     llvm::sort(terms, [](const Term &left, const Term &right) {
       return std::tie(left.level, left.dimension) <
              std::tie(right.level, right.dimension);
@@ -214,6 +249,8 @@ private:
 //===----------------------------------------------------------------------===//
 
 /// The larger one; NaN when either is, and +0 above -0.
+/// `std::max` is neither commutative for NaN nor aware of the sign of zero;
+/// compiled code uses `arith.maximumf`, which is both.
 double maximum(double left, double right) {
   if (std::isnan(left) || std::isnan(right))
     return left + right;
@@ -222,6 +259,8 @@ double maximum(double left, double right) {
   return left > right ? left : right;
 }
 
+/// Runs a program. `tensors` are the data and the weights, in the order of
+/// `Program::offsets`. One object evaluates one output, from `position` 0 on.
 class Evaluation {
 public:
   Evaluation(const Program &program, ArrayRef<const float *> tensors,
@@ -233,8 +272,11 @@ public:
 
 private:
   /// The loops over output coordinates, from `level` inwards.
+  /// Outputs are written in row-major order, because loops over them are
+  /// outermost and in the order of the dimensions.
   void runOutputs(unsigned level) {
     if (level == program.loops.size() || program.loops[level].kind) {
+      // The only rounding to f32.
       output[position++] = float(reduce(level).value_or(0.0));
       return;
     }
@@ -255,6 +297,8 @@ private:
   }
 
   /// The value of the reductions from `level` inwards, if there is a point.
+  /// Nothing: a window of each point leaves its range. That is not 0 for `max`:
+  /// the maximum over [-1, nothing] is -1.
   std::optional<double> reduce(unsigned level) {
     if (level == program.loops.size())
       return multiply();
@@ -265,6 +309,7 @@ private:
       if (!runSteps(loop))
         continue;
       std::optional<double> value = reduce(level + 1);
+      // A reduction inside without points is no point of this one.
       if (!value)
         continue;
       if (!result)
@@ -273,11 +318,14 @@ private:
         result = *loop.kind == ReduceKind::Max ? maximum(*result, *value)
                                                : *result + *value;
     }
+    // By the whole extent, not by the number of points that exist: padding
+    // counts as zero, as in average pooling with `count_include_pad`.
     if (result && *loop.kind == ReduceKind::Mean)
       *result /= double(loop.extent);
     return result;
   }
 
+  /// One product, in double precision: that of two f32 values is exact in it.
   double multiply() const {
     double product = tensors[0][registers[program.offsets[0]]];
     for (size_t i = 1, e = tensors.size(); i < e; ++i)
@@ -335,6 +383,8 @@ static std::string toString(ArrayRef<int64_t> shape) {
          "]";
 }
 
+/// Reports a tensor of another shape, or one with a wrong number of values.
+/// `what` names it in the diagnostic.
 static LogicalResult verifyTensor(ReferenceTensor tensor,
                                   ArrayRef<int64_t> shape, const Twine &what,
                                   EmitErrorFn emitError) {
@@ -373,6 +423,8 @@ LogicalResult kas::reference::evaluateOperator(
   if (!op.isConcrete())
     return emitError() << "requires an operator without symbols, got '"
                        << op.getSymName() << "': specialize it";
+  // A concrete operator may still have sizes that are no integers or windows
+  // that do not fit: the loops below rely on both.
   if (failed(verifyBinding(op, {}, emitError)) ||
       failed(verifyTensors(op, data, weights, output, emitError)))
     return failure();

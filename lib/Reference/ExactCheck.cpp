@@ -9,6 +9,7 @@
 // Exact checks: draws integers for which every partial sum is exact, runs a
 // program on them and compares bits (docs/internals/testing.md, "Exact
 // checks").
+// The designs (which magnitudes, which density) are chosen in ExactDesign.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,6 +42,7 @@ static unsigned countDraws(const ExactProblem &problem,
     return static_cast<unsigned>(
         std::min(ExactOptions::drawsPerValue * problem.maximumSize,
                  double(ExactOptions::maxDrawsOfMaxima)));
+  // Draws are independent, so the bound of k draws is the k-th power.
   unsigned count = 1;
   for (double bound = *missProbability;
        bound > ExactOptions::enough && count < ExactOptions::maxDraws; ++count)
@@ -58,13 +60,18 @@ Expected<ExactCheck> ExactCheck::create(const ExactProblem &problem,
   check.inputs = problem.inputs;
   check.results = problem.results;
   check.degree = problem.getDegree();
+  // Means over a number of elements that is no power of two round; all else is
+  // exact, or the draw is given up.
   check.bitwise = !roundsQuotients(problem);
   // A wrong program may pass with each design that is tried.
   double missProbability = 0;
   std::string reason;
+  /// Counts draws over all designs: no two designs see the same random numbers.
   uint64_t stream = 0;
+  // Best bound first; the first design of which all draws are exact is taken.
   for (const ExactDesign &design : getDesigns(problem, options.format)) {
     std::optional<double> one = getMissBound(problem, design);
+    // The bound is 1 or more: the degree is too high for these magnitudes.
     if (!one && problem.maximumSize == 1) {
       reason = "more different values than are exact";
       continue;
@@ -72,12 +79,17 @@ Expected<ExactCheck> ExactCheck::create(const ExactProblem &problem,
     check.design = design;
     check.draws.clear();
     unsigned count = countDraws(problem, options, one);
+    // Summed over the designs that were tried, also those given up: whether a
+    // design is given up depends on what was drawn, so the last one alone is no
+    // fair draw.
     missProbability += std::pow(one.value_or(0), count);
     bool isExact = true;
     while (isExact && check.draws.size() < count) {
       Draw &draw = check.draws.emplace_back();
       draw.inputs = drawInputs(problem, design, options.seed, stream++);
       draw.results.resize(problem.results.size());
+      // The reference runs once per draw, here; programs are compared with what
+      // is kept.
       if (Error error = problem.evaluate(draw.inputs, draw.results))
         return error;
       auto violation = findRounding(problem, design, options.format, draw);
@@ -88,6 +100,7 @@ Expected<ExactCheck> ExactCheck::create(const ExactProblem &problem,
     }
     if (!isExact)
       continue;
+    // A maximum is no polynomial: no bound by Schwartz and Zippel.
     if (problem.maximumSize == 1)
       check.missProbability = std::min(1.0, missProbability);
     return check;
@@ -100,6 +113,8 @@ Expected<ExactCheck> ExactCheck::create(const ExactProblem &problem,
 // Comparing
 //===----------------------------------------------------------------------===//
 
+/// Counts all differing elements and keeps the first. NaN differs from
+/// everything, also here, where `value == wanted` is false for it.
 std::optional<ExactDifference>
 ExactCheck::compare(unsigned draw, ArrayRef<ArrayRef<float>> actual) const {
   std::optional<ExactDifference> difference;
@@ -110,6 +125,9 @@ ExactCheck::compare(unsigned draw, ArrayRef<ArrayRef<float>> actual) const {
     for (auto [position, pair] :
          llvm::enumerate(llvm::zip_equal(expected, values))) {
       auto [wanted, value] = pair;
+      // Exact results are multiples of 1 / divisor, and rounding moves a value
+      // by less than a quarter of that (`Limits::takesSum`), so half of it
+      // decides.
       bool agrees =
           bitwise ? value == wanted
                   : std::fabs(double(value) - double(wanted)) * divisor < 0.5;
@@ -124,6 +142,7 @@ ExactCheck::compare(unsigned draw, ArrayRef<ArrayRef<float>> actual) const {
   return difference;
 }
 
+/// Stops at the first draw that differs: one is proof enough.
 Expected<std::optional<std::string>>
 ExactCheck::findDifference(ProgramFn program) const {
   for (auto [number, draw] : llvm::enumerate(draws)) {
@@ -161,6 +180,7 @@ static std::string getValues(const ExactDesign &design,
 }
 
 /// Two digits, rounded up: it is a bound.
+/// For example 3.05e-8 -> `3.1e-08`.
 static std::string formatBound(double bound) {
   double unit = bound > 0 ? std::pow(10, std::floor(std::log10(bound)) - 1) : 1;
   std::string text;
@@ -194,6 +214,7 @@ std::string ExactCheck::describe(unsigned draw,
   const ExactProblem::Result &result = results[difference.result];
   llvm::SmallVector<int64_t> indices(result.shape.size());
   int64_t rest = difference.position;
+  // Row-major position -> indices, innermost dimension first.
   for (size_t dim = result.shape.size(); dim-- > 0;) {
     indices[dim] = rest % result.shape[dim];
     rest /= result.shape[dim];

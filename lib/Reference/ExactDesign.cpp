@@ -9,6 +9,12 @@
 // Chooses magnitudes and densities of the integers of an exact check, and
 // bounds the probability that a wrong program passes.
 //
+// A design is dense (density 1) while magnitudes of 1 or more keep every sum
+// below 2^sumBits in the worst case. Else most elements are zero, and exactness
+// is checked on what was drawn. The bound is that of Schwartz (J. ACM 27(4),
+// 1980) and Zippel (EUROSAM 1979) per input, with the probability of the most
+// frequent value in place of 1/|S|.
+//
 //===----------------------------------------------------------------------===//
 
 #include "ExactDesign.h"
@@ -24,12 +30,16 @@ using llvm::Error;
 using llvm::Expected;
 
 /// Larger values would not make the bound better by much.
+/// With 500, S has 1001 integers: degree 3 has a bound of 0.3 % per draw, and
+/// three draws are below 1e-6.
 static constexpr int64_t maxMagnitude = 500;
 /// With fewer elements that are not zero a wrong kernel is hardly found.
 static constexpr double minDensity = 1.0 / 256;
 /// Sums over all subsets of the inputs are evaluated.
+/// 2^6 - 1 runs of the slow reference per draw.
 static constexpr size_t maxSparseInputs = 6;
 
+/// A division by a power of two changes the exponent only.
 bool kas::reference::roundsQuotients(const ExactProblem &problem) {
   return llvm::any_of(problem.results, [](const ExactProblem::Result &result) {
     return !llvm::isPowerOf2_64(static_cast<uint64_t>(result.divisor));
@@ -52,13 +62,17 @@ public:
   /// less than a quarter: by one unit in the last place of `sum` per addition
   /// and scaling.
   bool takesSum(double numTerms, double sum) const {
+    // Of f32: 2^24.
     double limit = std::ldexp(1.0, format.sumBits);
     if (!rounds)
       return sum <= limit;
+    // Each addition and scaling is off by at most sum / 2^sumBits.
     return sum * (numTerms + problem.numScalings) <= limit / 4;
   }
 
   /// The same for what may be kept between loop nests.
+  /// Intermediates may be stored as f16 or bf16, or become factors of a tf32
+  /// contraction. Where these are as wide as sums, `takesSum` says it all.
   bool takesIntermediate(double sum) const {
     double limit =
         std::ldexp(1.0, std::min(format.factorBits, format.elementBits));
@@ -76,6 +90,8 @@ public:
     return rounds ? limit / 4 : limit;
   }
 
+  /// Inputs themselves must be values of the types that they are stored and
+  /// multiplied in: of bf16 up to 2^8.
   int64_t getMagnitudeLimit() const {
     return std::min(maxMagnitude, int64_t(1) << std::min(format.factorBits,
                                                          format.elementBits));
@@ -95,6 +111,7 @@ private:
 /// Whether no values of these magnitudes make a sum that rounds.
 static bool isExact(const ExactProblem &problem, const Limits &limits,
                     ArrayRef<int64_t> magnitudes) {
+  // The worst case: all terms are the largest product and have one sign.
   double sum = problem.numTerms;
   for (auto [magnitude, input] : llvm::zip_equal(magnitudes, problem.inputs))
     sum *= std::pow(static_cast<double>(magnitude), input.degree);
@@ -106,6 +123,10 @@ static bool isExact(const ExactProblem &problem, const Limits &limits,
 /// all of the same sign.
 static bool isLikelyKept(const ExactProblem &problem, const Limits &limits,
                          ArrayRef<int64_t> magnitudes) {
+  // The variance of a uniform integer of [-m, m] is m (m + 1) / 3, that of a
+  // product of independent ones with mean zero the product, and that of the sum
+  // the sum. Six standard deviations are practically never exceeded; if so,
+  // `findRounding` gives the draw up.
   double variance = problem.numTerms;
   for (auto [magnitude, input] : llvm::zip_equal(magnitudes, problem.inputs)) {
     auto value = static_cast<double>(magnitude);
@@ -115,6 +136,8 @@ static bool isLikelyKept(const ExactProblem &problem, const Limits &limits,
 }
 
 /// The smallest magnitude first, one after the other, as far as it goes.
+/// The miss probability depends on the smallest S most, so this balances them.
+/// Ends after at most maxMagnitude steps per input.
 static void growMagnitudes(const ExactProblem &problem, const Limits &limits,
                            llvm::SmallVectorImpl<int64_t> &magnitudes) {
   llvm::SmallVector<bool> isDone(magnitudes.size(), false);
@@ -140,14 +163,19 @@ std::vector<ExactDesign> kas::reference::getDesigns(const ExactProblem &problem,
                                                     const ExactFormat &format) {
   Limits limits(problem, format);
   std::vector<ExactDesign> designs;
+  // -1, 0, 1 at least, whether or not they fit: the designs after are tried
+  // then.
   llvm::SmallVector<int64_t> magnitudes(problem.inputs.size(), 1);
   growMagnitudes(problem, limits, magnitudes);
   designs.push_back({magnitudes, 1});
+  // Results are rounded to less than sums where tensors are f16 or bf16;
+  // smaller values may fit where larger ones have not by chance.
   while (llvm::any_of(magnitudes, [](int64_t value) { return value > 1; })) {
     for (int64_t &value : magnitudes)
       value = (value + 1) / 2;
     designs.push_back({magnitudes, 1});
   }
+  // Sums too long for even -1, 0, 1: fewer terms that are not zero.
   for (double density = 0.5; density >= minDensity; density /= 2)
     designs.push_back({magnitudes, density});
   return designs;
@@ -162,6 +190,7 @@ std::optional<double> kas::reference::getMissBound(const ExactProblem &problem,
        llvm::zip_equal(design.magnitudes, problem.inputs)) {
     // Of the polynomials of this degree, one with this many zeros has the
     // most; with unequal probabilities that is known of the first degree only.
+    // The probability of the most frequent value of an element.
     double largest = 1.0 / (2.0 * static_cast<double>(magnitude) + 1);
     if (design.density < 1) {
       if (input.degree > 1)
@@ -170,6 +199,8 @@ std::optional<double> kas::reference::getMissBound(const ExactProblem &problem,
           std::max(1 - design.density,
                    design.density / (2.0 * static_cast<double>(magnitude)));
     }
+    // Input after input: the leading coefficient in one is a polynomial of the
+    // others.
     found *= std::max(0.0, 1 - input.degree * largest);
   }
   if (found == 0)
@@ -181,7 +212,9 @@ std::vector<TensorValues>
 kas::reference::drawInputs(const ExactProblem &problem,
                            const ExactDesign &design, uint64_t seed,
                            uint64_t stream) {
+  // `mixBits` keeps streams of neighbouring seeds apart.
   Random random(mixBits(seed) + stream);
+  // Densities are powers of two, so this is exact.
   auto rarity = static_cast<uint64_t>(1 / design.density);
   std::vector<TensorValues> inputs;
   for (auto [magnitude, input] :
@@ -207,6 +240,7 @@ kas::reference::drawInputs(const ExactProblem &problem,
 // Draws
 //===----------------------------------------------------------------------===//
 
+/// The largest magnitude of a result times its divisor: of an integer.
 static double getLargest(const ExactProblem &problem,
                          ArrayRef<TensorValues> results) {
   double largest = 0;
@@ -241,6 +275,8 @@ static std::string formatLimit(llvm::StringRef what, double limit,
   return text;
 }
 
+/// What would have to hold for the sums of this draw to be exact; empty: they
+/// are. Evaluates all subsets of the inputs, 2^n of them.
 static Expected<std::string> findRoundingSum(const ExactProblem &problem,
                                              const Limits &limits,
                                              const ExactFormat &format,
@@ -277,6 +313,7 @@ Expected<std::string> kas::reference::findRounding(
     const ExactProblem &problem, const ExactDesign &design,
     const ExactFormat &format, const ExactCheck::Draw &draw) {
   Limits limits(problem, format);
+  // In a dense design that is exact in the worst case no sum needs a look.
   if (design.density < 1 || !isExact(problem, limits, design.magnitudes)) {
     auto reason = findRoundingSum(problem, limits, format, draw.inputs);
     if (!reason || !reason->empty())

@@ -9,6 +9,10 @@
 // What exact checks must know of an operator or function: degrees, numbers of
 // terms, divisors and maxima of its results.
 //
+// An operator is of degree 1 in each of its tensors; degrees, numbers of terms
+// and divisors of a function follow operator by operator
+// (docs/internals/testing.md, "Exact checks").
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Reference/ExactProblem.h"
@@ -42,6 +46,8 @@ double ExactProblem::getDivisor() const {
   return divisor;
 }
 
+/// `inputs` are the data and the weights, in the order of the operands of
+/// `kas.apply`.
 static Error evaluate(OperatorOp op, ArrayRef<TensorValues> inputs,
                       TensorValues &result) {
   OperatorShapes shapes = getShapes(op);
@@ -66,6 +72,8 @@ ExactProblem kas::reference::getExactProblem(OperatorOp op) {
   double divisor = 1;
   for (ReduceOp reduce : getReductions(op)) {
     auto size = static_cast<double>(getConcreteSize(reduce.getResult()));
+    // A maximum adds no terms to a sum; it multiplies the values to choose
+    // from.
     if (reduce.getKind() == ReduceKind::Max)
       problem.maximumSize *= size;
     else
@@ -77,6 +85,8 @@ ExactProblem kas::reference::getExactProblem(OperatorOp op) {
     }
   }
   problem.results.push_back({shapes.output, divisor});
+  // With two weights or more code generation may multiply weights first, or
+  // store a partial sum.
   problem.hasIntermediates =
       shapes.weights.size() > 1 || planStages(op).stages.size() > 1;
   problem.evaluate = [op](ArrayRef<TensorValues> inputs,
@@ -93,12 +103,16 @@ ExactProblem kas::reference::getExactProblem(OperatorOp op) {
 namespace {
 /// What is known of one value of a function, as a polynomial in its arguments.
 struct ValueBounds {
+  /// In each argument of the function.
   SmallVector<unsigned> degrees;
+  /// As in `ExactProblem`, of this value alone.
   double numTerms = 1, divisor = 1;
   unsigned numScalings = 0;
 };
 
 /// A function that applies operators, with its module.
+/// Owns a clone, since specialization rewrites it and the closure of a problem
+/// may outlive the caller's module.
 struct AppliedFunction {
   OwningOpRef<ModuleOp> module;
   func::FuncOp function;
@@ -115,6 +129,7 @@ Error AppliedFunction::evaluate(ArrayRef<TensorValues> inputs,
   for (auto [argument, input] : llvm::zip_equal(called.getArguments(), inputs))
     values[argument] = input;
   Block &body = called.getBody().front();
+  // Program order; `checkFunction` has let nothing else through.
   for (auto apply : body.getOps<ApplyOp>()) {
     std::vector<TensorValues> operands;
     for (Value operand : apply->getOperands())
@@ -173,6 +188,8 @@ getBounds(ApplyOp apply, const ExactProblem &alone,
     result.degrees.resize(other.degrees.size());
     for (auto [degree, added] : llvm::zip_equal(result.degrees, other.degrees))
       degree += added;
+    // Each term is a product of one element of each operand, which are sums of
+    // terms themselves.
     result.numTerms *= other.numTerms;
     result.divisor *= other.divisor;
     result.numScalings += other.numScalings;
@@ -181,6 +198,8 @@ getBounds(ApplyOp apply, const ExactProblem &alone,
 }
 
 /// Fills in all but `evaluate`.
+/// The largest degree, number of terms and of scalings over all results: one
+/// choice of magnitudes has to suit them all.
 static void describe(func::FuncOp function, ExactProblem &problem) {
   llvm::MapVector<Value, ValueBounds> bounds;
   for (BlockArgument argument : function.getArguments()) {
@@ -222,6 +241,7 @@ Expected<ExactProblem> kas::reference::getExactProblem(ModuleOp module,
     return createStringError("no function '" + name + "' in the module");
   if (Error error = checkFunction(applied->function))
     return error;
+  // The reference takes concrete operators only.
   if (failed(specializeApplies(applied->module.get())))
     return createStringError("the operators of function '" + name +
                              "' have no concrete form");

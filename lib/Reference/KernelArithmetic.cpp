@@ -8,6 +8,12 @@
 //
 // Steps of kernels that compute: layers, functions, reductions, products.
 //
+// Each op is written as the loop that docs/reference/tensor-level.md has for
+// it, one output element at a time, in double precision. Shapes are
+// [channels..., spatial...] of one sample, row-major. Speed does not matter
+// here, independence of the lowerings does. Where the size is a symbol, it is a
+// number by now (`SizeValues`), and what only numbers show is reported (K3).
+//
 //===----------------------------------------------------------------------===//
 
 #include "KernelEvaluation.h"
@@ -24,6 +30,8 @@ using namespace kas::reference;
 
 using Shape = KernelShape;
 
+/// As `arith.maximumf`: NaN when either is, +0 above -0. (With right NaN all
+/// comparisons are false, and it is returned.)
 static double maximum(double left, double right) {
   if (std::isnan(left) || left > right)
     return left;
@@ -32,10 +40,14 @@ static double maximum(double left, double right) {
   return right;
 }
 
+/// -0 below +0 follows by symmetry.
 static double minimum(double left, double right) {
   return -maximum(-left, -right);
 }
 
+/// out[o, p] = sum over c of weight[o, c] * in[group(o) * perGroup + c, p],
+/// where p counts the pixels. The first `getGroups()` channel dimensions are
+/// the groups; the others are contracted.
 LogicalResult KernelEvaluation::evaluate(DagFCOp op) {
   const Dense &input = get(op.getInput());
   auto type = cast<SymbolicTensorType>(op.getInput().getType());
@@ -54,6 +66,7 @@ LogicalResult KernelEvaluation::evaluate(DagFCOp op) {
   ArrayRef<float> weight = takeWeight();
   return fill(op.getResult(), [&](ArrayRef<int64_t> index, int64_t offset) {
     int64_t o = index[0], point = offset % numPoints;
+    // Outputs of one group are neighbours.
     int64_t group = o / (*numOutputs / numGroups);
     double sum = 0;
     for (int64_t c = 0; c < perGroup; ++c)
@@ -63,6 +76,9 @@ LogicalResult KernelEvaluation::evaluate(DagFCOp op) {
   });
 }
 
+/// A grouped convolution with stride 1: out[o, p] = sum over windows w and
+/// channels c of weight[o, c, w] * in[group(o) * perGroup + c, p + dilation *
+/// (w - low)], zero in the padding.
 LogicalResult KernelEvaluation::evaluate(DagConvOp op) {
   const Dense &input = get(op.getInput());
   auto type = cast<SymbolicTensorType>(op.getInput().getType());
@@ -78,6 +94,7 @@ LogicalResult KernelEvaluation::evaluate(DagConvOp op) {
   if (*numOutputs % numGroups != 0)
     return sizes.emitError() << "requires groups that divide " << *numOutputs
                              << " (K3), got " << numGroups;
+  // All channel dimensions as one: only their product matters here.
   Dense flat(Shape{product(channels)});
   flat.shape.append(input.shape.begin() + numChannels, input.shape.end());
   flat.values = input.values;
@@ -89,6 +106,7 @@ LogicalResult KernelEvaluation::evaluate(DagConvOp op) {
     forEachIndex(*windows, [&](ArrayRef<int64_t> window, int64_t place) {
       std::optional<Shape> from =
           getWindowPoint(op, flat.shape, index, window, *windows, numChannels);
+      // In the padding: adds nothing, whatever the weight is (also NaN).
       if (!from)
         return;
       for (int64_t c = 0; c < perGroup; ++c) {
@@ -106,6 +124,7 @@ std::optional<Shape> KernelEvaluation::getWindowPoint(
     ArrayRef<int64_t> window, ArrayRef<int64_t> windows, unsigned numChannels) {
   Shape from(index);
   for (auto [dim, k, size] : llvm::zip_equal(op.getDims(), window, windows)) {
+    // `shape` and `index` have one channel dimension, `dims` count all.
     int64_t at = dim - numChannels + 1;
     // In 128 bits: the dilation may be any number.
     __int128 position = from[at] + __int128(int64_t(op.getDilation())) *
@@ -117,6 +136,8 @@ std::optional<Shape> KernelEvaluation::getWindowPoint(
   return from;
 }
 
+/// A matrix [outputs, contracted] along `dims`, which keep their positions in
+/// the shape but not their sizes; the same matrix for all other indices.
 LogicalResult KernelEvaluation::evaluate(DagMixOp op) {
   const Dense &input = get(op.getInput());
   ArrayRef<float> weight = takeWeight();
@@ -129,6 +150,7 @@ LogicalResult KernelEvaluation::evaluate(DagMixOp op) {
   if (failed(outputs))
     return failure();
   return fill(op.getResult(), [&](ArrayRef<int64_t> index, int64_t) {
+    // The row-major position of the output along `dims`.
     int64_t row = 0;
     for (auto [dim, extent] : llvm::zip_equal(op.getDims(), *outputs))
       row = row * extent + index[dim];
@@ -142,6 +164,8 @@ LogicalResult KernelEvaluation::evaluate(DagMixOp op) {
   });
 }
 
+/// Batch normalization with given statistics, per channel. The magnitude of the
+/// variance is taken, so that random weights are legal.
 LogicalResult KernelEvaluation::evaluate(DagNormOp op) {
   const Dense &input = get(op.getInput());
   auto type = cast<SymbolicTensorType>(op.getInput().getType());
@@ -157,6 +181,7 @@ LogicalResult KernelEvaluation::evaluate(DagNormOp op) {
   });
 }
 
+/// Disjoint windows: output i reads i * size to i * size + size - 1.
 LogicalResult KernelEvaluation::evaluate(DagPoolOp op) {
   const Dense &input = get(op.getInput());
   FailureOr<Shape> windows =
@@ -171,12 +196,15 @@ LogicalResult KernelEvaluation::evaluate(DagPoolOp op) {
         from[dim] = from[dim] * size + i;
       double value = input.at(from);
       sum += value;
+      // No start value: NaN must come through.
       largest = count == 0 ? value : maximum(largest, value);
     });
     return combine(op.getKind(), sum, largest, product(*windows));
   });
 }
 
+/// Specializes the callee in a module of its own, so that the kernel's module
+/// stays as it is, and runs the evaluator of operators on it.
 LogicalResult KernelEvaluation::evaluate(DagApplyOp op) {
   OperatorOp callee = op.getOperator();
   std::optional<Binding> values =
@@ -196,6 +224,7 @@ LogicalResult KernelEvaluation::evaluate(DagApplyOp op) {
     return failure();
   OperatorShapes shapes = kas::reference::getShapes(*concrete);
   const Dense &input = get(op.getInput());
+  // Rounds: operators have tensors of f32.
   std::vector<float> data(input.values.begin(), input.values.end());
   SmallVector<ReferenceTensor> weights;
   for (ArrayRef<int64_t> weight : shapes.weights)
@@ -210,6 +239,7 @@ LogicalResult KernelEvaluation::evaluate(DagApplyOp op) {
   return success();
 }
 
+/// One weight per position along `dims`, in row-major order of these.
 LogicalResult KernelEvaluation::evaluate(DagScaleOp op) {
   const Dense &input = get(op.getInput());
   ArrayRef<float> weight = takeWeight();
@@ -225,6 +255,7 @@ double KernelEvaluation::apply(DagUnaryKind kind, double x) {
   switch (kind) {
   case DagUnaryKind::ReLU:
     return maximum(x, 0.0);
+  // The exact one, not the approximation by tanh.
   case DagUnaryKind::GELU:
     return x * 0.5 * (1 + std::erf(x * std::numbers::sqrt2 / 2));
   case DagUnaryKind::Sigmoid:
@@ -237,8 +268,10 @@ double KernelEvaluation::apply(DagUnaryKind kind, double x) {
     return std::exp(x);
   case DagUnaryKind::Neg:
     return -x;
+  // Of quarter turns, as in Canvas: sin(pi x / 2).
   case DagUnaryKind::Sin:
     return std::sin(std::numbers::pi / 2 * x);
+  // Of the magnitude: defined everywhere.
   case DagUnaryKind::Sqrt:
     return std::sqrt(std::abs(x));
   case DagUnaryKind::Sqr:
@@ -253,6 +286,7 @@ LogicalResult KernelEvaluation::evaluate(DagUnaryOp op) {
   });
 }
 
+/// Reduces `dims`, which the result does not have.
 LogicalResult KernelEvaluation::evaluate(DagFoldOp op) {
   const Dense &input = get(op.getInput());
   return fill(op.getResult(), [&](ArrayRef<int64_t> index, int64_t) {
@@ -272,6 +306,8 @@ LogicalResult KernelEvaluation::evaluate(DagFoldOp op) {
   });
 }
 
+/// Along all of `dims` at once. The largest value is subtracted first, as
+/// compiled code does: exp() of a positive number may overflow.
 LogicalResult KernelEvaluation::evaluate(DagSoftmaxOp op) {
   const Dense &input = get(op.getInput());
   return fill(op.getResult(), [&](ArrayRef<int64_t> index, int64_t offset) {
@@ -286,9 +322,11 @@ LogicalResult KernelEvaluation::evaluate(DagSoftmaxOp op) {
   });
 }
 
+/// state[i] = factor[i] * state[i - 1] + input[i], state[-1] = 0.
 LogicalResult KernelEvaluation::scan(Value result, Value factor, Value input,
                                      int64_t dim) {
   const Dense &added = get(input);
+  // The stride of `dim`.
   int64_t distance = product(ArrayRef(added.shape).drop_front(dim + 1));
   std::vector<double> states(added.values.size());
   // An element comes after those before it, in row-major order as well.
@@ -326,6 +364,9 @@ double KernelEvaluation::apply(DagBroadcastKind kind, double left,
   llvm_unreachable("all kinds are above");
 }
 
+/// Shapes are prefix x block x suffix, where prefix and suffix are common to
+/// both operands. The left block is repeated to fill the right one: [2] to [6]
+/// reads 0 1 0 1 0 1.
 LogicalResult KernelEvaluation::evaluate(DagBroadcastOp op) {
   const Dense &left = get(op.getLeft()), &right = get(op.getRight());
   auto getBlock = [&](const Dense &tensor) {
@@ -333,6 +374,7 @@ LogicalResult KernelEvaluation::evaluate(DagBroadcastOp op) {
                        .drop_front(op.getCommon()[0])
                        .drop_back(op.getCommon()[1]));
   };
+  // Blocks need not have equal dimensions, only sizes that divide.
   int64_t leftBlock = getBlock(left), rightBlock = getBlock(right);
   int64_t inner = product(ArrayRef(right.shape).take_back(op.getCommon()[1]));
   if (rightBlock % leftBlock != 0)
@@ -347,6 +389,9 @@ LogicalResult KernelEvaluation::evaluate(DagBroadcastOp op) {
   });
 }
 
+/// A batch of matrix products: [batch, rows, inner] x [batch, inner, columns],
+/// either one transposed in memory. Scaled: by 1 / sqrt(inner), as in
+/// attention.
 LogicalResult KernelEvaluation::evaluate(DagMatMulOp op) {
   const Dense &left = get(op.getLeft()), &right = get(op.getRight());
   auto [rowDims, innerDims] = op.getMatrix(/*isRight=*/false);

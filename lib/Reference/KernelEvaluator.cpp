@@ -8,6 +8,10 @@
 //
 // Kernels on one sample, and steps that rearrange.
 //
+// Every op of a kernel is evaluated in program order into a dense tensor of
+// doubles (KernelEvaluation.h); here are those that move elements. Meaning:
+// docs/reference/tensor-level.md.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Reference/KernelEvaluator.h"
@@ -23,6 +27,7 @@ using Shape = KernelShape;
 LogicalResult KernelEvaluation::run(ArrayRef<ReferenceTensor> inputs,
                                     ArrayRef<ReferenceTensor> weights,
                                     MutableArrayRef<float> output) {
+  // Ops take their weights off the front, in program order.
   remaining = weights;
   Block &block = kernel.getBody().front();
   for (auto [argument, input] : llvm::zip_equal(block.getArguments(), inputs)) {
@@ -39,6 +44,7 @@ LogicalResult KernelEvaluation::run(ArrayRef<ReferenceTensor> inputs,
 LogicalResult KernelEvaluation::writeOutput(const Dense &result,
                                             MutableArrayRef<float> output) {
   DagOutputOp op = kernel.getOutput();
+  // Without `average` one copy, one block: the output is the result, reshaped.
   int64_t numCopies = 1, numBlocks = 1;
   if (op.getCopies()) {
     FailureOr<int64_t> copies = sizes.get(*op.getCopies());
@@ -62,6 +68,8 @@ LogicalResult KernelEvaluation::writeOutput(const Dense &result,
 
 LogicalResult KernelEvaluation::evaluateStep(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
+      // Views keep elements in row-major order. Dropout is the identity:
+      // networks are evaluated, not trained, here.
       .Case<DagGroupOp, DagGroupAllOp, DagDropoutOp>([&](auto view) {
         return fill(view.getResult(), [&](ArrayRef<int64_t>, int64_t offset) {
           return get(view.getInput()).values[offset];
@@ -82,6 +90,8 @@ LogicalResult KernelEvaluation::evaluateStep(Operation *op) {
 // Rearrangement
 //===----------------------------------------------------------------------===//
 
+/// A rotation along `dim`, or, if causal, a move to later positions with zeros
+/// before the first.
 LogicalResult KernelEvaluation::evaluate(DagShiftOp op) {
   int64_t dim = op.getDim(), extent = get(op.getInput()).shape[dim];
   int64_t amount = static_cast<int64_t>(op.getAmount()) % extent;
@@ -95,6 +105,8 @@ LogicalResult KernelEvaluation::evaluate(DagShiftOp op) {
                    [&](int64_t i) { return (i + amount + extent) % extent; });
 }
 
+/// Adds one channel dimension per window: [C | H] with a window of 3 -> [C, 3 |
+/// H]; zero outside of the input.
 LogicalResult KernelEvaluation::evaluate(DagUnfoldOp op) {
   const Dense &input = get(op.getInput());
   auto type = cast<SymbolicTensorType>(op.getInput().getType());
@@ -107,6 +119,7 @@ LogicalResult KernelEvaluation::evaluate(DagUnfoldOp op) {
   int64_t dilation = op.getDilation();
   return fill(op.getResult(), [&](ArrayRef<int64_t> index, int64_t) {
     Shape from(index.take_front(numChannels));
+    // The index into the input: the new dimensions are left out.
     llvm::append_range(from, index.drop_front(numChannels + dims.size()));
     for (auto [place, dim] : llvm::enumerate(dims)) {
       // In 128 bits: the dilation may be any number.
@@ -130,6 +143,7 @@ LogicalResult KernelEvaluation::evaluate(DagTransposeOp op) {
   });
 }
 
+/// As in ShuffleNet: the dimension as [groups, extent / groups], transposed.
 LogicalResult KernelEvaluation::evaluate(DagShuffleOp op) {
   FailureOr<int64_t> groups = sizes.get(op.getFactor());
   if (failed(groups))
@@ -143,6 +157,7 @@ LogicalResult KernelEvaluation::evaluate(DagShuffleOp op) {
   });
 }
 
+/// Even positions first, then odd ones, or back: 0 1 2 3 4 <-> 0 2 4 1 3.
 LogicalResult KernelEvaluation::evaluate(DagReorderOp op) {
   int64_t dim = op.getDim(), extent = get(op.getInput()).shape[dim];
   int64_t numEven = (extent + 1) / 2;
@@ -153,6 +168,7 @@ LogicalResult KernelEvaluation::evaluate(DagReorderOp op) {
   });
 }
 
+/// Copies of the whole input, one after the other along the first dimension.
 LogicalResult KernelEvaluation::evaluate(DagAmplifyOp op) {
   const Dense &input = get(op.getInput());
   return fill(op.getResult(), [&](ArrayRef<int64_t>, int64_t offset) {
@@ -180,6 +196,7 @@ static LogicalResult verifyTensors(ArrayRef<ReferenceTensor> tensors,
   return success();
 }
 
+// Everything is checked before the first step, so steps read without checks.
 LogicalResult kas::reference::evaluateKernel(
     KernelOp kernel, const Binding &binding, ArrayRef<ReferenceTensor> inputs,
     ArrayRef<ReferenceTensor> weights, MutableArrayRef<float> output,

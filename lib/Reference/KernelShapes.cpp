@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The shapes of the tensors of a kernel at a binding.
+// Legality that only numbers show (K3, K4, D15) is reported here, once, before
+// the evaluator allocates anything.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,6 +50,8 @@ FailureOr<KernelShapes> kas::reference::getShapes(KernelOp kernel,
   SizeValues sizes{kernel.getSymbolSet(), binding, emitError};
   KernelShapes shapes;
   Block &block = kernel.getBody().front();
+  // `SizeValues::get` reports sizes that are no integers, and tensors above
+  // 2^28 elements.
   for (BlockArgument input : block.getArguments()) {
     FailureOr<Shape> shape = sizes.get(input.getType());
     if (failed(shape))
@@ -61,6 +65,8 @@ FailureOr<KernelShapes> kas::reference::getShapes(KernelOp kernel,
         return failure();
       shapes.weights.push_back(*shape);
     }
+  // K4 is checked on numbers: the result is a reshape of what `kas.dag.output`
+  // views.
   FailureOr<Shape> output = sizes.get(kernel.getResultType());
   DagOutputOp op = kernel.getOutput();
   FailureOr<Shape> given = sizes.get(op.getInput().getType());
