@@ -9,6 +9,10 @@
 // Lowers `kas.batch_norm` in training mode and its gradients to linalg (Ioffe
 // and Szegedy, "Batch Normalization", ICML 2015).
 //
+// Statistics take one pass over the data, the normalization a second one; the
+// gradient takes two as well. docs/guide/gradients.md says where the op occurs.
+// Data is [samples, channels, pixels...] (NCHW and the like).
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Conversion/BatchNorm.h"
@@ -26,6 +30,9 @@ namespace {
 /// Sums over the samples and places of each channel: first over the places of
 /// each sample, which lie in one row, so that all is read in the order in which
 /// it is stored.
+/// "Places" are the positions along dimensions 2 and up (pixels of an image),
+/// "rows" the tensors [samples, channels] that are left after summing over
+/// them.
 class ChannelSums {
 public:
   ChannelSums(OpBuilder &builder, Location loc, RankedTensorType type)
@@ -34,6 +41,7 @@ public:
       places.push_back(dimension);
       numPlaces *= type.getDimSize(dimension);
     }
+    // Dimension 0 is the samples, dimension 1 the channel.
     allButChannel.push_back(0);
     llvm::append_range(allButChannel, places);
   }
@@ -41,6 +49,7 @@ public:
   /// `count` sums over the places of each sample and channel: of `body` of the
   /// elements of `whole`, tensors of the data's type, of `rows`, which have one
   /// for each sample and channel, and of `channels`, one for each channel.
+  /// The arguments of `body` come in the order `whole`, `rows`, `channels`.
   SmallVector<Value> sumPlaces(unsigned count, ArrayRef<Value> whole,
                                ArrayRef<Value> rows, ArrayRef<Value> channels,
                                TensorEmitter::BodiesFn body) const {
@@ -72,6 +81,7 @@ public:
   }
 
   /// The place in the middle of each sample and channel of `data`.
+  /// A tensor [samples, channels]: a slice, no arithmetic.
   Value getMiddlePlaces(Value data) const {
     SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0));
     for (unsigned dimension : places)
@@ -101,6 +111,7 @@ private:
 } // namespace
 
 /// Of tensors with one element for each channel.
+/// Element by element; `values` have one shape.
 static Value mapChannels(OpBuilder &builder, Location loc, ValueRange values,
                          TensorEmitter::BodyFn body) {
   SmallVector<TensorWithoutDims> inputs;
@@ -111,6 +122,7 @@ static Value mapChannels(OpBuilder &builder, Location loc, ValueRange values,
 }
 
 /// 1 / sqrt(variance + epsilon).
+/// One division per channel, so that there is none per element.
 static Value emitInverseDeviation(OpBuilder &builder, Location loc,
                                   Value variance, double epsilon) {
   return mapChannels(
@@ -145,6 +157,8 @@ struct Statistics {
 /// summed, so the row's variance loses few bits, whatever the mean is. Rows are
 /// put together as by Chan, Golub and LeVeque, "Updating Formulae and a
 /// Pairwise Algorithm for Computing Sample Variances", 1979.
+/// `count` is the number of elements of a channel: samples times places. The
+/// variance is the biased one (divided by `count`), which normalization uses.
 static Statistics emitStatistics(OpBuilder &builder, Location loc, Value data,
                                  double count) {
   ChannelSums sums(builder, loc, cast<RankedTensorType>(data.getType()));
@@ -155,6 +169,7 @@ static Statistics emitStatistics(OpBuilder &builder, Location loc, Value data,
         Value shifted = arith::SubFOp::create(builder, loc, v[0], v[1]);
         return {shifted, multiply(builder, loc, shifted, shifted)};
       });
+  // mean = (places * sum of x0 + sum of (x - x0)) / count.
   double numPlaces = sums.getNumPlaces();
   Value mean = sums.sumSamples(
       {middle, rows[0]}, {},
@@ -176,6 +191,8 @@ static Statistics emitStatistics(OpBuilder &builder, Location loc, Value data,
             v[3]);
         Value between = scale(builder, loc,
                               multiply(builder, loc, apart, apart), numPlaces);
+        // Rounding may make it slightly negative, and a variance below -epsilon
+        // would give NaN later.
         return scale(builder, loc,
                      arith::AddFOp::create(
                          builder, loc,
@@ -188,6 +205,10 @@ static Statistics emitStatistics(OpBuilder &builder, Location loc, Value data,
   return {mean, variance};
 }
 
+/// With g the gradient of the result, s the scale, d = sqrt(variance +
+/// epsilon), n = `count` and c = x - mean:
+///    offset: sum g        scale: sum (g c) / d
+///    data:   s / d * (g - sum g / n - c * sum (g c) / (n d^2))
 BatchNormGradients kas::emitBatchNormGradients(OpBuilder &builder,
                                                BatchNormOp op, Value gradient) {
   Location loc = op.getLoc();
@@ -202,6 +223,7 @@ BatchNormGradients kas::emitBatchNormGradients(OpBuilder &builder,
         return {v[0], multiply(builder, loc, v[0], centred)};
       });
   BatchNormGradients gradients;
+  // Two stages as in the forward pass: places of a row first, then samples.
   gradients.offset = sums.sumSamples(rows[0]);
   Value product = sums.sumSamples(rows[1]);
   Value inverse = emitInverseDeviation(builder, loc, op.getVariance(),
@@ -241,6 +263,9 @@ BatchNormGradients kas::emitBatchNormGradients(OpBuilder &builder,
   return gradients;
 }
 
+/// (x - mean) * (scale / d) + offset. The mean is subtracted first: folding it
+/// into the offset would cancel where it is large against the deviation. The
+/// statistics are results, too: the running ones and the gradient need them.
 void kas::lowerBatchNorm(RewriterBase &rewriter, BatchNormOp op) {
   rewriter.setInsertionPoint(op);
   Location loc = op.getLoc();

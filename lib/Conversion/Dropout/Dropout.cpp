@@ -8,6 +8,9 @@
 //
 // Lowers `kas.dropout` to linalg. Its random words are those of Philox4x32
 // (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011).
+// Philox is counter-based: each element computes its own word from its
+// position, so that any order, tiling or number of threads draws the same, and
+// the gradient draws again instead of keeping a mask.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +25,8 @@ using namespace mlir;
 using namespace kas;
 using namespace kas::scalars;
 
+/// A probability of 1 would be 2^32, which does not fit: one word in 2^32
+/// stays.
 uint32_t kas::getDropoutBound(double probability) {
   return uint32_t(std::min(std::llround(probability * 0x1p32), 0xffffffffll));
 }
@@ -39,9 +44,12 @@ public:
                                      builder.getI32IntegerAttr(int32_t(value)));
   }
   /// The first word.
+  /// One of the four words of a block is used; the other three are dropped,
+  /// which keeps elements independent of their neighbours.
   Value draw(std::array<Value, 4> counter, std::array<Value, 2> key);
 
 private:
+  /// a xor b xor c.
   Value combine(Value a, Value b, Value c) {
     return arith::XOrIOp::create(builder, loc,
                                  arith::XOrIOp::create(builder, loc, a, b), c);
@@ -55,6 +63,7 @@ private:
 
 Value PhiloxEmitter::draw(std::array<Value, 4> counter,
                           std::array<Value, 2> key) {
+  // The same rounds as `Philox4x32` of Support, which tests compare with.
   for (unsigned round = 0; round < Philox4x32::numRounds; ++round) {
     auto first = arith::MulUIExtendedOp::create(
         builder, loc, counter[0], constant(Philox4x32::multipliers[0]));
@@ -71,6 +80,8 @@ Value PhiloxEmitter::draw(std::array<Value, 4> counter,
 
 /// The position of the element of a tensor of `shape` that a body is at, in
 /// row-major order, as i64.
+/// Horner's rule over the dimensions; 64 bits, of which the counter takes two
+/// words.
 static Value emitPosition(OpBuilder &builder, Location loc,
                           ArrayRef<int64_t> shape) {
   Value position = arith::ConstantIndexOp::create(builder, loc, 0);
@@ -85,6 +96,9 @@ static Value emitPosition(OpBuilder &builder, Location loc,
 }
 
 /// The bits of a float as f32.
+/// Seeds are floats, because all arguments of a training step are tensors of
+/// floats; their bits are the key, so that different numbers give different
+/// keys.
 static Value emitKey(OpBuilder &builder, Location loc, Value number) {
   if (number.getType().isF64())
     number =
@@ -93,6 +107,7 @@ static Value emitKey(OpBuilder &builder, Location loc, Value number) {
 }
 
 void kas::lowerDropout(RewriterBase &rewriter, DropoutOp op) {
+  // Evaluation: dropout is the identity.
   if (!op.getSeed()) {
     rewriter.replaceOp(op, op.getData());
     return;
@@ -105,6 +120,8 @@ void kas::lowerDropout(RewriterBase &rewriter, DropoutOp op) {
   auto all = llvm::to_vector(llvm::seq<unsigned>(type.getRank()));
   SmallVector<TensorWithoutDims> inputs{{op.getData(), {}}};
   auto seedType = cast<RankedTensorType>(op.getSeed().getType());
+  // The seed is a tensor of two elements; each is a scalar operand of the body,
+  // without any of the loops' dimensions.
   for (int64_t word : {0, 1}) {
     OpFoldResult at = rewriter.getIndexAttr(word),
                  one = rewriter.getIndexAttr(1);
@@ -129,6 +146,8 @@ void kas::lowerDropout(RewriterBase &rewriter, DropoutOp op) {
                  Value high = arith::TruncIOp::create(
                      builder, loc, word,
                      arith::ShRUIOp::create(builder, loc, position, half));
+                 // Counter: position (two words), stream of this op, 0. The
+                 // stream tells dropouts of one step apart.
                  Value drawn =
                      philox.draw({low, high, philox.constant(*op.getStream()),
                                   philox.constant(0)},
@@ -137,6 +156,8 @@ void kas::lowerDropout(RewriterBase &rewriter, DropoutOp op) {
                  Value stays = arith::CmpIOp::create(
                      builder, loc, arith::CmpIPredicate::uge, drawn,
                      philox.constant(bound));
+                 // Inverted dropout: the expected value stays, so evaluation
+                 // needs no factor.
                  return arith::SelectOp::create(
                      builder, loc, stays,
                      scale(builder, loc, v[0], 1 / (1 - probability)),

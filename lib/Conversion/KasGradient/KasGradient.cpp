@@ -9,6 +9,11 @@
 // The gradient of a loop nest of sums by one of its tensors as another such
 // nest: solves the tensor's indices for the loops (docs/guide/gradients.md).
 //
+// Example, a convolution out[h] = sum over k of in[h + k - 1] * w[k]: by `in`,
+// the index equation y = h + k - 1 is solved for h = y - k + 1, guarded by 0 <=
+// h < size. So gin[y] = sum over k of gout[y - k + 1] * w[k]: each element is
+// written once, which needs no atomics and allows parallel loops.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Conversion/KasGradient.h"
@@ -49,6 +54,7 @@ public:
         llvm::map_to_vector(llvm::seq(forward.numOutputs), [&](unsigned i) {
           return getAffineDimExpr(i, context);
         })));
+    // The tensor itself is no factor of its gradient: the nest is linear in it.
     if (tensor != 0)
       tensors.push_back(shift(forward.data));
     for (auto [index, weight] : llvm::enumerate(forward.weights))
@@ -57,9 +63,13 @@ public:
     target = shift(tensor == 0 ? forward.data : forward.weights[tensor - 1]);
     for (const Guard &guard : forward.guards)
       guards.push_back({guard.expr.replaceDims(shifted), guard.extent});
+    // A mean is a sum with a factor, which the gradient has, too.
     divisor = forward.getMeanDivisor();
   }
 
+  /// Splits first: with quotients and remainders as loops, most equations
+  /// become sums of axes. What no axis can be solved for is a guard `target ==
+  /// dim`, which visits all points of the forward nest: correct, but slow.
   Coordinates build() {
     while (splitOneAxis())
       ;
@@ -73,8 +83,10 @@ private:
   AffineExpr getDim(unsigned dim) const {
     return getAffineDimExpr(dim, context);
   }
+  /// Ranges begin at 0.
   int64_t getExtent(unsigned dim) const { return ranges[dim].upper + 1; }
 
+  /// Calls `change` on every expression that there is.
   void forEach(llvm::function_ref<void(AffineExpr &)> change) {
     for (auto &exprs : tensors)
       llvm::for_each(exprs, change);
@@ -91,11 +103,15 @@ private:
     forEach([&](AffineExpr &expr) {
       expr = simplifyInRanges(expr.replaceDims(replacements), ranges);
     });
+    // No expression has `dim` any more, so it gets no loop.
     isSolved[dim] = true;
   }
 
   /// Splits an axis that is divided by a number into two, so that quotient and
   /// remainder are loop variables themselves.
+  /// One per call: a substitution may bring new quotients, for example of the
+  /// outer half. Returns whether it split one. Each split makes two shorter
+  /// axes, so calls end.
   bool splitOneAxis() {
     unsigned found = 0;
     int64_t divisorFound = 0;
@@ -107,6 +123,8 @@ private:
         auto binary = cast<AffineBinaryOpExpr>(part);
         auto dim = dyn_cast<AffineDimExpr>(binary.getLHS());
         auto constant = dyn_cast<AffineConstantExpr>(binary.getRHS());
+        // A divisor that leaves a remainder would need a guard; such an axis
+        // stays whole.
         if (divisorFound || !dim || !constant ||
             dim.getPosition() < numTargets ||
             getExtent(dim.getPosition()) % constant.getValue() != 0)
@@ -125,6 +143,7 @@ private:
     return true;
   }
 
+  /// `coefficient * dim`, with a coefficient above 0.
   struct LinearTerm {
     unsigned dim;
     int64_t coefficient;
@@ -157,6 +176,8 @@ private:
       else
         rest = rest + part;
     }
+    // An axis that occurs in the rest, too (in a quotient, say), cannot be
+    // solved for: its term goes back to the rest.
     for (unsigned index = 0; index < terms.size();) {
       if (!rest.isFunctionOfDim(terms[index].dim)) {
         ++index;
@@ -176,6 +197,7 @@ private:
     if (terms.empty() || rest != getAffineConstantExpr(0, context))
       return false;
     llvm::sort(terms, [](const LinearTerm &a, const LinearTerm &b) {
+      // From the innermost digit to the outermost.
       return std::pair(a.coefficient, a.dim) < std::pair(b.coefficient, b.dim);
     });
     int64_t product = 1;
@@ -201,6 +223,8 @@ private:
     SmallVector<LinearTerm> terms = getLinearTerms(target[dim], rest);
     if (terms.empty())
       return false;
+    // The longest: as many iterations as possible become computed indices. Ties
+    // go to the first, so that the result is deterministic.
     const LinearTerm *chosen = terms.begin();
     for (const LinearTerm &term : terms)
       if (getExtent(term.dim) > getExtent(chosen->dim))
@@ -211,6 +235,7 @@ private:
     LinearTerm solved = *chosen;
     AffineExpr difference = simplifyInRanges(getDim(dim) - rest, ranges);
     replace(solved.dim, difference.floorDiv(solved.coefficient));
+    // A stride: only every a-th y is read at all, or only some i are.
     if (solved.coefficient != 1)
       guards.push_back({difference % solved.coefficient, 1});
     guards.push_back(
@@ -218,6 +243,8 @@ private:
     return true;
   }
 
+  /// Numbers the axes that are left anew, outputs first, and drops guards that
+  /// hold everywhere.
   Coordinates makeNest() {
     for (Guard &guard : guards)
       guard.expr = simplifyInRanges(guard.expr, ranges);
@@ -232,6 +259,7 @@ private:
                                       getAffineConstantExpr(0, context));
     auto addAxis = [&](unsigned dim, std::optional<ReduceKind> kind) {
       positions[dim] = getDim(nest.axes.size());
+      // No coordinate of an operator belongs to such an axis.
       nest.axes.push_back({getExtent(dim), kind, Value()});
     };
     for (unsigned dim = 0; dim < numTargets; ++dim)
@@ -253,11 +281,14 @@ private:
   }
 
   MLIRContext *context;
+  /// The rank of the tensor that the gradient is by.
   unsigned numTargets;
+  /// Of all dimensions, by number: 0 to extent - 1.
   SmallVector<Interval> ranges;
   SmallVector<bool> isSolved;
   /// The gradient of the output, then the other tensors.
   SmallVector<SmallVector<AffineExpr>> tensors;
+  /// The index expressions of the tensor, to be equal to dimensions 0, 1, ...
   SmallVector<AffineExpr> target;
   SmallVector<Guard> guards;
   double divisor = 1;
@@ -274,10 +305,13 @@ void kas::emitGradientLoops(OpBuilder &builder, Location loc, OperatorOp op,
                             unsigned tensor, ValueRange inputs, Value output,
                             const AffineLoopOptions &options) {
   Coordinates forward = getCoordinates(op);
+  // Of a maximum the gradient depends on values, not on indices alone: loops of
+  // its own (KasToAffine.cpp).
   if (forward.hasMax())
     return emitMaxGradientLoops(builder, loc, forward, tensor, inputs, output);
   auto type = cast<MemRefType>(output.getType());
   Coordinates nest = getGradient(forward, tensor, type.getShape());
+  // The order of the nest: gradient of the output first.
   SmallVector<Value> operands{inputs.back()};
   for (auto [index, input] : llvm::enumerate(inputs.drop_back()))
     if (index != tensor)
@@ -310,6 +344,7 @@ void kas::convertGradientToAffine(RewriterBase &rewriter, ApplyGradientOp apply,
                                                  getBufferType(tensor), tensor,
                                                  /*read_only=*/true);
       });
+  // Alignment in bytes: one cache line, and one vector of AVX-512.
   Value output =
       memref::AllocOp::create(rewriter, loc, getBufferType(apply.getResult()),
                               rewriter.getI64IntegerAttr(64));

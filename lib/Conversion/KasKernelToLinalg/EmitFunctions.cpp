@@ -7,6 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Element-wise functions, folds and blends.
+// Softmax, scans, broadcasts and matrix products are here as well. Meaning of
+// all ops: docs/reference/tensor-level.md; the reference is
+// lib/Reference/KernelArithmetic.cpp. Everything is upstream linalg, so fusion,
+// gradients and batching need nothing new.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +29,7 @@ using Shape = TensorSteps::Shape;
 // Element-wise functions and folds
 //===----------------------------------------------------------------------===//
 
+/// The function of one element; `n` builds in the body of a linalg op.
 static Value apply(DagUnaryKind kind, ImplicitLocOpBuilder &n, Value x) {
   auto constant = [&](double value) -> Value {
     return arith::ConstantOp::create(n, n.getFloatAttr(x.getType(), value));
@@ -32,6 +37,7 @@ static Value apply(DagUnaryKind kind, ImplicitLocOpBuilder &n, Value x) {
   switch (kind) {
   case DagUnaryKind::ReLU:
     return arith::MaximumFOp::create(n, x, constant(0));
+  // x / 2 * (1 + erf(x / sqrt 2)): the exact form.
   case DagUnaryKind::GELU: {
     Value error = math::ErfOp::create(
         n, arith::MulFOp::create(n, x, constant(std::numbers::sqrt2 / 2)));
@@ -52,6 +58,7 @@ static Value apply(DagUnaryKind kind, ImplicitLocOpBuilder &n, Value x) {
     return math::ExpOp::create(n, x);
   case DagUnaryKind::Neg:
     return arith::NegFOp::create(n, x);
+  // sin(pi x / 2), as in Canvas.
   case DagUnaryKind::Sin:
     return math::SinOp::create(
         n, arith::MulFOp::create(n, x, constant(std::numbers::pi / 2)));
@@ -72,6 +79,8 @@ FailureOr<Value> KernelEmitter::emit(DagUnaryOp op, ArrayRef<int64_t>) {
 }
 
 /// Folds `dims` of `input`, counted with the batch.
+/// A mean is a sum and a scale: fusion merges them, and the sum is exact for
+/// integers.
 Value KernelEmitter::fold(DagFoldKind kind, Value input,
                           ArrayRef<int64_t> dims) {
   Value result = steps.reduce(input, dims, kind == DagFoldKind::Max);
@@ -87,6 +96,7 @@ FailureOr<Value> KernelEmitter::emit(DagFoldOp op, ArrayRef<int64_t>) {
 }
 
 /// Each named dimension is split into the windows and their elements.
+/// [N, C, H] by windows of 2 -> [N, C, H/2, 2], whose last dimension is folded.
 FailureOr<Value> KernelEmitter::emit(DagPoolOp op, ArrayRef<int64_t> shape) {
   FailureOr<Shape> windows = getSizes(op.getWindows());
   if (failed(windows))
@@ -105,6 +115,8 @@ FailureOr<Value> KernelEmitter::emit(DagPoolOp op, ArrayRef<int64_t> shape) {
   return fold(op.getKind(), steps.view(values[op.getInput()], split), folded);
 }
 
+/// exp(x - max) / sum, in four linalg ops that code generation fuses. The
+/// maximum keeps exp() from overflowing.
 FailureOr<Value> KernelEmitter::emit(DagSoftmaxOp op, ArrayRef<int64_t> shape) {
   Value input = values[op.getInput()];
   SmallVector<int64_t> dims = shiftDims(op.getDims());
@@ -112,6 +124,7 @@ FailureOr<Value> KernelEmitter::emit(DagSoftmaxOp op, ArrayRef<int64_t> shape) {
       llvm::filter_to_vector(getRange(0, shape.size()), [&](int64_t dim) {
         return !llvm::is_contained(dims, dim);
       });
+  // The whole tensor, and one without `dims`.
   AffineMap maps[] = {b.getMultiDimIdentityMap(shape.size()),
                       getMap(shape.size(), kept)};
   Value largest = steps.reduce(input, dims, /*isMax=*/true);
@@ -153,11 +166,15 @@ static Value addProduct(OpBuilder &nested, Location loc, ValueRange arguments) {
 /// and the `distance` - 1 positions before it give, and the product of their
 /// factors, which is right where it is still read. The first `distance`
 /// positions are done.
+/// ceil(log2 extent) steps, as Hillis and Steele's scan: more additions than a
+/// loop over the dimension, but each step is parallel. `factor` is null for
+/// sums.
 Value KernelEmitter::scan(Value factor, Value input, int64_t dim) {
   int64_t extent = TensorSteps::getShape(input)[dim];
   Value state = input;
   for (int64_t distance = 1; distance < extent; distance *= 2) {
     int64_t count = extent - distance;
+    // state[i] += (factor[i] *) state[i - distance].
     SmallVector<Value> operands = {steps.take(state, dim, distance, count),
                                    steps.take(state, dim, 0, count)};
     if (!factor) {
@@ -167,6 +184,7 @@ Value KernelEmitter::scan(Value factor, Value input, int64_t dim) {
     Value factors = steps.take(factor, dim, distance, count);
     operands.push_back(factors);
     state = steps.put(steps.map(operands, addProduct), state, dim, distance);
+    // Nothing reads the products of the last step.
     if (2 * distance >= extent)
       break;
     Value products =
@@ -225,6 +243,7 @@ FailureOr<Value> KernelEmitter::emit(DagBroadcastOp op,
   while (numShared < block.size() &&
          getProduct(block.take_back(numShared)) < leftBlock)
     ++numShared;
+  // Shape of the loops: prefix, repetitions, left block, suffix.
   Shape pairs(first);
   if (getProduct(block.take_back(numShared)) == leftBlock) {
     llvm::append_range(pairs, block);
@@ -234,6 +253,7 @@ FailureOr<Value> KernelEmitter::emit(DagBroadcastOp op,
     pairs.push_back(leftBlock);
   }
   llvm::append_range(pairs, last);
+  // The left operand is read along all loops but the repetitions.
   SmallVector<int64_t> reads = getRange(0, numFirst);
   llvm::append_range(
       reads, getRange(pairs.size() - numLast - numShared, pairs.size()));
@@ -250,6 +270,8 @@ FailureOr<Value> KernelEmitter::emit(DagBroadcastOp op,
   return steps.view(result, shape);
 }
 
+/// One batched contraction; the samples are part of `matrices`. A transposition
+/// is in the indexing maps, so nothing is copied.
 FailureOr<Value> KernelEmitter::emit(DagMatMulOp op, ArrayRef<int64_t> shape) {
   auto [rowDims, innerDims] = op.getMatrix(/*isRight=*/false);
   FailureOr<Shape> rowShape = getSizes(rowDims);

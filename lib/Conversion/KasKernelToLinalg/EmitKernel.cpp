@@ -8,6 +8,10 @@
 //
 // Kernels: rearrangement, operators, the output.
 //
+// A kernel is straight-line code: each op becomes tensor and linalg ops
+// (`TensorSteps`) at one binding, with the batch as dimension 0. Dimensions of
+// the kernel are counted without the batch, those here with it (`shiftDims`).
+//
 //===----------------------------------------------------------------------===//
 
 #include "KernelEmitter.h"
@@ -24,6 +28,7 @@ FailureOr<Value> KernelEmitter::run(ValueRange inputs, ValueRange weights) {
        llvm::concat<Value>(llvm::to_vector(inputs), llvm::to_vector(weights)))
     if (failed(checkElements(TensorSteps::getShape(value))))
       return failure();
+  // `takeWeight` hands them out in program order.
   remaining = weights;
   Block &block = kernel.getBody().front();
   for (auto [argument, input] : llvm::zip_equal(block.getArguments(), inputs))
@@ -48,6 +53,8 @@ FailureOr<Value> KernelEmitter::run(ValueRange inputs, ValueRange weights) {
 FailureOr<Value> KernelEmitter::emitStep(Operation *op,
                                          ArrayRef<int64_t> shape) {
   return TypeSwitch<Operation *, FailureOr<Value>>(op)
+      // The same elements in row-major order; dropout is the identity in
+      // evaluation.
       .Case<DagGroupOp, DagGroupAllOp, DagDropoutOp>([&](auto op) {
         return FailureOr<Value>(steps.view(values[op.getInput()], shape));
       })
@@ -61,6 +68,8 @@ FailureOr<Value> KernelEmitter::emitStep(Operation *op,
       });
 }
 
+/// Two slices that change places; if causal, a slice behind zeros. The amount
+/// is below the extent (D4), and negative if causal (D20).
 FailureOr<Value> KernelEmitter::emit(DagShiftOp op, ArrayRef<int64_t> shape) {
   int64_t dim = op.getDim() + 1, extent = shape[dim];
   int64_t amount = static_cast<int64_t>(op.getAmount()) % extent;
@@ -77,12 +86,15 @@ FailureOr<Value> KernelEmitter::emit(DagShiftOp op, ArrayRef<int64_t> shape) {
 }
 
 /// `input` with zeros around dimensions `dims`, enough for `windows`.
+/// Result: dimension d longer by (window - 1) * dilation. Nothing wraps: sizes
+/// and dilations may be any numbers of 64 bits.
 FailureOr<Value> KernelEmitter::padForWindows(Value input,
                                               ArrayRef<int64_t> dims,
                                               ArrayRef<int64_t> windows,
                                               WindowPlace place) {
   Shape shape(TensorSteps::getShape(input)), low(shape.size(), 0), high(low);
   for (auto [dim, window] : llvm::zip_equal(dims, windows)) {
+    // An even window has one element more before its position than after it.
     int64_t before = place.isCausal ? window - 1 : window / 2;
     int64_t after = window - 1 - before;
     if (llvm::MulOverflow(before, place.dilation, low[dim]) ||
@@ -97,6 +109,9 @@ FailureOr<Value> KernelEmitter::padForWindows(Value input,
   return steps.pad(input, low, high);
 }
 
+/// A copy [N, C..., K... | H...] of the padded input, read at h + dilation * k.
+/// Windows that only a layer reads have become part of it before
+/// (`canonicalizeKernel`), so this copy is rare.
 FailureOr<Value> KernelEmitter::emit(DagUnfoldOp op, ArrayRef<int64_t> shape) {
   FailureOr<Shape> windows = getSizes(op.getWindows());
   if (failed(windows))
@@ -107,6 +122,7 @@ FailureOr<Value> KernelEmitter::emit(DagUnfoldOp op, ArrayRef<int64_t> shape) {
                     {int64_t(op.getDilation()), op.getCausal()});
   if (failed(padded))
     return failure();
+  // Batch and channels come before the windows, spatial dimensions after them.
   int64_t numFront = getNumChannelDims(op.getInput()) + 1;
   int64_t numWindows = dims.size();
   SmallVector<AffineExpr> sources;
@@ -126,6 +142,7 @@ FailureOr<Value> KernelEmitter::emit(DagTransposeOp op,
   return steps.permute(values[op.getInput()], permutation);
 }
 
+/// [groups, extent / groups] transposed, between two views.
 FailureOr<Value> KernelEmitter::emit(DagShuffleOp op, ArrayRef<int64_t> shape) {
   FailureOr<int64_t> groups = getSize(op.getFactor());
   if (failed(groups))
@@ -143,6 +160,7 @@ FailureOr<Value> KernelEmitter::emit(DagShuffleOp op, ArrayRef<int64_t> shape) {
   return steps.view(steps.permute(parts, permutation), shape);
 }
 
+/// Slices {from, step, to, toStep, count}: even positions, then odd ones.
 FailureOr<Value> KernelEmitter::emit(DagReorderOp op, ArrayRef<int64_t> shape) {
   int64_t dim = op.getDim() + 1, extent = shape[dim];
   int64_t numEven = (extent + 1) / 2, numOdd = extent - numEven;
@@ -166,6 +184,7 @@ FailureOr<Value> KernelEmitter::emit(DagAmplifyOp op, ArrayRef<int64_t> shape) {
            << copies << " (D15), got " << *blocks;
   if (*blocks == copies)
     return steps.view(input, shape);
+  // Whole rounds of all blocks, then cut to the number of copies.
   int64_t rounds = llvm::divideCeil(copies, *blocks);
   Shape once(shape);
   once[1] = *blocks;
@@ -187,6 +206,8 @@ FailureOr<Value> KernelEmitter::emit(DagAmplifyOp op, ArrayRef<int64_t> shape) {
 
 /// The first dimension of data and output is the same symbol and nothing else
 /// is made of it.
+/// Returns the number of that symbol. Such an operator does the same for every
+/// sample, so the symbol may take the value of the batch.
 static std::optional<unsigned> findBatchSymbol(OperatorOp op) {
   SmallVector<SizeAttr> data = op.getDataSizes(), output = op.getOutputSizes();
   if (data.empty() || output.empty() || data[0] != output[0] ||
@@ -209,6 +230,8 @@ static std::optional<unsigned> findBatchSymbol(OperatorOp op) {
   return op.getSymbolSet().lookup(name);
 }
 
+/// A `kas.apply` with a binding; later passes specialize and lower it as any
+/// other.
 FailureOr<Value> KernelEmitter::emit(DagApplyOp op, ArrayRef<int64_t> shape) {
   OperatorOp callee = op.getOperator();
   std::optional<Binding> inner =
@@ -225,6 +248,8 @@ FailureOr<Value> KernelEmitter::emit(DagApplyOp op, ArrayRef<int64_t> shape) {
     return op.emitOpError("requires an operator with a batch dimension of 1 "
                           "to lower ")
            << batch << " samples, got '@" << op.getCallee() << "'";
+  // The batch is new to the operator: its sizes may have a limit that counts
+  // it.
   if (failed(verifyBinding(callee, *inner, [&] { return op.emitOpError(); })))
     return failure();
   SymbolSet names = callee.getSymbolSet();
@@ -253,6 +278,7 @@ FailureOr<Value> KernelEmitter::emit(DagApplyOp op, ArrayRef<int64_t> shape) {
 // Output
 //===----------------------------------------------------------------------===//
 
+/// A view of the last tensor; with `average`, the mean of its copies.
 FailureOr<Value> KernelEmitter::emitOutput() {
   DagOutputOp op = kernel.getOutput();
   FailureOr<Shape> shape =
@@ -284,6 +310,8 @@ FailureOr<Value> KernelEmitter::emitOutput() {
 
 /// Block j is the mean of those blocks of dimension 1 that are j modulo
 /// `blocks`.
+/// [N, copies, ...] -> [N, blocks, ...]. For 5 copies to 2 blocks: block 0 is
+/// the mean of 0, 2, 4 and block 1 that of 1, 3; padding makes 5 copies 6.
 Value KernelEmitter::average(Value input, int64_t blocks) {
   Shape shape(TensorSteps::getShape(input));
   int64_t copies = shape[1], rounds = llvm::divideCeil(copies, blocks);
@@ -297,6 +325,7 @@ Value KernelEmitter::average(Value input, int64_t blocks) {
                             /*isMax=*/false);
   if (high[1] == 0)
     return steps.scale(sums, 1 / double(rounds));
+  // Padding adds zeros to the last blocks, which divide by one less.
   SmallVector<float> factors;
   for (int64_t block = 0; block < blocks; ++block)
     factors.push_back(1.0f /

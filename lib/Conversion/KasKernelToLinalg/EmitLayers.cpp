@@ -8,6 +8,10 @@
 //
 // Layers with weights.
 //
+// Dense layers, convolutions and `mix` are one contraction each, with groups as
+// a batch loop, so that code generation finds register tiles for them; scales
+// and normalizations are element-wise (docs/reference/tensor-level.md).
+//
 //===----------------------------------------------------------------------===//
 
 #include "KernelEmitter.h"
@@ -31,6 +35,7 @@ FailureOr<Value> KernelEmitter::emit(DagFCOp op, ArrayRef<int64_t> shape) {
   return emitLayer(*sizes, values[op.getInput()], shape, {}, {}, {});
 }
 
+/// Stride 1 and "same" padding; windows may be causal.
 FailureOr<Value> KernelEmitter::emit(DagConvOp op, ArrayRef<int64_t> shape) {
   FailureOr<LayerSizes> sizes = getLayerSizes(op);
   FailureOr<Shape> windows = getSizes(op.getWindows());
@@ -55,6 +60,8 @@ FailureOr<Value> KernelEmitter::emitLayer(const LayerSizes &sizes, Value input,
                                           ArrayRef<int64_t> windows,
                                           WindowPlace place) {
   ArrayRef<int64_t> spatial = shape.drop_front(2);
+  // Pixels: one loop per spatial dimension, since windows index them one by
+  // one.
   Shape positions(spatial);
   if (windows.empty())
     positions = {getProduct(spatial)};
@@ -67,6 +74,8 @@ FailureOr<Value> KernelEmitter::emitLayer(const LayerSizes &sizes, Value input,
       indices.push_back(index);
     }
   };
+  // Loops are made in this order: sample, group, output, pixels, then the
+  // reductions channel and windows, as `TensorSteps::contract` wants.
   Operand read, weight, result;
   unsigned numLoops = 0;
   auto addLoop = [&] { return b.getAffineDimExpr(numLoops++); };
@@ -78,6 +87,9 @@ FailureOr<Value> KernelEmitter::emitLayer(const LayerSizes &sizes, Value input,
     for (Operand *operand : {&read, &weight, &result})
       operand->add(sizes.groups, group);
   }
+  // Depthwise: one output per group, so the group alone indexes it. Without
+  // groups the loop stays, also over one output, so that there is a matrix
+  // product.
   if (sizes.groups == 1 || sizes.getOutputsPerGroup() > 1) {
     AffineExpr output = addLoop();
     weight.add(sizes.getOutputsPerGroup(), output);
@@ -96,9 +108,12 @@ FailureOr<Value> KernelEmitter::emitLayer(const LayerSizes &sizes, Value input,
   }
   for (auto [dim, extent] : llvm::zip_equal(windowDims, windows)) {
     AffineExpr window = addLoop();
+    // Stored in `points`, which index the input below; the result has its
+    // indices already.
     points[dim] = points[dim] + window * place.dilation;
     weight.add(extent, window);
   }
+  // Spatial dimensions come after sample, group and channel in the input.
   SmallVector<int64_t> padded = llvm::map_to_vector(
       windowDims, [&](int64_t d) { return d + int64_t(read.shape.size()); });
   for (auto [extent, point] : llvm::zip_equal(positions, points))
@@ -116,6 +131,8 @@ FailureOr<Value> KernelEmitter::emitLayer(const LayerSizes &sizes, Value input,
 
 /// The mixed dimensions `first` to `last` - 1 are one, and so are those
 /// before and those after: a product of matrices.
+/// [front, contracted, back] x [outputs, contracted] -> [front, outputs, back].
+/// `shape` is that of the result.
 Value KernelEmitter::emitMixOfRun(Value input, ArrayRef<int64_t> shape,
                                   int64_t first, int64_t last) {
   int64_t outputs = getProduct(shape.slice(first, last - first));
@@ -124,6 +141,7 @@ Value KernelEmitter::emitMixOfRun(Value input, ArrayRef<int64_t> shape,
   int64_t contracted =
       getProduct(TensorSteps::getShape(input)) / (front * back);
   Shape read = {front, contracted}, result = {front, outputs};
+  // Loops: front, output, back (if any), contracted.
   SmallVector<int64_t> readLoops = {0}, weightLoops = {1};
   if (back > 1) {
     read.push_back(back);
@@ -141,6 +159,7 @@ Value KernelEmitter::emitMixOfRun(Value input, ArrayRef<int64_t> shape,
   return steps.view(sums, shape);
 }
 
+/// Neighbouring dimensions collapse to one; others keep a loop each.
 FailureOr<Value> KernelEmitter::emit(DagMixOp op, ArrayRef<int64_t> shape) {
   SmallVector<int64_t> dims = shiftDims(op.getDims());
   if (dims == getRange(dims.front(), dims.front() + dims.size()))
@@ -148,6 +167,8 @@ FailureOr<Value> KernelEmitter::emit(DagMixOp op, ArrayRef<int64_t> shape) {
                         dims.back() + 1);
   unsigned numLoops = shape.size() + op.getDims().size();
   SmallVector<int64_t> reads = getRange(0, shape.size()), weights, contracted;
+  // Along `dims` the result has the output's loop, the input the contracted
+  // one.
   for (auto [place, dim] : llvm::enumerate(dims)) {
     weights.push_back(dim);
     contracted.push_back(shape.size() + place);
@@ -172,6 +193,7 @@ FailureOr<Value> KernelEmitter::emit(DagScaleOp op, ArrayRef<int64_t> shape) {
 FailureOr<Value> KernelEmitter::emit(DagNormOp op, ArrayRef<int64_t> shape) {
   SmallVector<Value> operands = {values[op.getInput()]};
   SmallVector<AffineMap> maps = {b.getMultiDimIdentityMap(shape.size())};
+  // Scale, offset, mean, variance, in the order of `DagNormOp::getParams`.
   for (int i = 0; i < 4; ++i) {
     operands.push_back(takeWeight());
     maps.push_back(getMap(shape.size(),
@@ -183,6 +205,7 @@ FailureOr<Value> KernelEmitter::emit(DagNormOp op, ArrayRef<int64_t> shape) {
         ImplicitLocOpBuilder n(loc, nested);
         Value epsilon = arith::ConstantOp::create(
             n, n.getFloatAttr(arguments[0].getType(), DagNormOp::epsilon));
+        // The magnitude, so that random weights are legal, as in the reference.
         Value variance = arith::AddFOp::create(
             n, math::AbsFOp::create(n, arguments[4]), epsilon);
         Value centered = arith::SubFOp::create(n, arguments[0], arguments[3]);

@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Functions made of kernels, and the pass.
+// One function per binding; its weights are arguments with initializers (He et
+// al., ICCV 2015: deviation 1 / sqrt(fan-in)), split over the weights of one
+// step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,6 +43,7 @@ struct FunctionArguments {
   SmallVector<Type> types;
   SmallVector<std::string> names, initializers;
 
+  /// `deviation` of the initializer `normal(...)`.
   void add(ArrayRef<int64_t> shape, Builder &builder, const Twine &name,
            double deviation) {
     types.push_back(RankedTensorType::get(shape, builder.getF32Type()));
@@ -72,6 +76,7 @@ struct Numbers {
   }
 
   /// The multiply-adds that make one element of the result of `op`.
+  /// FLOPs count 2 for a multiply-add.
   double getTerms(DagOpInterface op) {
     double terms = 0, elements = 1;
     for (const SizeProduct &product : op.getFlops()) {
@@ -95,8 +100,11 @@ static LogicalResult addWeights(DagOpInterface op, Numbers &numbers,
                                 SmallVector<KernelWeight> &weights) {
   SmallVector<SizeProduct> params = op.getParams();
   double terms = numbers.getTerms(op);
+  // The FLOPs of an operator with several weights count a product for each.
   if (isa<DagApplyOp>(op) && !params.empty())
     terms /= double(params.size());
+  // A product of n independent weights has the product of their variances, so
+  // each takes the n-th root.
   double deviation =
       terms > 1 ? std::pow(terms, -0.5 / double(params.size())) : 1;
   for (const SizeProduct &param : params) {
@@ -130,6 +138,7 @@ FailureOr<Binding> kas::completeBinding(KernelOp kernel, BindingAttr given,
   if (!kernel.getBindings().empty())
     own = cast<BindingAttr>(kernel.getBindings()[0]);
   Binding binding;
+  // In the order of `getSymbolSet`, which `Binding` has.
   for (unsigned index = 0; index < symbols.size(); ++index) {
     StringRef name = symbols.getName(index);
     std::optional<int64_t> value = given.lookup(name);
@@ -150,6 +159,7 @@ kas::createKernelFunction(OpBuilder &builder, KernelOp kernel,
                           const KernelToLinalgOptions &options) {
   Numbers numbers{kernel, binding};
   FunctionArguments arguments;
+  // Kernels are written for one sample.
   auto getBatched = [&](Type type) -> FailureOr<SmallVector<int64_t>> {
     FailureOr<SmallVector<int64_t>> shape = numbers.get(type);
     if (succeeded(shape))
@@ -193,6 +203,7 @@ kas::createKernelFunction(OpBuilder &builder, KernelOp kernel,
   FailureOr<Value> result = emitKernel(builder, kernel.getLoc(), kernel,
                                        binding, values.take_front(numInputs),
                                        values.drop_front(numInputs), options);
+  // Half a function must not stay in the module.
   if (failed(result)) {
     function.erase();
     return failure();
@@ -221,6 +232,7 @@ struct KasKernelToLinalgPass
     if (batch < 1)
       return kernel.emitOpError("requires a batch of at least 1, got ")
              << int64_t(batch);
+    // A variable without a value has no size: the solver passes come first.
     if (!kernel.isSolved())
       return kernel.emitOpError("requires values for all variables (see "
                                 "-kas-solve-shapes, -kas-solve-budget), got "
@@ -230,6 +242,7 @@ struct KasKernelToLinalgPass
     SmallVector<Binding, 0> bindings = rules.bindings;
     if (bindings.empty() && rules.numSymbols > 0)
       return kernel.emitOpError("requires bindings to lower, got none");
+    // A kernel without symbols has one, empty, binding.
     if (bindings.empty())
       bindings.emplace_back();
     KernelToLinalgOptions lowering;

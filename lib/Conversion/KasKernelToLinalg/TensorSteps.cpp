@@ -8,6 +8,7 @@
 //
 // Builds linalg and tensor operations of static shape, for lowering kernels of
 // the tensor level.
+// Extents are numbers, so all shapes, slices and maps are static.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +21,7 @@
 using namespace mlir;
 using namespace kas;
 
+/// Of the element type of `like`.
 Value TensorSteps::createEmpty(ArrayRef<int64_t> shape, Value like) {
   return tensor::EmptyOp::create(b, shape, getElementTypeOrSelf(like));
 }
@@ -32,6 +34,8 @@ Value TensorSteps::createFilled(ArrayRef<int64_t> shape, Value like,
       .getResult(0);
 }
 
+/// At most one collapse and one expand, which are free: no data moves. [2, 3,
+/// 4] to [6, 2, 2]: groups {2 3 | 4} and {6 | 2 2}, by way of [6, 4].
 Value TensorSteps::view(Value value, ArrayRef<int64_t> shape) {
   auto type = cast<RankedTensorType>(value.getType());
   ArrayRef<int64_t> from = type.getShape();
@@ -47,6 +51,8 @@ Value TensorSteps::view(Value value, ArrayRef<int64_t> shape) {
     int64_t have = from[source], want = shape[target];
     sources.push_back({int64_t(source++)});
     targets.push_back({int64_t(target++)});
+    // The side with fewer elements takes one more dimension. Both sides have
+    // equally many elements in all, so neither runs out.
     while (have != want) {
       if (have < want) {
         have *= from[source];
@@ -72,6 +78,8 @@ Value TensorSteps::view(Value value, ArrayRef<int64_t> shape) {
   return value;
 }
 
+/// All loops are parallel, one per dimension of the result; maps may drop loops
+/// (broadcast) or add them up (windows).
 Value TensorSteps::map(ArrayRef<int64_t> shape, ArrayRef<Value> operands,
                        ArrayRef<AffineMap> maps, Body body) {
   Value empty = createEmpty(shape, operands.front());
@@ -103,6 +111,8 @@ Value TensorSteps::scale(Value value, double factor) {
   });
 }
 
+/// In the form that linalg's and our own matchers of contractions know: result
+/// loops first, body `add(out, mul(left, right))`, zeros to begin with.
 Value TensorSteps::contract(ArrayRef<int64_t> shape, unsigned numReductions,
                             Value left, AffineMap leftMap, Value right,
                             AffineMap rightMap) {
@@ -147,6 +157,8 @@ Value TensorSteps::reduce(Value value, ArrayRef<int64_t> dims, bool isMax) {
   return linalg::GenericOp::create(
              b, start.getType(), value, start, maps, iterators,
              [&](OpBuilder &nested, Location loc, ValueRange arguments) {
+               // `maximumf` keeps NaN, as the reference does (`maxnumf` would
+               // not).
                Value next = isMax ? arith::MaximumFOp::create(
                                         nested, loc, arguments[0], arguments[1])
                                         .getResult()
@@ -164,6 +176,7 @@ Value TensorSteps::permute(Value value, ArrayRef<int64_t> permutation) {
   SmallVector<AffineExpr> sources(shape.size());
   for (auto [dim, source] : llvm::enumerate(permutation)) {
     target.push_back(shape[source]);
+    // The inverse permutation: loops are those of the result.
     sources[source] = b.getAffineDimExpr(dim);
   }
   return map(
@@ -188,6 +201,7 @@ Value TensorSteps::pad(Value value, ArrayRef<int64_t> low,
       getAsIndexOpFoldResult(b.getContext(), high), zero);
 }
 
+/// Slices must cover all positions of the result: it begins uninitialized.
 Value TensorSteps::rearrange(Value value, int64_t dim, ArrayRef<Slice> slices) {
   ArrayRef<int64_t> shape = getShape(value);
   Value result = createEmpty(shape, value);

@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // How `kas.apply` bufferizes: it reads its operands and writes a new buffer.
+// One-shot bufferization then needs no pass before it: an apply that is still
+// there becomes the loops of `-kas-to-affine`
+// (docs/internals/code-generation.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,10 +33,12 @@ struct ApplyOpInterface
                               const AnalysisState &) const {
     return true;
   }
+  /// No operand is overwritten: an output element is read from many inputs.
   bool bufferizesToMemoryWrite(Operation *, OpOperand &,
                                const AnalysisState &) const {
     return false;
   }
+  /// The result shares no buffer with an operand.
   AliasingValueList getAliasingValues(Operation *, OpOperand &,
                                       const AnalysisState &) const {
     return {};
@@ -44,6 +49,7 @@ struct ApplyOpInterface
                           BufferizationState &state) const {
     auto apply = cast<ApplyOp>(operation);
     OperatorOp op = apply.getOperator();
+    // Loop bounds are constants: symbols must be gone.
     if (!op || !op.isConcrete())
       return apply.emitOpError() << "requires a concrete operator (see "
                                     "-kas-specialize), got '@"
@@ -73,6 +79,8 @@ void kas::registerBufferizableOpInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, KasDialect *) {
     ApplyOp::attachInterface<ApplyOpInterface>(*context);
+    // `bufferize` makes ops of these, and may not load dialects itself, since
+    // passes run in several threads.
     context->loadDialect<affine::AffineDialect, arith::ArithDialect,
                          memref::MemRefDialect>();
   });

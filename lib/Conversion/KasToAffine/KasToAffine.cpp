@@ -9,6 +9,12 @@
 // Lowers operators and their gradients to affine loop nests on buffers, in
 // program order and with guards for points that do not exist.
 //
+// The fallback that takes every operator (docs/internals/code-generation.md).
+// One nest: output loops, then reductions in program order; a guard is an
+// `affine.if` in the outermost loop that knows all of its terms, so that whole
+// subnests are skipped. Accumulators are iteration arguments of loops, not
+// memory.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Conversion/KasToAffine.h"
@@ -48,6 +54,7 @@ public:
         output(output), options(options), hasMax(coordinates.hasMax()),
         hasFlags(hasMax && !coordinates.guards.empty()) {
     elementType = cast<MemRefType>(output.getType()).getElementType();
+    // Long sums in f16 or bf16 would lose most bits.
     computeType = elementType.getIntOrFloatBitWidth() < 32
                       ? Type(Float32Type::get(b.getContext()))
                       : elementType;
@@ -63,6 +70,8 @@ public:
       else
         parallel = emitOutputLoop(getExtent(axis), parallel);
     }
+    // Stored at once: each output element is written by one iteration, which is
+    // what makes parallel outputs legal.
     Value value = hasMax ? emitPoint() : emitSumOfPoint();
     if (value.getType() != elementType)
       value = arith::TruncFOp::create(b, elementType, value);
@@ -72,8 +81,12 @@ public:
 
   /// Adds the gradient for the tensor number `target` to `output`, which must
   /// be filled with zeros; `gradient` is that of the operator's output.
+  /// Reverse mode: goes through the operator's own points and adds to the
+  /// target, in a fixed order. Not parallel: several points may add to one
+  /// element.
   void emitGradient(Value gradient, unsigned target) {
     OpBuilder::InsertionGuard guard(b);
+    // One per `max`, outside of all loops, so that the stack does not grow.
     for (unsigned axis = 0; axis < getNumAxes(); ++axis)
       if (coordinates.axes[axis].kind == ReduceKind::Max && getExtent(axis) > 1)
         buffers[axis] = memref::AllocaOp::create(
@@ -99,9 +112,11 @@ private:
       if (kind == ReduceKind::Mean)
         factor = arith::DivFOp::create(
             b, factor, createConstant(static_cast<double>(getExtent(axis))));
+      // The derivative of a sum is 1 for every term.
       if (kind != ReduceKind::Max || getExtent(axis) == 1)
         return emitLoop(axis, [&] { emitBackward(axis + 1, factor, target); });
       Value best = storeValues(axis);
+      // Equal values share the gradient in equal parts.
       factor = arith::DivFOp::create(b, factor, emitCount(axis, best));
       emitLoop(axis, [&] {
         Value share = arith::SelectOp::create(b, isEqualTo(axis, best), factor,
@@ -138,6 +153,7 @@ private:
   Value isEqualTo(unsigned axis, Value best) {
     Value value =
         affine::AffineLoadOp::create(b, buffers[axis], ValueRange(ivs[axis]));
+    // The same stored value, so equality is exact.
     return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, value, best);
   }
 
@@ -173,6 +189,7 @@ private:
   }
 
   /// Adds `factor` times the product of all tensors but `target`.
+  /// At the innermost point: the product rule for one factor.
   void addToTarget(Value factor, unsigned target) {
     auto getIndices = [&](unsigned tensor) -> ArrayRef<AffineExpr> {
       return tensor == 0
@@ -194,6 +211,8 @@ private:
   void addTrivialAxis() { ivs.push_back(arith::ConstantIndexOp::create(b, 0)); }
 
   /// Returns whether the loops inside should be parallel, too: one level is.
+  /// Only the outermost loop that is longer than 1 is parallel: nested parallel
+  /// regions gain nothing, and one loop is easy to share out.
   bool emitOutputLoop(int64_t extent, bool parallel) {
     if (parallel) {
       auto loop = affine::AffineParallelOp::create(
@@ -208,6 +227,8 @@ private:
     return false;
   }
 
+  /// Of all loops, reductions included: the work. As a double, since the
+  /// product may exceed 64 bits.
   double getNumPoints() const {
     double points = 1;
     for (const Axis &axis : coordinates.axes)
@@ -225,6 +246,7 @@ private:
   }
 
   /// The value of an output point of a pure sum; means divide at the end.
+  /// One division per output element, not one per mean.
   Value emitSumOfPoint() {
     Value sum = emitSum(coordinates.numOutputs, createConstant(0));
     double divisor = coordinates.getMeanDivisor();
@@ -269,6 +291,7 @@ private:
   }
 
   /// The value of the reductions from `axis` on, and whether it exists.
+  /// Recursive: axis after axis, each a loop in the body of the one before.
   SmallVector<Value> emitReduction(unsigned axis) {
     return emitGuarded(
         axis,
@@ -348,6 +371,7 @@ private:
     return value;
   }
 
+  /// Allows fused multiply-adds, and nothing else: sums keep their order.
   arith::FastMathFlagsAttr contract() {
     return arith::FastMathFlagsAttr::get(b.getContext(),
                                          arith::FastMathFlags::contract);
@@ -372,6 +396,7 @@ private:
       if (getLevel(guard) != axis)
         continue;
       constraints.push_back(guard.expr);
+      // 0 <= expr and expr <= extent - 1.
       constraints.push_back(guard.extent - 1 - guard.expr);
     }
     if (constraints.empty())
@@ -422,7 +447,10 @@ private:
   /// For gradients, the values that each `max` is over.
   llvm::SmallDenseMap<unsigned, Value> buffers;
   Type elementType;
+  /// Of accumulators: f32 for narrower elements.
   Type computeType;
+  /// The induction variables so far, one per axis: operand i of an access map
+  /// is axis i, so that `Coordinates` are used as they are.
   SmallVector<Value> ivs;
 };
 } // namespace
@@ -439,6 +467,7 @@ void kas::emitMaxGradientLoops(OpBuilder &builder, Location loc,
   auto type = cast<MemRefType>(output.getType());
   Value zero = arith::ConstantOp::create(
       builder, loc, builder.getFloatAttr(type.getElementType(), 0));
+  // Zeros first: elements that no point reads have no gradient.
   affine::buildAffineLoopNest(
       builder, loc, SmallVector<int64_t>(type.getRank(), 0), type.getShape(),
       SmallVector<int64_t>(type.getRank(), 1),
@@ -482,6 +511,7 @@ struct KasToAffinePass
   using KasToAffinePassBase::KasToAffinePassBase;
 
   void runOnOperation() override {
+    // Collected first: conversion erases what the walk is at.
     SmallVector<ApplyOp> applies;
     getOperation()->walk([&](ApplyOp apply) { applies.push_back(apply); });
     IRRewriter rewriter(&getContext());
@@ -510,6 +540,7 @@ namespace {
 struct KasEraseOperatorsPass
     : public kas::impl::KasEraseOperatorsPassBase<KasEraseOperatorsPass> {
   void runOnOperation() override {
+    // Operators that something still applies are needed for its lowering.
     bool isUsed = getOperation()
                       ->walk([](Operation *op) {
                         return isa<ApplyOp, ApplyGradientOp>(op)

@@ -9,6 +9,10 @@
 // One contraction as a linalg operation: a named one where it is one, else a
 // `linalg.generic`.
 //
+// The body is that of a contraction in the form that upstream's matchers know:
+// add(out, mul(a, b)) over an output filled with the neutral element. Scale and
+// narrowing come in an element-wise op of their own, which fusion takes in.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Contraction.h"
@@ -33,6 +37,7 @@ static Value extend(OpBuilder &b, Location loc, Value value, Type type) {
 
 namespace {
 /// Emits a linalg.generic.
+/// Loops are the outputs, then the reductions; maps come from the labels.
 class GenericEmitter {
 public:
   GenericEmitter(ImplicitLocOpBuilder &b, const StageContraction &contraction)
@@ -69,6 +74,7 @@ private:
     iterators.push_back(type);
   }
 
+  /// Label {h: 2, k: 1} becomes `2 * d_h + d_k`. Divisions never occur.
   AffineMap getMap(ArrayRef<Label> labels) {
     SmallVector<AffineExpr> results;
     for (const Label &label : labels) {
@@ -101,6 +107,8 @@ private:
         b, shape, getElementTypeOrSelf(contraction.operands[0].value));
   }
 
+  /// The arguments are the operands', maybe that of the shape (not used), and
+  /// the output's, whose type is the one to compute in.
   void emitBody(OpBuilder &nested, Location loc, ValueRange arguments) {
     Type type = arguments.back().getType();
     auto contract = arith::FastMathFlagsAttr::get(
@@ -112,6 +120,7 @@ private:
                                                 contract)
                         : factor;
     }
+    // Without reductions the op is element-wise and does not read its output.
     if (!contraction.reductions.empty()) {
       Value sum = arguments.back();
       product =
@@ -167,6 +176,7 @@ static Value emitReduced(ImplicitLocOpBuilder &b,
   Value init = tensor::EmptyOp::create(b, shape, type);
   Value result;
   if (!contraction.reductions.empty()) {
+    // Of maxima minus infinity, so that NaN and every value win.
     double neutral =
         contraction.isMax ? -std::numeric_limits<double>::infinity() : 0.0;
     Value value = arith::ConstantOp::create(b, b.getFloatAttr(type, neutral));
@@ -193,6 +203,7 @@ Value kas::emitContraction(ImplicitLocOpBuilder &b,
     else
       repeated.push_back(static_cast<int64_t>(position));
   }
+  // A copy that repeats is one op already; two would copy twice.
   bool isCopy = contraction.operands.size() == 1 &&
                 contraction.reductions.empty() && contraction.scale == 1;
   if (repeated.empty() || isCopy)

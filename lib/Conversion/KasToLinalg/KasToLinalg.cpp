@@ -9,6 +9,11 @@
 // Lowers operators to linalg: whether one is a contraction, the contraction
 // between views and pads, and the pass -kas-to-linalg.
 //
+// Method: primitives are peeled off one by one from the input to the output
+// (Peeling.h), each turning into a view, a pad or nothing, until only a
+// contraction is left. What has no such form stays a `kas.apply` with a remark,
+// for -kas-to-affine. Order of passes: docs/internals/code-generation.md.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Conversion/KasToLinalg.h"
@@ -37,6 +42,7 @@ namespace kas {
 
 /// Whether `coordinate` takes every value of its domain as the reductions run,
 /// whatever the outputs are.
+/// An output (a block argument) is fixed, and a stride leaves gaps.
 static bool isFreelyReduced(Value coordinate) {
   Operation *op = coordinate.getDefiningOp();
   if (!op || isa<StrideOp>(op))
@@ -44,10 +50,12 @@ static bool isFreelyReduced(Value coordinate) {
   return llvm::all_of(op->getOperands(), isFreelyReduced);
 }
 
+/// Sums alone always are: a point that does not exist adds a zero.
 LogicalResult kas::checkIsContraction(OperatorOp op, std::string &reason) {
   Coordinates coordinates = getCoordinates(op);
   if (!coordinates.hasMax())
     return success();
+  // A generic op has one combining operation, so kinds may not be mixed.
   for (ReduceOp reduce : getReductions(op)) {
     if (reduce.getKind() == ReduceKind::Max ||
         getConcreteSize(reduce.getResult()) == 1)
@@ -64,6 +72,9 @@ LogicalResult kas::checkIsContraction(OperatorOp op, std::string &reason) {
     reason = "it clips under a max of products";
     return failure();
   }
+  // An output whose window lies in the padding as a whole would be minus
+  // infinity, where the operator says 0. A freely reduced window always has its
+  // middle.
   for (UnfoldOp unfold : op.getBody().getOps<UnfoldOp>()) {
     if (getConcreteSize(unfold.getWindow()) == 1 ||
         isFreelyReduced(unfold.getWindow()))
@@ -90,6 +101,7 @@ LogicalResult kas::convertToLinalg(RewriterBase &rewriter, ApplyOp apply,
     return failure();
 
   rewriter.setInsertionPoint(apply);
+  // Peeling may fail half way; what it has made by then is erased again.
   Operation *before = apply->getPrevNode();
   TensorRewriter tensors(rewriter, apply.getLoc(), options.maxElements);
   FailureOr<StageContraction> contraction =
@@ -103,6 +115,7 @@ LogicalResult kas::convertToLinalg(RewriterBase &rewriter, ApplyOp apply,
   }
   ImplicitLocOpBuilder &b = tensors.getBuilder();
   Value result = emitContraction(b, *contraction, options.namedOps);
+  // Merged outputs are several loops of the contraction.
   if (contraction->outputs.size() != contraction->outputGroups.size())
     result = tensor::CollapseShapeOp::create(b, apply.getType(), result,
                                              contraction->outputGroups);
@@ -116,6 +129,7 @@ struct KasToLinalgPass
   using KasToLinalgPassBase::KasToLinalgPassBase;
 
   void runOnOperation() override {
+    // Collected first: conversion changes what the walk goes over.
     SmallVector<ApplyOp> applies;
     SmallVector<BatchNormOp> normalizations;
     SmallVector<DropoutOp> dropouts;
@@ -145,6 +159,7 @@ struct KasToLinalgPass
         ++numConverted;
         continue;
       }
+      // No reason: an error was reported.
       if (reason.empty())
         return signalPassFailure();
       ++numLeft;

@@ -9,6 +9,11 @@
 // A tensor whose dimensions carry the coordinates that index them, and the
 // views, pads and copies that change these labels.
 //
+// Labels say by which sum of coordinates each dimension is read. A view changes
+// shape and labels together and costs nothing; a copy is made only where a
+// coordinate must be alone on a dimension, and is limited in size
+// (`LinalgOptions::maxElements`), since windows may multiply a tensor.
+//
 //===----------------------------------------------------------------------===//
 
 #include "LabelledTensor.h"
@@ -30,6 +35,8 @@ ArrayRef<int64_t> LabelledTensor::getShape() const {
 // Relabelling and reshaping
 //===----------------------------------------------------------------------===//
 
+/// Alone, [H] becomes [H/B, B] by an expand_shape. In a sum, as in [H + k], no
+/// reshape fits, and the label becomes B * outer + inner + k.
 void TensorRewriter::substitute(LabelledTensor &tensor, Value coordinate,
                                 Value outer, Value inner) {
   Label sum;
@@ -64,6 +71,7 @@ void TensorRewriter::substitute(LabelledTensor &tensor, Value coordinate,
 // Copies
 //===----------------------------------------------------------------------===//
 
+/// In doubles: the product may exceed 64 bits.
 LogicalResult TensorRewriter::checkCopy(ArrayRef<int64_t> shape) {
   double elements = 1;
   for (int64_t size : shape)
@@ -93,6 +101,8 @@ LogicalResult TensorRewriter::isolate(LabelledTensor &tensor,
   llvm::SmallSetVector<Value, 4> coordinates;
   coordinates.insert(coordinate);
   SmallVector<bool> isRead(tensor.dims.size(), false);
+  // The connected component of `coordinate`: dimensions linked by shared
+  // coordinates, to a fixed point.
   for (bool changed = true; changed;) {
     changed = false;
     for (auto [position, label] : llvm::enumerate(tensor.dims)) {
@@ -117,6 +127,9 @@ LogicalResult TensorRewriter::isolate(LabelledTensor &tensor,
     return getAffineDimExpr(dims.size() - 1, context);
   };
   for (auto [position, label] : llvm::enumerate(tensor.dims)) {
+    // New shape: kept dimensions as they are, and one dimension for each
+    // coordinate of the component, in the order in which they are first
+    // mentioned.
     if (!isRead[position]) {
       sources[position] = addDimension(label, tensor.getShape()[position]);
       continue;
@@ -129,6 +142,8 @@ LogicalResult TensorRewriter::isolate(LabelledTensor &tensor,
   for (auto [position, label] : llvm::enumerate(tensor.dims)) {
     if (!isRead[position])
       continue;
+    // The old dimension is read at its label: [H + k] -> [H, k] reads h + k,
+    // which is im2col for this dimension.
     AffineExpr sum = getAffineConstantExpr(0, context);
     for (auto [part, coefficient] : label)
       sum = sum + positions.lookup(part) * coefficient;
@@ -152,6 +167,7 @@ LogicalResult TensorRewriter::isolate(LabelledTensor &tensor,
   return success();
 }
 
+/// The caller gives the dimension its new label.
 LogicalResult TensorRewriter::pad(LabelledTensor &tensor, unsigned dim,
                                   int64_t low, int64_t high, double fill) {
   if (low == 0 && high == 0)
@@ -165,6 +181,7 @@ LogicalResult TensorRewriter::pad(LabelledTensor &tensor, unsigned dim,
   Value source = tensor.value;
   // Paddings of several dimensions are one copy.
   auto previous = source.getDefiningOp<tensor::PadOp>();
+  // Only a pad of this rewrite that nothing else reads may be replaced.
   bool isOurs = previous && paddings.contains(previous);
   if (isOurs) {
     source = previous.getSource();
@@ -197,6 +214,7 @@ LogicalResult TensorRewriter::rotate(LabelledTensor &tensor, unsigned dim,
   if (failed(checkCopy(shape)))
     return failure();
   int64_t size = shape[dim];
+  // The amount may be negative: `%` rounds to zero.
   int64_t start = ((amount % size) + size) % size;
   Value rotated = createEmpty(shape, tensor.value);
   SmallVector<OpFoldResult> strides(shape.size(), b.getIndexAttr(1));
@@ -213,6 +231,7 @@ LogicalResult TensorRewriter::rotate(LabelledTensor &tensor, unsigned dim,
     rotated = tensor::InsertSliceOp::create(b, slice, rotated, targets, sizes,
                                             strides);
   };
+  // [start, size) to the front, [0, start) behind it.
   copy(start, 0, size - start);
   if (start > 0)
     copy(0, size - start, start);
@@ -220,6 +239,7 @@ LogicalResult TensorRewriter::rotate(LabelledTensor &tensor, unsigned dim,
   return success();
 }
 
+/// Inserts a dimension at `position` along which all elements are equal.
 LogicalResult TensorRewriter::repeat(LabelledTensor &tensor, unsigned position,
                                      Value coordinate) {
   SmallVector<int64_t> shape(tensor.getShape());
@@ -234,6 +254,8 @@ LogicalResult TensorRewriter::repeat(LabelledTensor &tensor, unsigned position,
   return success();
 }
 
+/// Dimension `from` becomes dimension `to` of the others: `to` counts without
+/// it.
 LogicalResult TensorRewriter::moveDimension(LabelledTensor &tensor,
                                             unsigned from, unsigned to) {
   SmallVector<int64_t> permutation;
@@ -257,6 +279,9 @@ LogicalResult TensorRewriter::moveDimension(LabelledTensor &tensor,
   return success();
 }
 
+/// Undoes a merge from the data's side: [.., q, r, ..] collapses to [.., i,
+/// ..], where q and r must be neighbours in this order. A half that the tensor
+/// lacks is repeated: it does not depend on it.
 LogicalResult TensorRewriter::join(LabelledTensor &tensor, Value outer,
                                    Value inner, Value coordinate) {
   for (Value half : {outer, inner})
@@ -277,6 +302,7 @@ LogicalResult TensorRewriter::join(LabelledTensor &tensor, Value outer,
     if (failed(moveDimension(tensor, *innerDim,
                              isBefore ? *outerDim : *outerDim + 1)))
       return failure();
+    // Taking `inner` from the front moves `outer` down by one.
     if (isBefore)
       outerDim = *outerDim - 1;
   }
@@ -293,6 +319,8 @@ LogicalResult TensorRewriter::join(LabelledTensor &tensor, Value outer,
   return success();
 }
 
+/// A factor of 1 that a pad may turn into 0: it carries the clipping of a
+/// window that no other operand reads.
 LabelledTensor TensorRewriter::createOnes(Value coordinate,
                                           const LabelledTensor &like) {
   Type elementType = getElementTypeOrSelf(like.value);

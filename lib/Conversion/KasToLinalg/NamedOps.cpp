@@ -9,6 +9,11 @@
 // Recognizes contractions that are named linalg operations: convolutions,
 // pooling and matrix products, with weights transposed if needed.
 //
+// Named ops are what other compilers' patterns know (IREE, torch-mlir); code
+// generation of kas reads both forms (Analysis/Contraction.h). Convolutions
+// match letter by letter against a table of layouts, NCHW only, as operators
+// have it.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Contraction.h"
@@ -25,6 +30,8 @@ using namespace kas;
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// Named convolutions and poolings have one signature, so a table of functions
+/// stands for a switch over op types.
 using CreateFn = Value (*)(ImplicitLocOpBuilder &b, ValueRange inputs,
                            Value init, Attribute strides, Attribute dilations);
 
@@ -47,6 +54,7 @@ struct WindowOp {
 } // namespace
 
 /// Without a weight the second operand only gives the shape of the window.
+/// The first match wins. Weights may have their dimensions in any order.
 static const WindowOp windowOps[] = {
     {"ncHW", "fcpq", "nfhw", false, create<linalg::Conv2DNchwFchwOp>},
     {"ngcHW", "gfcpq", "ngfhw", false, create<linalg::Conv2DNgchwGfchwOp>},
@@ -66,6 +74,9 @@ public:
   WindowMatcher(const StageContraction &contraction, const WindowOp &op)
       : contraction(contraction), op(op) {}
 
+  /// Outputs bind their letters first, then the data's dimensions bind those of
+  /// the reductions, then the weight must have exactly these. Nothing may be
+  /// left.
   bool match(const LabelledTensor &data, const LabelledTensor *weight) {
     if (op.isMax != contraction.isMax || op.weight.empty() != !weight ||
         data.dims.size() != op.data.size() ||
@@ -105,6 +116,8 @@ private:
     return llvm::is_contained(contraction.reductions, coordinate);
   }
 
+  /// `H` needs a sum of two coordinates, place and window; the others one
+  /// alone.
   bool matchData(char letter, const Label &label) {
     if (letter != 'H' && letter != 'W') {
       Value coordinate = label.begin()->first;
@@ -144,6 +157,7 @@ private:
 };
 } // namespace
 
+/// Nothing to do for the identity.
 static Value transpose(ImplicitLocOpBuilder &b, Value value,
                        ArrayRef<int64_t> permutation) {
   if (llvm::is_sorted(permutation))
@@ -206,6 +220,7 @@ static Value emitMatmul(ImplicitLocOpBuilder &b,
       return std::nullopt;
     return *i > *j;
   };
+  // Transposed operands are a matter of indexing maps, which linalg.matmul has.
   for (bool swapped : {false, true}) {
     const LabelledTensor &left = contraction.operands[swapped];
     const LabelledTensor &right = contraction.operands[!swapped];

@@ -8,6 +8,8 @@
 //
 // Peels the primitives of an operator off its tensors until a plain contraction
 // remains, by views and pads that a `TensorRewriter` makes.
+// The rules are a template (kas/Conversion/Peeling.h), of which this is the
+// instance that emits tensor ops; the exporter to PyTorch writes text with it.
 //
 //===----------------------------------------------------------------------===//
 

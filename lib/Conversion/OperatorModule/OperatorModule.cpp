@@ -8,6 +8,8 @@
 //
 // Wraps an operator, or its gradient, in a module with a function on tensors
 // whose arguments have names and initializers.
+// Such a module is what the pipelines compile and what evaluators, the tuner
+// and the tools time or check, so that all of them see the same program.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,6 +43,7 @@ static SmallVector<Type> getInputTypes(OperatorOp op) {
   return types;
 }
 
+/// An operator may have no outputs: then the result is a scalar tensor.
 static Type getResultType(OperatorOp op) {
   SmallVector<SizeAttr> sizes = op.getOutputSizes();
   return sizes.empty()
@@ -50,6 +53,8 @@ static Type getResultType(OperatorOp op) {
 
 /// The deviation of each of `count` weights that keeps a sum over all
 /// reductions of products of data and weights at the deviation of the data.
+/// With n terms and `count` weights: each has the deviation n^(-1 / (2 count)),
+/// whose product is 1 / sqrt(n). Means keep the scale by themselves.
 static std::string getWeightInitializer(OperatorOp op, unsigned count) {
   double terms = 1;
   for (ReduceOp reduction : getReductions(op))
@@ -71,6 +76,8 @@ OwningOpRef<ModuleOp> kas::createOperatorModule(OperatorOp op) {
   builder.setInsertionPointToEnd(module->getBody());
   Operation *copy = builder.clone(*op.getOperation());
   auto callee = cast<OperatorOp>(copy);
+  // A fixed name: the text of the module depends on the operator alone, so that
+  // caches keyed by it hit.
   callee.setSymName("operator");
 
   SmallVector<Type> types = getInputTypes(op);
@@ -117,6 +124,7 @@ kas::createGradientModule(OperatorOp op, unsigned tensor,
   assert(tensor < types.size() && "the operator has no such tensor");
   Type targetType = types[tensor];
   unsigned numWeights = types.size() - 1;
+  // The gradient of the output has its shape, and comes last.
   types.push_back(getResultType(op));
   auto function =
       func::FuncOp::create(builder, loc, gradientFunctionName,

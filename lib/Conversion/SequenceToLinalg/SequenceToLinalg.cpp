@@ -8,6 +8,9 @@
 //
 // Lowers a sequence of operators to a function: the stages, and the
 // normalizations and rectifiers between them.
+// Stages stay `kas.apply`, which the pipelines specialize and lower; what is
+// between them is written element by element, so that fusion makes it an
+// epilogue of the stage before (docs/internals/code-generation.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +29,7 @@ using namespace mlir;
 // Signatures
 //===----------------------------------------------------------------------===//
 
+/// The sizes must be legal at the binding (`verifyBinding`).
 static RankedTensorType getType(OperatorOp op, ArrayRef<SizeAttr> sizes,
                                 const Binding &binding, Type elementType) {
   SymbolSet symbols = op.getSymbolSet();
@@ -35,6 +39,7 @@ static RankedTensorType getType(OperatorOp op, ArrayRef<SizeAttr> sizes,
   return RankedTensorType::get(shape, elementType);
 }
 
+/// Names are those of a PyTorch `Sequential`: `0.weight`.
 static void addWeights(SequenceSignature &signature, unsigned stage,
                        OperatorOp op, const Binding &binding,
                        Type elementType) {
@@ -47,6 +52,7 @@ static void addWeights(SequenceSignature &signature, unsigned stage,
          getWeightInitializer(op, binding)});
 }
 
+/// One binding for all stages; each takes the symbols that it has.
 FailureOr<SequenceSignature> kas::getSequenceSignature(SequenceOp op,
                                                        BindingAttr binding,
                                                        Type elementType,
@@ -63,8 +69,10 @@ FailureOr<SequenceSignature> kas::getSequenceSignature(SequenceOp op,
     signature.result =
         getType(stage, stage.getOutputSizes(), *values, elementType);
     addWeights(signature, number, stage, *values, elementType);
+    // There is one step fewer than stages: the last stage has none after it.
     if (number == op.getBetween().size() || !normalizes(op.getStep(number)))
       continue;
+    // Dimension 1 is the channel.
     auto channels =
         RankedTensorType::get({signature.result.getDimSize(1)}, elementType);
     std::string prefix = std::to_string(number) + ".norm.";
@@ -99,6 +107,8 @@ static Value emitInverseDeviation(OpBuilder &builder, Location loc,
 }
 
 /// `parameters` are scale, offset, running mean and running variance.
+/// (x - mean) / deviation * scale + offset as four ops: the pattern of
+/// -kas-training-step looks for exactly these.
 static Value emitNormalization(OpBuilder &builder, Location loc, Value data,
                                ValueRange parameters) {
   auto type = cast<RankedTensorType>(data.getType());
@@ -122,6 +132,8 @@ static Value emitNormalization(OpBuilder &builder, Location loc, Value data,
   return emitter.map({{result, {}}, {parameters[1], others}}, add);
 }
 
+/// The form that torch-mlir writes for ReLU. UGT is true for NaN, which so
+/// comes through.
 static Value emitRectifier(OpBuilder &builder, Location loc, Value data) {
   auto body = [](OpBuilder &builder, Location loc, ValueRange v) -> Value {
     Value zero = scalars::makeConstant(builder, loc, v[0].getType(), 0);
@@ -204,6 +216,8 @@ kas::createSequenceModule(SequenceOp op, BindingAttr binding,
   Value result = emitSequence(builder, loc, copy, binding, body->getArgument(0),
                               body->getArguments().drop_front());
   func::ReturnOp::create(builder, loc, result);
+  // The sequence was needed for its steps only; the function applies the
+  // stages.
   copy.erase();
   return module;
 }

@@ -8,6 +8,9 @@
 //
 // Emits structured operations over the dimensions of one tensor whose operands
 // may lack some of them.
+// All loops run over that tensor's dimensions, one each; an operand without
+// some of them is broadcast along these. Normalizations, losses and optimizers
+// of training steps are written with it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +21,7 @@
 using namespace mlir;
 using namespace kas;
 
+/// For rank 4 and `dropped` {0, 2, 3}: (n, c, h, w) -> (c).
 AffineMap TensorEmitter::getMap(ArrayRef<unsigned> dropped) const {
   SmallVector<AffineExpr> exprs;
   for (unsigned dimension = 0; dimension < type.getRank(); ++dimension)
@@ -47,6 +51,7 @@ Value TensorEmitter::fill(ArrayRef<unsigned> dropped, APFloat value) {
   return linalg::FillOp::create(builder, loc, first, empty).getResult(0);
 }
 
+/// The result has all dimensions of `type`.
 Value TensorEmitter::map(ArrayRef<TensorWithoutDims> inputs, BodyFn body) {
   SmallVector<Value> values;
   SmallVector<AffineMap> maps;
@@ -71,6 +76,7 @@ Value TensorEmitter::sum(ArrayRef<TensorWithoutDims> inputs,
   return reduce(inputs, dropped, /*isMaximum=*/false, body);
 }
 
+/// One linalg.generic with `count` results: the data is read once.
 SmallVector<Value> TensorEmitter::sums(unsigned count,
                                        ArrayRef<TensorWithoutDims> inputs,
                                        ArrayRef<unsigned> dropped,
@@ -92,6 +98,7 @@ SmallVector<Value> TensorEmitter::sums(unsigned count,
       [&](OpBuilder &builder, Location loc, ValueRange arguments) {
         SmallVector<Value> sums =
             body(builder, loc, arguments.drop_back(count));
+        // Reassociation lets the vectorizer keep one partial sum per lane.
         for (auto [sum, old] :
              llvm::zip_equal(sums, arguments.take_back(count)))
           sum = arith::AddFOp::create(builder, loc, old, sum,
@@ -110,6 +117,7 @@ Value TensorEmitter::reduce(ArrayRef<TensorWithoutDims> inputs,
                             ArrayRef<unsigned> dropped, bool isMaximum,
                             BodyFn body) {
   auto &semantics = cast<FloatType>(type.getElementType()).getFloatSemantics();
+  // Neutral elements: minus infinity, or zero.
   Value init = fill(dropped, isMaximum ? APFloat::getInf(semantics, true)
                                        : APFloat::getZero(semantics));
   SmallVector<Value> values;
