@@ -9,6 +9,10 @@
 // `malloc` and `free` of compiled code: keeps large blocks for the next call,
 // since new pages from the system cost up to two fifths of a training step.
 //
+// Blocks of one size are reused last-in first-out. No more is kept than the
+// most that was in use at once, so that the memory of a process at most
+// doubles.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/BufferPool.h"
@@ -47,6 +51,7 @@ BufferPool::Block *BufferPool::take(size_t size) {
 
 void *BufferPool::allocate(size_t size) {
   constexpr size_t unit = alignof(Block);
+  // The sum below must not overflow.
   if (size > size_t(-1) - sizeof(Block) - unit)
     return nullptr;
   size = (size + unit - 1) / unit * unit;
@@ -66,10 +71,14 @@ void *BufferPool::allocate(size_t size) {
   return block + 1;
 }
 
+// Frees the blocks that were released longest ago until at most `limit` bytes
+// are kept.
 void BufferPool::drop(size_t limit) {
   while (numKept > limit) {
     Block *oldest = kept.front();
     auto found = keptOfSize.find(oldest->size);
+    // Lists of one size are in the order of release, as `kept` is: its first
+    // element is the oldest one of its size.
     found->second.erase(found->second.begin());
     if (found->second.empty())
       keptOfSize.erase(found);
@@ -83,6 +92,7 @@ void BufferPool::release(void *data) {
   if (!data)
     return;
   Block *block = static_cast<Block *>(data) - 1;
+  // `free` of small blocks is cheap, and the allocator keeps them itself.
   if (block->size < minKept) {
     std::free(block);
     return;

@@ -9,6 +9,10 @@
 // Writes the C header of an object file: declarations of its functions with
 // names that C allows.
 //
+// What the signature of a function does not show is read off the lowered
+// module, where that is given: prepacked weights (`NAME_prepare`), a number of
+// samples (any-batch), a workspace (docs/guide/deploying.md).
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/CPUFunction.h"
@@ -55,6 +59,7 @@ static std::string makeIdentifier(StringRef name, llvm::StringSet<> &taken) {
   std::string text;
   for (char c : name)
     text += llvm::isAlnum(c) ? c : '_';
+  // Ends, as the text gets longer each time.
   while (!isIdentifier(text) || !taken.insert(text).second)
     text =
         text.empty() || llvm::isDigit(text.front()) ? "_" + text : text + "_";
@@ -75,6 +80,7 @@ static std::string getCType(const TensorSignature &tensor) {
     return "bool";
   if (isHalf(tensor))
     return "uint16_t";
+  // i8, ui8, u8: the letters go, the width stays.
   StringRef width = StringRef(tensor.type).ltrim("ui");
   return (tensor.type.front() == 'u' ? "uint" : "int") + width.str() + "_t";
 }
@@ -146,6 +152,7 @@ static Expected<int64_t> getNumPrepared(const FunctionSignature &signature,
                                         bool hasWorkspace) {
   size_t numArguments = signature.arguments.size() + (hasWorkspace ? 1 : 0);
   size_t numBuffers = numArguments + signature.results.size();
+  // `-kas-prepare-weights` adds this function where it prepacks anything.
   std::string counts = signature.name + "_prepared_elements";
   auto function = lowered.lookupSymbol<mlir::LLVM::LLVMFuncOp>(counts);
   if (!function) {
@@ -205,6 +212,7 @@ static void writeDeclaration(const Declaration &declaration,
                              llvm::raw_ostream &stream) {
   const FunctionSignature &signature = declaration.signature;
   int64_t numPrepared = declaration.numPrepared;
+  // Names must differ within one declaration only.
   llvm::StringSet<> taken;
   llvm::SmallVector<std::string> parameters, weights;
   std::string samples;
@@ -216,12 +224,14 @@ static void writeDeclaration(const Declaration &declaration,
     std::string name = makeIdentifier(tensor.name, taken);
     stream << " * " << name << ": "
            << describe(tensor, hasSamples ? samples : "");
+    // An original name that would end the comment is left out.
     if (name != tensor.name && !StringRef(tensor.name).contains("*/"))
       stream << " (" << tensor.name << ")";
     stream << "\n";
     parameters.push_back((prefix + getCType(tensor) + " *" + name).str());
   };
   for (auto [index, argument] : llvm::enumerate(signature.arguments))
+    // The first argument is the batch.
     add(argument, "const ", /*hasSamples=*/index == 0);
   if (numPrepared)
     for (auto [argument, parameter] :

@@ -8,6 +8,11 @@
 //
 // Compiles a function of a module for the CPU and calls it on tensors.
 //
+// Compilation runs in two halves around the outlining of kernels, so that
+// kernels which the cache knows are never lowered
+// (docs/internals/code-generation.md, "Large functions"). A call passes one
+// array of pointers, since the number of tensors is known at run time only.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/CPUFunction.h"
@@ -34,9 +39,12 @@ Error CompiledFunction::prepare(llvm::ArrayRef<Tensor> arguments) {
   return message ? llvm::createStringError(message) : Error::success();
 }
 
+// Prepacks the weights once, before the first call: calls read them from
+// `packed`. Null, or what an assertion says.
 const char *CompiledFunction::prepare(llvm::ArrayRef<float *> arguments) {
   if (!prepareFunction)
     return nullptr;
+  // Prepared again, with other weights: the memory is reused.
   if (packed.getNumElements() != numPrepared)
     packed = Tensor({numPrepared});
   SmallVector<void *> pointers;
@@ -108,6 +116,8 @@ int64_t kas::execution::getNumPreparedElements(ModuleOp module,
   return isConstant ? count.getSExtValue() : 0;
 }
 
+// A lowered function of static shapes takes pointers; only `any-batch` adds an
+// integer, the last argument.
 bool kas::execution::takesNumSamples(ModuleOp module, llvm::StringRef name) {
   auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
   return function && function.getNumArguments() > 0 &&
@@ -144,6 +154,7 @@ kas::execution::compileForCPU(ModuleOp module, llvm::StringRef name,
     record->finish(*clone, name);
   if (error)
     return error;
+  // From here on the module has calls of kernels, which other objects define.
   auto kernels = codegen::outlineKernels(*clone, pipeline.minKernels);
   auto objects = compileKernels(*clone, kernels, pipeline, jit, times);
   if (!objects)

@@ -8,6 +8,10 @@
 //
 // What is noted while a function is compiled that is to be profiled.
 //
+// Operations get labels before the first pass; remarks with locations of such a
+// label then say by which strategy each was lowered, and laps between them
+// measure their times (Profile.cpp).
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/Profile.h"
@@ -22,6 +26,7 @@ using llvm::StringRef;
 /// Of remarks about contractions (docs/internals/code-generation.md).
 static constexpr llvm::StringLiteral remarkCategory = "kas-panels";
 
+/// What a profile calls the strategy that a remark names.
 static StringRef getStrategyName(StringRef remark) {
   return llvm::StringSwitch<StringRef>(remark)
       .Case("Packed", "panels")
@@ -46,6 +51,7 @@ public:
     StringRef name = getStrategyName(remark.getRemarkName());
     std::string reason;
     for (const remark::detail::Remark::Arg &arg : remark.getArgs()) {
+      // A missed remark has one argument that matters, its reason.
       if (isMissed && arg.key != "Reason")
         continue;
       reason += reason.empty() ? "" : ", ";
@@ -79,6 +85,8 @@ void CompileRecord::begin(ModuleOp module, StringRef name) {
   if (auto function = module.lookupSymbol<func::FuncOp>(name))
     operations = codegen::labelOperations(function);
   MLIRContext *context = module.getContext();
+  // Somebody else listens to remarks, a tool with --remarks-filter perhaps: a
+  // context has one listener.
   if (context->getRemarkEngine())
     return;
   remark::RemarkCategories categories;
@@ -96,6 +104,7 @@ void CompileRecord::finish(ModuleOp module, StringRef name) {
     steps = codegen::insertProfileLaps(function);
 }
 
+// The steps of LLVM follow each other from `begin` on, in seconds.
 void CompileRecord::addSteps(const CompileTimes &times, double begin) {
   auto add = [&](StringRef name, double milliseconds) {
     passes.add({name.str(), begin, begin + milliseconds * 1e-3});

@@ -9,6 +9,9 @@
 // DEFLATE decompression through zlib. LLVM's wrapper of it reads only streams
 // with a zlib header, which archives and gzip files lack.
 //
+// Everything about the input may be wrong, sizes included, so output grows as
+// it is decompressed and never beyond a limit.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/Inflate.h"
@@ -53,11 +56,13 @@ Error inflateStream(StringRef &rest, int windowBits, uint64_t limit,
     stream.avail_out = static_cast<uInt>(room);
     state = ::inflate(&stream, Z_NO_FLUSH);
     output.resize(output.size() - stream.avail_out);
+    // Input is missing: no progress is possible.
     bool stuck = state == Z_BUF_ERROR && remaining == 0;
     if ((state != Z_OK && state != Z_STREAM_END && state != Z_BUF_ERROR) ||
         stuck || output.size() - start > limit)
       return llvm::createStringError("the compressed data is broken");
   }
+  // What zlib has not read belongs to the next stream or record.
   rest = rest.take_back(stream.avail_in + remaining);
   return Error::success();
 }
@@ -67,6 +72,7 @@ Error inflateStream(StringRef &rest, int windowBits, uint64_t limit,
 Expected<std::string> kas::execution::inflate(StringRef compressed,
                                               uint64_t size) {
   std::string output;
+  // Negative: no header.
   if (Error error = inflateStream(compressed, -MAX_WBITS, size, output))
     return error;
   if (output.size() != size)
@@ -83,9 +89,11 @@ Expected<std::string> kas::execution::gunzip(StringRef compressed) {
   constexpr uint64_t largestRatio = 1032;
   std::string output;
   if (compressed.size() >= 4) {
+    // The last four bytes of a gzip file are the size modulo 2^32: a hint only.
     uint64_t size = llvm::support::endian::read32le(compressed.end() - 4);
     output.reserve(std::min(size, compressed.size() * largestRatio));
   }
+  // A gzip file may be several streams one after the other.
   do {
     if (Error error = inflateStream(compressed, MAX_WBITS + 16,
                                     compressed.size() * largestRatio, output))

@@ -9,6 +9,11 @@
 // Compiles modules of the LLVM dialect in process with ORC: entry points,
 // objects from the cache, libraries that the code needs.
 //
+// Only what is called through `lookup` gets an entry point, which takes one
+// array of pointers. Machine code comes from the cache if all parts of a module
+// are there (ObjectCache.cpp), and is linked with functions of this process:
+// the buffer pool, special functions, conversions of 16-bit floats.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/JIT.h"
@@ -66,6 +71,8 @@ static void createEntry(llvm::Function &function) {
   llvm::SmallVector<llvm::Value *> arguments;
   addNoAlias(function);
   for (llvm::Argument &argument : function.args()) {
+    // Slots are 8 bytes, whatever the argument is; a number is in the slot
+    // itself.
     llvm::Value *slot = builder.CreateConstGEP1_64(
         pointerType, entry->getArg(0), argument.getArgNo());
     arguments.push_back(builder.CreateLoad(argument.getType(), slot));
@@ -74,6 +81,7 @@ static void createEntry(llvm::Function &function) {
   if (!message->getType()->isPointerTy())
     message = llvm::ConstantPointerNull::get(pointerType);
   builder.CreateRet(message);
+  // LLVM may choose the calling convention of what only the entry calls.
   function.setLinkage(llvm::Function::InternalLinkage);
   function.addFnAttr(llvm::Attribute::NoInline);
 }
@@ -146,6 +154,7 @@ static Error addOpenMP(llvm::orc::LLJIT &jit) {
   std::string failures;
   llvm::SmallVector<std::string> libraries = getBundledOpenMP();
   libraries.append({KAS_OPENMP_LIBRARY, "libomp.so.5", "libomp.so"});
+  // The first one that loads; all reasons are told if none does.
   for (const std::string &library : libraries) {
     auto generator =
         llvm::orc::DynamicLibrarySearchGenerator::Load(library.c_str(), prefix);
@@ -184,9 +193,11 @@ static float roundToHalf(float value) {
 /// The same for bf16, which takes little time: whole networks are of it.
 static float roundToBFloat16(float value) {
   auto bits = llvm::bit_cast<uint32_t>(value);
+  // Made quiet: truncation alone could leave an infinity.
   if (std::isnan(value))
     bits |= 1u << 22;
   else
+    // Half of the last place, and one less where the place is even.
     bits += 0x7fff + (bits >> 16 & 1);
   return llvm::bit_cast<float>(bits >> 16);
 }
@@ -213,6 +224,8 @@ addObjects(llvm::Module &module, const Target &target,
   llvm::SmallVector<std::string> keys;
   llvm::SmallVector<std::unique_ptr<llvm::MemoryBuffer>> known;
   if (options.cache) {
+    // The key covers all that determines the code: IR, target, options. Parts
+    // of one module differ in their number.
     llvm::SmallString<0> bitcode;
     llvm::raw_svector_ostream stream(bitcode);
     llvm::WriteBitcodeToFile(module, stream);
@@ -223,6 +236,7 @@ addObjects(llvm::Module &module, const Target &target,
         known.push_back(std::move(object));
     }
   }
+  // All parts or none: what is missing is compiled together, in threads.
   if (known.size() == numParts) {
     times.cached = times.numCachedKernels == times.numKernels;
     std::move(known.begin(), known.end(), std::back_inserter(objects));
@@ -265,6 +279,7 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options,
   if (!llvmModule)
     return llvmModule.takeError();
   makePrivateInternal(module, **llvmModule);
+  // Collected first: entries are functions of the module, too.
   llvm::SmallVector<llvm::Function *> callable;
   for (llvm::Function &function : **llvmModule)
     if (isCallable(function))
@@ -277,6 +292,7 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options,
   if (Error error =
           addObjects(**llvmModule, *target, **machine, options, times, objects))
     return error;
+  // `compileParts` has noted its own times.
   last = monotonicSeconds();
 
   auto jit = llvm::orc::LLJITBuilder().create();
@@ -290,6 +306,7 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options,
     complaints += ": " + llvm::toString(std::move(error));
   });
   llvm::orc::SymbolMap symbols;
+  // Symbols that the caller gives win over those below (`try_emplace`).
   for (const auto &[name, address] : options.symbols)
     symbols[session.mangleAndIntern(name)] = {
         llvm::orc::ExecutorAddr::fromPtr(address),
@@ -315,6 +332,7 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options,
   if (Error error = session.getMainJITDylib().define(
           llvm::orc::absoluteSymbols(std::move(symbols))))
     return error;
+  // Loaded only for code that needs it: most machines have no libomp.
   if (llvm::any_of(objects, [](auto &object) { return usesOpenMP(*object); }))
     if (Error error = addOpenMP(session))
       return error;

@@ -9,6 +9,18 @@
 // The pass pipeline for CPUs, station by station, and its textual options
 // (docs/internals/code-generation.md).
 //
+// The order is what matters here. Operators are lowered while tensors are
+// values, since fusion needs use-def chains; whole functions are decided on
+// (buffers, tiles, weights to prepack) before kernels are outlined; from there
+// on each function is lowered for itself:
+//
+//   tensors    addOperators      kas to tiles, linalg and loops
+//              addBufferization  fusion, then buffers and their deallocations
+//   buffers    addTiles          linalg to tiles, weights to prepack
+//              -kas-outline-kernels
+//   functions  addLoops          linalg to loops, some of them parallel
+//              addLLVM           the LLVM dialect, on plain pointers
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Pipelines/CPU.h"
@@ -47,6 +59,8 @@ static std::unique_ptr<Pass> createCanonicalize() {
   return createCanonicalizerPass(config);
 }
 
+/// Rounds the factors of f32 products to bf16 where `precision` allows it and
+/// the target gains by it.
 static void addProductTypes(OpPassManager &manager,
                             const CPUPipelineOptions &options) {
   FloatProductsOptions products;
@@ -60,6 +74,7 @@ static void addProductTypes(OpPassManager &manager,
 /// Operators to panels, to linalg, or to loops where neither can be.
 static void addOperators(OpPassManager &manager,
                          const CPUPipelineOptions &options) {
+  // Concrete operators: everything after this needs constant sizes.
   manager.addPass(createKasSpecializePass());
   if (options.anyBatch) {
     BatchVersionsOptions versions;
@@ -73,11 +88,13 @@ static void addOperators(OpPassManager &manager,
     manager.addPass(createSplitBatch(batch));
   }
   KasRFactorPassOptions stages;
+  // With prepacked weights, stages of weights alone run once and cost nothing.
   stages.cost = options.prepareWeights ? solver::StageCost::Prepared
                                        : solver::StageCost::Unprepared;
   stages.traffic = solver::usualTraffic;
   stages.verifyLowering = options.verifyLowering;
   manager.addPass(createKasRFactorPass(stages));
+  // After the stages are known, whose layouts it chooses.
   if (options.packOperators && options.registerTiles) {
     SamplesLastOptions samples;
     samples.threads = options.threads;
@@ -92,6 +109,7 @@ static void addOperators(OpPassManager &manager,
     // What follows an operator may be computed with it.
     if (options.prepareWeights)
       manager.addNestedPass<func::FuncOp>(createFuseElementwise());
+    // Before the tiles, for which its batched products are contractions.
     if (options.algorithm == ConvolutionAlgorithm::Winograd) {
       WinogradOptions winograd;
       winograd.threads = options.threads;
@@ -110,6 +128,7 @@ static void addOperators(OpPassManager &manager,
     panels.algorithm = options.algorithm;
     manager.addPass(createPackOperators(panels));
   }
+  // Whatever has no tiles: linalg first, loops where linalg cannot express it.
   KasToLinalgPassOptions linalg;
   linalg.verifyLowering = options.verifyLowering;
   manager.addPass(createKasToLinalgPass(linalg));
@@ -132,9 +151,11 @@ static void addOperators(OpPassManager &manager,
 
 /// Tensors to buffers.
 static void addBufferization(OpPassManager &manager) {
+  // Operators and helpers that nothing calls any more.
   manager.addPass(createSymbolDCEPass());
   manager.addPass(createCanonicalize());
   manager.addPass(createCSEPass());
+  // Constants were folded just before, so scales and biases fuse, too.
   manager.addNestedPass<func::FuncOp>(createFuseElementwise());
   manager.addPass(createCanonicalize());
   manager.addPass(createCSEPass());
@@ -182,11 +203,14 @@ static void addLoops(OpPassManager &manager,
   // Outlined kernels are functions: each is lowered for itself, in parallel.
   OpPassManager &functions = manager.nest<func::FuncOp>();
   functions.addPass(createLinalgToCPULoops(loops));
+  // Views become index arithmetic, which the loops below fold into addresses.
   functions.addPass(memref::createFoldMemRefAliasOpsPass());
   functions.addPass(createCanonicalize());
   functions.addPass(createCSEPass());
   functions.addPass(createLowerAffinePass());
   if (options.threads != 1)
+    // In functions that several threads call at once, as those for a part of a
+    // batch.
     functions.addPass(createSerializeLoops());
   functions.addPass(createExpandMath());
   if (options.threads != 1) {
@@ -211,7 +235,9 @@ static void addLLVM(OpPassManager &manager, const CPUPipelineOptions &options) {
     manager.addPass(createUseWorkspace());
   manager.addPass(createLowerScalars());
   manager.addNestedPass<func::FuncOp>(createSCFToControlFlowPass());
+  // Dynamic sizes become arguments: functions take plain pointers.
   manager.addPass(createPassSizes());
+  // An assertion becomes a message that the function returns; nothing aborts.
   manager.addPass(createReturnAssertions());
   OpPassManager &before = manager.nest<func::FuncOp>();
   before.addPass(memref::createExpandStridedMetadataPass());
@@ -220,6 +246,7 @@ static void addLLVM(OpPassManager &manager, const CPUPipelineOptions &options) {
   before.addPass(createConvertMathToLLVMPass());
   before.addPass(arith::createArithExpandOpsPass());
   before.addPass(createUBToLLVMConversionPass());
+  // What polynomials do not cover calls the C library.
   manager.addPass(createConvertMathToLibmPass());
   manager.addPass(createFinalizeMemRefToLLVMConversionPass());
   ConvertFuncToLLVMPassOptions functions;
@@ -232,6 +259,8 @@ static void addLLVM(OpPassManager &manager, const CPUPipelineOptions &options) {
   OpPassManager &after = manager.nest<LLVM::LLVMFuncOp>();
   after.addPass(createConvertIndexToLLVMPass());
   after.addPass(createReconcileUnrealizedCastsPass());
+  // On LLVM functions, so that nothing before knows of the loop over parts of a
+  // batch (docs/internals/code-generation.md, "Batches").
   LoopOverBatchOptions batch;
   batch.threads = options.threads;
   manager.addPass(createLoopOverBatch(batch));
@@ -248,6 +277,7 @@ void kas::buildCPUBufferPipeline(OpPassManager &manager,
   target.triple = options.target.triple;
   target.features = options.target.features;
   manager.addPass(createAttachCPUTarget(target));
+  // Before the check, which sees what is left.
   manager.addNestedPass<func::FuncOp>(createDecompose());
   manager.addPass(createCheckOperations());
   addOperators(manager, options);

@@ -9,6 +9,11 @@
 // Runs a function of a device program through kas-rt: opens the device, loads
 // kernels, makes buffers, copies and launches.
 //
+// All buffers of a function are on the device from `load` on; intermediate
+// tensors are parts of one scratch buffer, at the offsets of the manifest. A
+// run is: upload the arguments, launch the kernels in order, download the
+// results.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/GPU/DeviceFunction.h"
@@ -25,6 +30,7 @@ using llvm::Expected;
 using llvm::StringRef;
 using BufferKind = DeviceManifest::BufferKind;
 
+/// The runtime's text of an error; it is of this thread's last call.
 static Error check(KasRtStatus status) {
   if (status == KAS_RT_SUCCESS)
     return Error::success();
@@ -46,6 +52,7 @@ Expected<Device> Device::open(StringRef name) {
 }
 
 Error Device::close() {
+  // The destructor must not close it again.
   return check(kasRtDeviceClose(std::exchange(handle, nullptr)));
 }
 
@@ -74,7 +81,7 @@ DeviceFunction::load(const Device &device, const DeviceManifest &manifest,
   return loaded;
 }
 
-/// In f32 and, twice, in f16 and bf16.
+/// NaN in f32 and, twice, in f16 and bf16.
 static constexpr uint32_t notANumber = 0x7fff7fff;
 
 Error DeviceFunction::createBuffers() {
@@ -82,6 +89,8 @@ Error DeviceFunction::createBuffers() {
     if (Error error = check(
             kasRtBufferCreate(device.get(), function.scratchBytes, &scratch)))
       return error;
+  // An element that a kernel reads before any has written it becomes NaN in the
+  // result, which a comparison finds.
   if (scratch && function.scratchBytes % 4 == 0)
     if (Error error = check(kasRtBufferFill(scratch, notANumber)))
       return error;
@@ -129,6 +138,7 @@ Error DeviceFunction::createKernels(const DeviceManifest &manifest,
     return error;
   for (const DeviceManifest::Launch &launch : function.launches) {
     const DeviceManifest::Kernel &kernel = manifest.kernels[launch.kernel];
+    // Two launches of one kernel share its handle.
     Launch &created = launches.emplace_back();
     llvm::copy(kernel.grid, created.size.grid);
     llvm::copy(kernel.block, created.size.block);
@@ -201,6 +211,7 @@ Error DeviceFunction::upload(llvm::ArrayRef<Tensor> arguments) {
       return error;
     std::vector<uint16_t> narrowed;
     const void *data = tensor.data();
+    // The device keeps tensors in fewer bits: rounded to nearest on the way.
     if (buffer.dtype != "f32") {
       narrowed = narrow(tensor.getValues(), buffer.dtype);
       data = narrowed.data();
@@ -212,10 +223,13 @@ Error DeviceFunction::upload(llvm::ArrayRef<Tensor> arguments) {
   return Error::success();
 }
 
+// Results are not specified where an assertion failed, so it is read first.
 Error DeviceFunction::checkAssertions() {
   for (auto [buffer, handle] : llvm::zip_equal(function.buffers, buffers)) {
     if (buffer.kind != BufferKind::Status)
       continue;
+    // Unsigned: "none failed" is the largest i32, and NaN of a kernel that did
+    // not run is no position either.
     uint32_t status = 0;
     if (Error error =
             check(kasRtBufferRead(handle, 0, &status, sizeof(status))))
@@ -286,6 +300,7 @@ Expected<Timing> DeviceFunction::measure(const TimingOptions &options) {
   if (Error error = createEvents())
     return error;
   llvm::SmallVector<double> times;
+  // The first launch compiles PTX or pipelines.
   for (int64_t i = 0; i < options.warmUpRuns; ++i)
     if (Error error = launch())
       return error;

@@ -8,6 +8,9 @@
 //
 // Compiles a module to kernels and a manifest, for a named or an open device.
 //
+// The program is data: a binary that a driver loads and the JSON text of how to
+// launch its kernels. Nothing of MLIR is needed to run it.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/GPU/GPUProgram.h"
@@ -20,6 +23,7 @@ using namespace kas::codegen;
 using namespace kas::execution;
 using namespace mlir;
 
+/// Runs the passes that `addPasses` adds on a copy of `module`.
 static llvm::Expected<GPUProgram>
 compile(ModuleOp module, llvm::function_ref<void(OpPassManager &)> addPasses) {
   OwningOpRef<ModuleOp> clone = module.clone();
@@ -54,7 +58,8 @@ kas::execution::compileForSPIRV(ModuleOp module,
   });
 }
 
-/// What schedules are chosen for.
+/// The device that schedules are chosen for: a processor gains nothing from
+/// workgroup memory, so it has schedules of its own.
 static StringRef getVulkanDevice(const KasRtDeviceInfo &info) {
   return info.isHost ? "vulkan-cpu" : "vulkan";
 }
@@ -67,6 +72,7 @@ kas::execution::getGPUDevice(MLIRContext *context,
   auto device = codegen::getGPUDevice(context, getVulkanDevice(info));
   if (!device)
     return device.takeError();
+  // Vulkan guarantees little; this device may have more.
   return setLimits(*device, info.maxThreadsPerBlock, info.maxSharedBytes);
 }
 
@@ -85,6 +91,7 @@ kas::execution::compileForDevice(ModuleOp module, const KasRtDeviceInfo &info,
     options.front.elements = elements;
     return compileForNVVM(module, options);
   }
+  // `precision` is for tensor cores, which Vulkan kernels do not use.
   SPIRVPipelineOptions options;
   options.front.device = getVulkanDevice(info).str();
   options.front.elements = elements;

@@ -9,6 +9,9 @@
 // The part of the pipelines for GPUs that all targets share: schedules,
 // kernels, buffers, and the textual options (docs/internals/gpu.md).
 //
+// Kernels are formed on tensors, where views and fusion are easy, and emitted
+// with their final index arithmetic; bufferization sees launches only.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/GPU/GPU.h"
@@ -38,6 +41,8 @@ static void addKernelCleanup(OpPassManager &manager) {
   modules.addPass(createGPUExpandMath());
   OpPassManager &kernels = modules.nest<gpu::GPUFuncOp>();
   kernels.addPass(createCanonicalizerPass());
+  // Before hoisting: equal operations are hoisted once. After it: those that
+  // met outside of the loop.
   kernels.addPass(createCSEPass());
   kernels.addPass(createLoopInvariantCodeMotionPass());
   kernels.addPass(createCSEPass());
@@ -45,6 +50,8 @@ static void addKernelCleanup(OpPassManager &manager) {
 
 void kas::buildGPUKernelFormation(OpPassManager &manager,
                                   const GPUFrontOptions &options) {
+  // Each pass reports what no kernel computes; without a rank, upstream's
+  // patterns would crash before that.
   CheckOperationsOptions check;
   check.onlyRanks = true;
   manager.addPass(createCheckOperations(check));
@@ -83,11 +90,13 @@ void kas::buildGPUFrontHalf(OpPassManager &manager,
   manager.addPass(createBufferize());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  // After canonicalization, as buffers that are left are all needed.
   manager.addNestedPass<func::FuncOp>(createGPUPlanBuffers());
 }
 
 namespace {
 /// The text form of GPUFrontOptions.
+/// One set of options for three pipelines, each of which adds its own.
 template <typename Options>
 struct FrontTextOptions : PassPipelineOptions<Options> {
   using Base = PassPipelineOptions<Options>;
@@ -172,6 +181,7 @@ struct SPIRVTextOptions : FrontTextOptions<SPIRVTextOptions> {
 void kas::registerGPUPipelineDialects(DialectRegistry &registry) {
   registerCPUPipelineDialects(registry);
   registry.insert<KasGPUDialect>();
+  // The translations of NVVM, for tools that write LLVM IR.
   registerAllGPUToLLVMIRTranslations(registry);
 }
 

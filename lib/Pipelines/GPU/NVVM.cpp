@@ -23,9 +23,11 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
-/// The oldest version of PTX that has all of the chip.
+/// A version of PTX that has all of the chip: 8.0 has sm_90a, 8.7 sm_100a and
+/// sm_120 (PTX ISA, "Release notes"). A newer one would need a newer driver.
 static StringRef getDefaultFeatures(StringRef chip) {
   int number = 0;
+  // The number of `sm_90a`.
   chip.drop_front(std::min<size_t>(3, chip.size()))
       .take_while(llvm::isDigit)
       .getAsInteger(10, number);
@@ -37,12 +39,14 @@ void kas::buildNVVMPipeline(OpPassManager &manager,
   GPUFrontOptions front = options.front;
   if (front.device.empty())
     front.device = options.chip;
+  // Before kernels are formed, which have no assertions.
   manager.addNestedPass<func::FuncOp>(createGPUReturnAssertions());
   buildGPUFrontHalf(manager, front);
   GPUWriteManifestOptions manifest;
   manifest.api = GPUInterface::CUDA;
   manifest.chip = options.chip;
   manifest.format = options.format;
+  // Read off the launches while the kernels are still `gpu.func`.
   manager.addPass(createGPUWriteManifest(manifest));
 
   GpuNVVMAttachTargetOptions target;
@@ -53,6 +57,8 @@ void kas::buildNVVMPipeline(OpPassManager &manager,
   target.optLevel = 3;
   manager.addPass(createGpuNVVMAttachTarget(target));
   OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
+  // The order: parameters are added, then attributes that the conversion must
+  // keep.
   kernels.addPass(createGPUPassTensorMaps());
   kernels.addPass(createGPUPrepareNVVM());
   kernels.addPass(createSCFToControlFlowPass());

@@ -29,6 +29,7 @@ void kas::buildSPIRVPipeline(OpPassManager &manager,
   GPUFrontOptions front = options.front;
   if (front.device.empty())
     front.device = "vulkan";
+  // Tensors of f16 need 16-bit storage, whatever profile was given.
   SPIRVProfile profile =
       front.elements == GPUElements::F16 ? SPIRVProfile::F16 : options.profile;
   manager.addNestedPass<func::FuncOp>(createGPUReturnAssertions());
@@ -36,6 +37,7 @@ void kas::buildSPIRVPipeline(OpPassManager &manager,
   GPUWriteManifestOptions manifest;
   manifest.api = GPUInterface::Vulkan;
   manifest.format = GPUFormat::SPIRV;
+  // Who runs the program compares them with what the device has.
   for (spirv::Capability capability : getCapabilities(profile))
     manifest.capabilities.push_back(
         spirv::stringifyCapability(capability).str());
@@ -44,6 +46,8 @@ void kas::buildSPIRVPipeline(OpPassManager &manager,
   lowering.profile = profile;
   manager.addPass(createGPUToSPIRV(lowering));
   OpPassManager &modules = manager.nest<spirv::ModuleOp>();
+  // Descriptor sets and bindings are assigned here, then the version and the
+  // capabilities are reduced to what the module uses.
   modules.addPass(spirv::createSPIRVLowerABIAttributesPass());
   modules.addPass(createCanonicalizerPass());
   modules.addPass(createCSEPass());
