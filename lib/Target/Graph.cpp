@@ -50,8 +50,6 @@ static std::string getLabel(Operation *primitive) {
 }
 
 void kas::target::writeGraph(OperatorOp op, llvm::raw_ostream &os) {
-  // Names of operators are valid identifiers of DOT, or quoted by their
-  // printer.
   os << "digraph " << op.getSymName() << " {\n"
      << "  rankdir=TB\n"
      << "  node [shape=box, style=rounded, fontname=\"Helvetica\"]\n"

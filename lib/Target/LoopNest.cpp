@@ -181,8 +181,8 @@ private:
     std::string flag = "exists" + std::to_string(axis);
     bool isPoint = axis == nest.axes.size();
     ReduceKind kind = isPoint ? ReduceKind::Sum : *nest.axes[axis].kind;
+    // Each value begins as the identity of its reduction.
     line() << "float " << value << " = "
-           // The identity of the reduction.
            << (kind == ReduceKind::Max ? "-INFINITY" : "0") << ";\n";
     if (hasFlags)
       line() << "int " << flag << " = 0;\n";
