@@ -8,6 +8,10 @@
 //
 // The C interface to an operator's effective convolution
 // (Dialect/Kas/Analysis): its windows and its weights, as JSON.
+// `KasModule(backend="effective")` builds layers of PyTorch from it: operators
+// whose weights combine to those of one convolution can be computed as such
+// (docs/internals/rationale/effective-weights.md). The JSON has the fields of
+// `EffectiveConvolution`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +22,7 @@
 using namespace kas;
 using namespace mlir;
 
+/// `exists` is null where all elements exist, which is the usual case.
 static void write(llvm::json::OStream &writer,
                   const EffectiveConvolution &convolution) {
   writer.attribute("rolls", llvm::json::Array(convolution.rolls));
@@ -50,6 +55,7 @@ static void write(llvm::json::OStream &writer,
     });
   else
     writer.attribute("exists", nullptr);
+  // For each weight: which of its elements each term multiplies.
   writer.attributeArray("elements", [&] {
     for (const std::vector<int64_t> &elements : convolution.elements)
       writer.array([&] {
@@ -59,6 +65,8 @@ static void write(llvm::json::OStream &writer,
   });
 }
 
+/// `limit` bounds the elements that are written: the weights of a large layer
+/// would be gigabytes of JSON.
 bool kasOperatorGetEffectiveConvolution(KasModule *module, const char *name,
                                         const char *binding, int64_t limit,
                                         KasStream json,

@@ -8,6 +8,8 @@
 //
 // The C interface to exact checks (docs/internals/testing.md, "Exact checks")
 // of operators and of functions of a module.
+// Inputs are drawn so that every sum is exact in f32, hence compiled code must
+// give the same bits as the reference: no tolerance hides a wrong term.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +24,7 @@ using namespace mlir;
 using llvm::Expected;
 
 /// What is written about the function `name` of `module`.
+/// `difference` is null, or says where the first one is.
 static Expected<llvm::json::Object> checkExactly(ModuleOp module,
                                                  StringRef name,
                                                  KasCompileOptions compile,
@@ -36,6 +39,7 @@ static Expected<llvm::json::Object> checkExactly(ModuleOp module,
   auto function = compileFunction(module, name, compile);
   if (!function)
     return function.takeError();
+  // Each draw is computed by compiled code, into `results`.
   auto difference = check->findDifference(
       [&](const ExactCheck::Draw &draw, MutableArrayRef<TensorValues> results) {
         SmallVector<float *> pointers;
@@ -55,6 +59,7 @@ static Expected<llvm::json::Object> checkExactly(ModuleOp module,
   return object;
 }
 
+/// Reports an error to `access`, or writes the object.
 static bool writeCheck(ModuleAccess &access, ModuleOp module, StringRef name,
                        KasCompileOptions compile, KasExactOptions options,
                        KasStream json) {

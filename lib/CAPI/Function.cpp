@@ -8,6 +8,9 @@
 //
 // The C interface to compiled functions: compiling an operator, a gradient or a
 // function of a module, its signature, and calls on f32 buffers.
+// A handle owns the compiled code and its signature; strings and shapes that
+// functions return live as long as it does. Tensors are contiguous, in
+// row-major order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +23,7 @@ using namespace kas;
 using namespace kas::execution;
 using namespace mlir;
 
+/// The options of the C interface as those of the pipeline and of the JIT.
 llvm::Expected<CompiledFunction> kas::compileFunction(ModuleOp module,
                                                       StringRef name,
                                                       KasCompileOptions options,
@@ -36,6 +40,7 @@ llvm::Expected<CompiledFunction> kas::compileFunction(ModuleOp module,
   return compileForCPU(module, name, pipeline, jit);
 }
 
+/// Null after reporting an error; the caller destroys the result.
 KasFunction *kas::compile(ModuleAccess &access, ModuleOp module, StringRef name,
                           KasCompileOptions options, KasCallOptions call) {
   auto function = compileFunction(module, name, options, call);
@@ -65,6 +70,7 @@ KasFunction *kasOperatorCompileGradient(KasModule *module, const char *name,
   if (!alone)
     return nullptr;
   OperatorOp op = *alone->getOps<OperatorOp>().begin();
+  // 0 is the data, i the weight i - 1.
   if (tensor > op.getNumWeights()) {
     access.report("expected the number of a tensor of '" + llvm::Twine(name) +
                   "', from 0 to " + llvm::Twine(op.getNumWeights()) + ", got " +
@@ -106,6 +112,7 @@ size_t kasFunctionGetNumResults(const KasFunction *function) {
   return function->function.getSignature().results.size();
 }
 
+/// Tensors are counted through: arguments, then results.
 static const TensorSignature &getTensor(const KasFunction *function,
                                         size_t tensor) {
   const FunctionSignature &signature = function->function.getSignature();
@@ -143,6 +150,8 @@ static ArrayRef<float *> getPointers(const KasFunction *function,
   return {const_cast<float **>(tensors), count};
 }
 
+/// Null, or the text of the assertion that failed, which lives as long as the
+/// function.
 const char *kasFunctionCall(const KasFunction *function,
                             float *const *tensors) {
   return function->function.call(getPointers(function, tensors));
@@ -152,11 +161,14 @@ bool kasFunctionHasAnyBatch(const KasFunction *function) {
   return function->function.hasAnyBatch();
 }
 
+/// The first dimension has `samples` elements instead of those compiled for.
 const char *kasFunctionCallBatch(const KasFunction *function,
                                  float *const *tensors, int64_t samples) {
   return function->function.call(getPointers(function, tensors), samples);
 }
 
+/// Packs the weights that the function keeps; to be called again after they
+/// change.
 const char *kasFunctionPrepare(KasFunction *function, float *const *arguments) {
   size_t count = function->function.getSignature().arguments.size();
   return function->function.prepare(

@@ -8,6 +8,10 @@
 //
 // Chooses how the gradient of an operator is lowered for the C interface: as
 // gradients of its stages, or as one loop nest where a maximum is taken.
+// Structured gradients (lib/Networks/Differentiation) become register tiles;
+// the loop nest of lib/Conversion/KasGradient adds up in a fixed order and
+// works for every operator. The test of each strategy compares with the
+// reference evaluator's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,6 +47,9 @@ static OwningOpRef<ModuleOp> createStagedGradient(OperatorOp op,
   // What gradients are made of.
   context->loadDialect<arith::ArithDialect, linalg::LinalgDialect,
                        tensor::TensorDialect>();
+  // Forward in the stages with the least work of a training, then reverse
+  // accumulation over them: intermediates between stages are kept, not computed
+  // twice.
   OwningOpRef<ModuleOp> module = createOperatorModule(op);
   PassManager lower(context, ModuleOp::getOperationName());
   KasRFactorPassOptions stages;
@@ -59,12 +66,15 @@ static OwningOpRef<ModuleOp> createStagedGradient(OperatorOp op,
   if (failed(gradient))
     return {};
   // Only the gradient is requested.
+  // The function returns the operator's result first; without it, what only the
+  // result needs is dead code, and the clean-up below removes it.
   gradient->getBody().front().getTerminator()->eraseOperand(0);
   if (failed(gradient->eraseResult(0)))
     return {};
   gradient->setArgAttr(gradient->getNumArguments() - 1,
                        KasDialect::argumentNameAttrName,
                        StringAttr::get(context, "gradient"));
+  // Compiling it, too, would double the time.
   forward.erase();
   PassManager clean(context, ModuleOp::getOperationName());
   clean.addPass(createCanonicalizerPass());
@@ -75,6 +85,7 @@ static OwningOpRef<ModuleOp> createStagedGradient(OperatorOp op,
 }
 
 OwningOpRef<ModuleOp>
+/// Null where only the structured form will do and there is none.
 kas::createFastGradientModule(OperatorOp op, unsigned tensor,
                               KasGradientStrategy strategy, bool parallel) {
   if (strategy != KasGradientStrategyLoops)

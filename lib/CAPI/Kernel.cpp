@@ -9,6 +9,8 @@
 // The C interface to kernels of the tensor level
 // (docs/reference/tensor-level.md): shapes, the reference evaluator, compiled
 // functions, PyTorch code.
+// A kernel is lowered through linalg like a network (`lower`): the forms of the
+// rest of the interface (functions, gradients) are then those of any module.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,6 +38,8 @@ using namespace kas::reference;
 using namespace kas::target;
 using namespace mlir;
 
+/// The kernel called `name`, or null after an error that tells a missing symbol
+/// from one of another kind.
 static KernelOp lookupKernel(ModuleAccess &access, StringRef name) {
   Operation *symbol = access.getModule().lookupSymbol(name);
   auto kernel = dyn_cast_or_null<KernelOp>(symbol);
@@ -74,9 +78,11 @@ static OwningOpRef<ModuleOp> lower(ModuleAccess &access, const char *name,
     access.report("requires a batch of at least 1, got " + Twine(batch));
     return {};
   }
+  // Lowering creates operations of dialects that the text did not have.
   access.getContext()->loadAllAvailableDialects();
   OwningOpRef<ModuleOp> module = access.getModule().clone();
   auto kernel = module->lookupSymbol<KernelOp>(name);
+  // As `-kas-canonicalize-kernels`: steps that do nothing are removed first.
   canonicalizeKernel(kernel);
   OpBuilder builder(kernel);
   KernelToLinalgOptions options;
@@ -84,6 +90,8 @@ static OwningOpRef<ModuleOp> lower(ModuleAccess &access, const char *name,
   if (failed(createKernelFunction(builder, kernel, *binding,
                                   operatorFunctionName, options)))
     return {};
+  // What else is in the module may not be lowerable; operators are those that
+  // the kernel applies.
   for (Operation &op :
        llvm::make_early_inc_range(module->getBody()->getOperations()))
     if (!isa<func::FuncOp, OperatorOp>(op))
@@ -123,6 +131,8 @@ bool kasKernelGetShapes(KasModule *module, const char *name,
   ModuleAccess access(module, diagnostics);
   KernelOp kernel = lookupKernel(access, name);
   OwningOpRef<ModuleOp> lowered =
+      // Shapes and deviations are read off the lowered function, where they are
+      // numbers: weights come after the inputs, as arguments with a `kas.init`.
       kernel ? lower(access, name, binding, batch) : OwningOpRef<ModuleOp>();
   if (!lowered)
     return false;
@@ -142,6 +152,7 @@ bool kasKernelGetShapes(KasModule *module, const char *name,
                           [&] { writeShapes(types.drop_front(numInputs)); });
     writer.attributeArray("deviations", [&] {
       for (unsigned index = numInputs; index < types.size(); ++index) {
+        // `normal(0.25)`: the deviation that keeps that of the data.
         StringRef text = function
                              .getArgAttrOfType<StringAttr>(
                                  index, KasDialect::initializerAttrName)
@@ -182,6 +193,7 @@ KasFunction *kasKernelCompileGradient(KasModule *module, const char *name,
   if (!lowered)
     return nullptr;
   auto function = lowered->lookupSymbol<func::FuncOp>(operatorFunctionName);
+  // Gradients of all inputs and weights, in their order.
   SmallVector<unsigned> all =
       llvm::to_vector(llvm::seq<unsigned>(function.getNumArguments()));
   if (failed(makeGradientFunction(function, gradientFunctionName, all)))
@@ -202,6 +214,8 @@ bool kasKernelEvaluate(KasModule *module, const char *name, const char *binding,
   FailureOr<KernelShapes> shapes = getShapes(kernel, *values, emitError);
   if (failed(shapes))
     return false;
+  // `tensors` are inputs, weights and the result; the caller has as many
+  // elements as `kasKernelGetShapes` says.
   unsigned index = 0;
   auto view = [&](ArrayRef<int64_t> shape) {
     return ReferenceTensor{

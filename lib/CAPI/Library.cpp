@@ -8,6 +8,8 @@
 //
 // The C interface to the named operators and kernels, and the version of the
 // library.
+// Strings are given to callbacks (`KasStream`) instead of being returned: no
+// memory changes hands between allocators.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +31,7 @@ size_t kasLibraryGetSize(KasLibrary library) {
   return getEntries(library).size();
 }
 
+/// `index` is below `kasLibraryGetSize`.
 void kasLibraryGetText(KasLibrary library, size_t index, KasLibraryText text,
                        KasStream output) {
   const NamedOperator &entry = getEntries(library)[index];

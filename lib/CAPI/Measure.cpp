@@ -8,6 +8,9 @@
 //
 // The C interface to programs, timing and tuning: a lowered module as machine
 // code, the clocks that callers time with, schedule databases.
+// `kas.measure` and `kas.tune` of Python are on top of it. A program is any
+// module in the LLVM dialect, whatever pipeline made it, so that pipelines of
+// others can be compared by the same clock.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,6 +35,8 @@ using namespace mlir;
 //===----------------------------------------------------------------------===//
 
 struct KasProgram {
+  // `numPrepared` is how many elements of packed weights it takes as an
+  // argument.
   struct Function {
     CompiledModule::Function code;
     int64_t numTensors, numPrepared;
@@ -41,6 +46,8 @@ struct KasProgram {
 };
 
 /// Whether `function` can be called with pointers alone.
+/// Such functions are what `-kas-cpu-pipeline` leaves of functions on tensors:
+/// pointers to elements, and null or the text of a failed assertion as result.
 static bool takesPointers(LLVM::LLVMFuncOp function) {
   return !function.isExternal() && function.isPublic() &&
          isa<LLVM::LLVMVoidType, LLVM::LLVMPointerType>(
@@ -58,6 +65,7 @@ KasProgram *kasModuleLoad(KasModule *module, unsigned optLevel,
   options.optLevel = optLevel;
   std::optional<ObjectCache> cache;
   if (cacheDirectory)
+    // Compiled objects are found there by a hash of the module.
     options.cache = &cache.emplace(cacheDirectory);
   auto compiled = CompiledModule::compile(*clone, options);
   if (!compiled) {
@@ -67,6 +75,7 @@ KasProgram *kasModuleLoad(KasModule *module, unsigned optLevel,
   auto program = std::make_unique<KasProgram>();
   program->module = std::move(*compiled);
   for (auto function : clone->getOps<LLVM::LLVMFuncOp>()) {
+    // Helpers and declarations stay inside.
     if (!takesPointers(function))
       continue;
     auto code = program->module->lookup(function.getName());
@@ -94,6 +103,8 @@ int64_t kasProgramGetNumPreparedElements(const KasProgram *program,
   return found == program->functions.end() ? 0 : found->second.numPrepared;
 }
 
+/// The processor's time of this thread leaves out what other processes take; it
+/// counts only one thread, so callers with several take the wall clock.
 static double getMilliseconds(bool wallClock) {
   timespec now = {};
   if (!wallClock && ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0)
@@ -108,11 +119,13 @@ const char *kasProgramCall(KasProgram *program, const char *name,
                            void *const *tensors, uint64_t runs, bool wallClock,
                            double *milliseconds) {
   const KasProgram::Function &function = program->functions.find(name)->second;
+  // Compiled code takes pointers that it may not keep but can overwrite.
   SmallVector<void *> pointers(tensors, tensors + function.numTensors);
   double start = getMilliseconds(wallClock);
   for (uint64_t run = 0; run < runs; ++run)
     if (const char *message = function.code(pointers.data()))
       return message;
+  // The mean: the caller takes the least of several calls.
   if (milliseconds)
     *milliseconds = (getMilliseconds(wallClock) - start) /
                     static_cast<double>(std::max<uint64_t>(runs, 1));
@@ -123,6 +136,8 @@ const char *kasProgramCall(KasProgram *program, const char *name,
 // Tuning
 //===----------------------------------------------------------------------===//
 
+/// For functions without a module; those with one report through
+/// `ModuleAccess`.
 static bool report(llvm::Error error, KasDiagnostics diagnostics) {
   diagnostics.report(KasSeverityError, "",
                      llvm::toString(std::move(error)).c_str(),
@@ -130,6 +145,8 @@ static bool report(llvm::Error error, KasDiagnostics diagnostics) {
   return false;
 }
 
+/// Checks the file and creates it if need be: a tuning of hours should not fail
+/// at the first row that it writes.
 bool kasTuningDatabaseOpen(const char *path, KasStream json,
                            KasDiagnostics diagnostics) {
   llvm::Expected<Target> target = getTarget();
@@ -149,6 +166,7 @@ bool kasTuningDatabaseOpen(const char *path, KasStream json,
   return true;
 }
 
+/// One object for each kernel, in the order of the module.
 static void write(const NetworkReport &report, KasStream json) {
   CallbackStream stream(json);
   llvm::json::OStream writer(stream);
@@ -167,6 +185,7 @@ static void write(const NetworkReport &report, KasStream json) {
 bool kasModuleTune(KasModule *module, const char *name, KasTuneOptions options,
                    KasStream json, KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
+  // The module changes only on success.
   OwningOpRef<ModuleOp> copy = access.getModule().clone();
   auto function = copy->lookupSymbol<func::FuncOp>(name);
   if (!function || function.isExternal() ||
@@ -181,6 +200,7 @@ bool kasModuleTune(KasModule *module, const char *name, KasTuneOptions options,
   network.tuner.seed = options.seed;
   network.tuner.measure.runs = options.runs;
   network.tuner.measure.threads = options.threads;
+  // The caller measures the whole network if it wants to.
   network.measureInModel = false;
   auto run = [&]() -> llvm::Expected<NetworkReport> {
     std::unique_ptr<TuningDevice> device = makeCPUTuningDevice(options.threads);
@@ -201,6 +221,7 @@ bool kasModuleTune(KasModule *module, const char *name, KasTuneOptions options,
     return false;
   }
   write(*found, json);
+  // The schedules are attributes of its operations.
   module->module = std::move(copy);
   return true;
 }

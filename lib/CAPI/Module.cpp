@@ -8,6 +8,9 @@
 //
 // Modules of the C interface: each has a context of its own and a lock, and
 // every call reports diagnostics through a `ModuleAccess`.
+// Calls on one module wait for each other, on different modules they run in
+// parallel: contexts share nothing. Passes work on a copy, which takes the
+// place of the module when all have succeeded.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +40,9 @@ static const DialectRegistry &getRegistry() {
 }
 
 KasModule::KasModule()
+    // Without threads of its own: a process may have hundreds of modules.
     : context(getRegistry(), MLIRContext::Threading::DISABLED) {
+  // The generic form of an operation would be longer than the message.
   context.printOpOnDiagnostic(false);
 }
 
@@ -63,12 +68,14 @@ static KasSeverity getSeverity(DiagnosticSeverity severity) {
 static std::string getLocationText(Location location) {
   std::string text;
   llvm::raw_string_ostream stream(text);
+  // Names and call sites are unwrapped.
   if (auto file = location->findInstanceOf<FileLineColRange>())
     stream << file.getFilename().getValue() << ':' << file.getStartLine() << ':'
            << file.getStartColumn();
   return text;
 }
 
+/// Notes come as diagnostics of their own, after the one that they belong to.
 static void report(const Diagnostic &diagnostic, KasDiagnostics target) {
   target.report(getSeverity(diagnostic.getSeverity()),
                 getLocationText(diagnostic.getLocation()).c_str(),
@@ -77,6 +84,8 @@ static void report(const Diagnostic &diagnostic, KasDiagnostics target) {
     report(note, target);
 }
 
+/// The lock is taken first and released last: the handler must not see
+/// diagnostics of another call.
 ModuleAccess::ModuleAccess(KasModule *module, KasDiagnostics diagnostics)
     : lock(module->mutex), module(module), diagnostics(diagnostics),
       handler(&module->context, [this](Diagnostic &diagnostic) {
@@ -92,6 +101,7 @@ void ModuleAccess::report(llvm::Error error) {
   report(llvm::toString(std::move(error)));
 }
 
+/// A missing symbol and one of another kind are different mistakes.
 OperatorOp ModuleAccess::lookupOperator(StringRef name) {
   Operation *symbol = getModule().lookupSymbol(name);
   auto op = dyn_cast_or_null<OperatorOp>(symbol);
@@ -108,6 +118,7 @@ ModuleAccess::lookupBound(StringRef name, const char *text) {
   OperatorOp op = lookupOperator(name);
   if (!op)
     return std::nullopt;
+  // Null means no binding, for operators without symbols.
   auto attr = parseBinding(getContext(), text ? text : "");
   if (!attr) {
     report(attr.takeError());
@@ -120,6 +131,8 @@ ModuleAccess::lookupBound(StringRef name, const char *text) {
   return std::pair(op, std::move(*binding));
 }
 
+/// A module with the concrete operator alone: nothing else of the module is
+/// compiled with it, and the caller's module stays as it was.
 OwningOpRef<ModuleOp> ModuleAccess::specializeAlone(StringRef name,
                                                     const char *text) {
   auto bound = lookupBound(name, text);
@@ -150,6 +163,7 @@ KasModule *kasModuleParse(const char *text, size_t length, const char *name,
                           KasDiagnostics diagnostics) {
   auto result = std::make_unique<KasModule>();
   {
+    // The access ends before the module may be destroyed.
     ModuleAccess access(result.get(), diagnostics);
     result->module = parseSourceString<ModuleOp>(
         StringRef(text, length), ParserConfig(&result->context), name);
@@ -162,6 +176,7 @@ void kasModuleDestroy(KasModule *module) { delete module; }
 void kasModulePrint(KasModule *module, bool generic, KasStream output) {
   std::lock_guard<std::mutex> lock(module->mutex);
   CallbackStream stream(output);
+  // Printing changes no IR, but names of values are cached in the context.
   OpPrintingFlags flags;
   if (generic)
     flags.printGenericOpForm();
@@ -174,6 +189,7 @@ bool kasModuleVerify(KasModule *module, KasDiagnostics diagnostics) {
 }
 
 /// `pipeline` without the op that it is for, where that is the module.
+/// Pipelines are often written with it, as `mlir-opt` prints them.
 static StringRef getPassesOfModule(StringRef pipeline) {
   pipeline = pipeline.trim();
   StringRef inner = pipeline;
@@ -191,6 +207,7 @@ bool kasModuleRunPasses(KasModule *module, const char *pipeline,
 bool kasModuleRunPassesWith(KasModule *module, const char *pipeline,
                             KasPassOptions options,
                             KasDiagnostics diagnostics) {
+  // Registries of passes are global; registering twice is an error of MLIR.
   static std::once_flag registered;
   std::call_once(registered, [] {
     mlir::registerAllPasses();
@@ -208,6 +225,7 @@ bool kasModuleRunPassesWith(KasModule *module, const char *pipeline,
   // A pass that fails may leave anything.
   OwningOpRef<ModuleOp> copy = access.getModule().clone();
   if (failed(manager.run(*copy)) ||
+      // Verified at least once: a module that is kept is valid.
       (!options.verifyEach && failed(verify(*copy))))
     return false;
   module->module = std::move(copy);
@@ -228,6 +246,7 @@ bool kasModuleGetText(KasModule *module, const char *name, KasStream output,
   return true;
 }
 
+/// The fields of a `kas.sequence`: steps between operators, and the operators.
 static void writeStages(llvm::json::OStream &writer, SequenceOp op) {
   writer.attributeArray("between", [&] {
     for (unsigned index : llvm::seq<unsigned>(op.getBetween().size()))
@@ -239,6 +258,7 @@ static void writeStages(llvm::json::OStream &writer, SequenceOp op) {
   });
 }
 
+/// An object of kind and name for each symbol, in their order.
 void kasModuleListSymbols(KasModule *module, KasStream json) {
   std::lock_guard<std::mutex> lock(module->mutex);
   CallbackStream stream(json);

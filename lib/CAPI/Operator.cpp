@@ -8,6 +8,9 @@
 //
 // The C interface to single operators: description, shapes and costs, canonical
 // and exported texts, the reference evaluator.
+// Functions with a `binding` parameter parse and check it by
+// `ModuleAccess::lookupBound`; results are JSON with the names of the Python
+// classes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,6 +37,7 @@ using namespace mlir;
 // Description
 //===----------------------------------------------------------------------===//
 
+/// The text of a size in the module's symbols, as in `C/s`.
 static std::string toText(SizeAttr size, const SymbolSet &symbols) {
   return toString(*size.toSize(symbols), symbols);
 }
@@ -62,6 +66,8 @@ static void writeFlags(llvm::json::OStream &writer, StringRef key,
   });
 }
 
+/// Costs as polynomials of symbols, such as `2*N*C*H*W*k**2`; null where they
+/// overflow.
 static void writeCost(llvm::json::OStream &writer, OperatorOp op,
                       const SymbolSet &symbols) {
   std::optional<SymbolicCost> cost = getSymbolicCost(op);
@@ -102,9 +108,13 @@ bool kasOperatorDescribe(KasModule *module, const char *name, KasStream json,
       for (ArrayRef<SizeAttr> sizes : op.getWeightSizes())
         writeSizes(writer, sizes, symbols);
     });
+    // Whether the first dimension is a batch that every part just carries
+    // along.
     writer.attribute("batch", hasBatch(op));
     writeFlags(writer, "unordered_output", op.getOutputUnordered());
     writeFlags(writer, "unordered_data", op.getInputUnordered());
+    // For each weight: the outputs that are dimensions of it, for the scales of
+    // normalizations and quantizations.
     writer.attributeArray("weight_outputs", [&] {
       for (ArrayRef<unsigned> outputs : getWeightOutputs(op))
         writer.value(llvm::json::Array(outputs));
@@ -122,6 +132,7 @@ bool kasOperatorGetShapes(KasModule *module, const char *name,
                           const char *binding, KasStream json,
                           KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
+  // Shapes come from the concrete operator: numbers, no polynomials.
   OwningOpRef<ModuleOp> alone = access.specializeAlone(name, binding);
   if (!alone)
     return false;
@@ -156,6 +167,8 @@ bool kasOperatorGetCost(KasModule *module, const char *name,
   return true;
 }
 
+/// Without products with padding, which kernels leave out
+/// (docs/internals/rationale/stages.md).
 bool kasOperatorGetExistingFlops(KasModule *module, const char *name,
                                  const char *binding, int64_t *flops,
                                  KasDiagnostics diagnostics) {
@@ -168,6 +181,7 @@ bool kasOperatorGetExistingFlops(KasModule *module, const char *name,
       getExistingMacs(op, values, [&] { return op.emitError(); });
   if (failed(macs))
     return false;
+  // A multiply-add counts as two.
   *flops = 2 * *macs;
   return true;
 }
@@ -184,6 +198,8 @@ bool kasOperatorGetFanIn(KasModule *module, const char *name,
   return true;
 }
 
+/// On one core, by the calibration of the machine
+/// (docs/internals/predicted-times.md).
 bool kasOperatorPredictTime(KasModule *module, const char *name,
                             const char *binding, double *milliseconds,
                             KasDiagnostics diagnostics) {
@@ -201,6 +217,8 @@ bool kasOperatorPredictTime(KasModule *module, const char *name,
   return true;
 }
 
+/// Whether an output at position i reads data after i, along a dimension of
+/// each: null if not. Causal models must not.
 bool kasOperatorFindLookahead(KasModule *module, const char *name,
                               const char *binding, int64_t output,
                               int64_t input, int64_t stride, KasStream json,
@@ -236,6 +254,8 @@ bool kasOperatorFindLookahead(KasModule *module, const char *name,
 // Texts
 //===----------------------------------------------------------------------===//
 
+/// The canonical form of a copy (docs/internals/canonical-form.md): equal
+/// operators have equal texts.
 static bool writeCanonical(ModuleAccess &access, OperatorOp op,
                            llvm::raw_ostream &stream) {
   OwningOpRef<ModuleOp> alone = ModuleOp::create(op.getLoc());
@@ -258,6 +278,7 @@ bool kasOperatorGetText(KasModule *module, const char *name,
   OperatorOp op = access.lookupOperator(name);
   if (!op)
     return false;
+  // Texts with symbols need no binding, the others a concrete operator.
   switch (text) {
   case KasOperatorTextMLIR:
     op.print(stream);
@@ -291,6 +312,7 @@ bool kasOperatorGetText(KasModule *module, const char *name,
 // Reference
 //===----------------------------------------------------------------------===//
 
+/// The meaning of the operator by definition: slow, in double precision.
 bool kasOperatorEvaluate(KasModule *module, const char *name,
                          const char *binding, float *const *tensors,
                          KasDiagnostics diagnostics) {
@@ -300,6 +322,7 @@ bool kasOperatorEvaluate(KasModule *module, const char *name,
     return false;
   OperatorOp op = *alone->getOps<OperatorOp>().begin();
   OperatorShapes shapes = getShapes(op);
+  // `tensors` are the data, the weights and the result.
   auto view = [&](ArrayRef<int64_t> shape, unsigned index) {
     return ReferenceTensor{
         shape,

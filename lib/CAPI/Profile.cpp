@@ -8,6 +8,9 @@
 //
 // The C interface to profiles of a function: compiles it with timestamps, runs
 // it, and writes the time of each operation as JSON.
+// docs/guide/profiling.md explains the numbers. The function is compiled for
+// this one call: timestamps are in the code, so a profiled function is another
+// one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +26,7 @@ using llvm::Error;
 using llvm::Expected;
 
 /// Checks what is given for an argument.
+/// Shape and element type must be those of the argument.
 static Error checkArray(const KasArray &array,
                         const TensorSignature &argument) {
   ArrayRef<int64_t> shape(array.shape, array.rank);
@@ -41,6 +45,7 @@ static Error checkArray(const KasArray &array,
 }
 
 /// Memory for a tensor that nobody gives: zeros.
+/// Integers and narrow floats lie in the memory of f32 elements, rounded up.
 static Expected<Tensor> makeTensor(const TensorSignature &signature) {
   if (signature.type == "f32")
     return Tensor::create(signature.shape);
@@ -51,6 +56,8 @@ static Expected<Tensor> makeTensor(const TensorSignature &signature) {
   return Tensor::create(llvm::divideCeil(bytes, sizeof(float)));
 }
 
+/// `arrays` are the first arguments; the others are made by their initializers
+/// and the seed, results are thrown away.
 static Expected<Profile> profile(ModuleOp module, StringRef name,
                                  ArrayRef<KasArray> arrays,
                                  KasProfileOptions options) {
@@ -62,6 +69,7 @@ static Expected<Profile> profile(ModuleOp module, StringRef name,
         "expected at most " + Twine(signature->arguments.size()) +
         " arguments of '" + name + "', got " + Twine(arrays.size()));
   SmallVector<float *> tensors;
+  // Keeps those alive that are made here.
   std::vector<Tensor> made;
   for (auto [index, argument] : llvm::enumerate(signature->arguments)) {
     if (index < arrays.size()) {
@@ -75,6 +83,7 @@ static Expected<Profile> profile(ModuleOp module, StringRef name,
     auto tensor = makeTensor(argument);
     if (!tensor)
       return tensor.takeError();
+    // Zeros are valid numbers of tokens; random bits would not be.
     if (argument.type == "f32")
       argument.initializer.fill(tensor->getValues(), argument.shape,
                                 RandomStream(options.seed, argument.name));
@@ -93,6 +102,7 @@ static Expected<Profile> profile(ModuleOp module, StringRef name,
   JITOptions jit;
   jit.optLevel = options.compile.optLevel;
   TimingOptions timing;
+  // Exactly as many runs; else as many as fit in the usual time.
   if (options.runs) {
     timing.minRuns = timing.maxRuns = options.runs;
     timing.seconds = 0;
@@ -106,6 +116,7 @@ bool kasModuleProfile(KasModule *module, const char *name, const char *binding,
                       KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
   OwningOpRef<ModuleOp> program;
+  // With a binding `name` is an operator, without one a function.
   if (binding) {
     program = access.makeProgram(name, binding);
     if (!program)
@@ -119,6 +130,7 @@ bool kasModuleProfile(KasModule *module, const char *name, const char *binding,
     access.report(result.takeError());
     return false;
   }
+  // The three forms of one result: for programs, for people, for trace viewers.
   std::string table, trace;
   llvm::raw_string_ostream tableStream(table), traceStream(trace);
   result->print(tableStream);

@@ -8,6 +8,10 @@
 //
 // The C interface to searches: spaces, membership of an operator, and a
 // searcher that any thread may ask for candidates and tell outcomes.
+// The core of a search is `Session` (Search/Core): this file adds operators and
+// their texts. Candidates are asked for and told about in any order and by any
+// thread; with a database a search that was interrupted replays what it has
+// told.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,6 +43,7 @@ struct KasSearcher {
   bool isClosed = false;
 };
 
+/// For calls without a module, whose context is not locked.
 static void reportError(const llvm::Twine &message,
                         KasDiagnostics diagnostics) {
   diagnostics.report(KasSeverityError, "", message.str().c_str(),
@@ -54,6 +59,7 @@ static bool reportError(llvm::Error error, KasDiagnostics diagnostics) {
 // Spaces
 //===----------------------------------------------------------------------===//
 
+/// The space called `name`, or the only one of the module for null.
 static SpaceOp lookupSpace(ModuleAccess &access, const char *name) {
   if (name) {
     Operation *symbol = access.getModule().lookupSymbol(name);
@@ -79,6 +85,8 @@ static void writeNames(llvm::json::OStream &writer, StringRef key,
   });
 }
 
+/// The sizes of one side of the space, and which of its dimensions are
+/// unordered.
 static void writeDimensions(llvm::json::OStream &writer, StringRef side,
                             ArrayRef<Dimension> dimensions,
                             const SymbolSet &symbols) {
@@ -118,6 +126,7 @@ bool kasSpaceDescribe(KasModule *module, const char *name, KasStream json,
     writer.attribute("multiplicities",
                      llvm::json::Array(space.getMultiplicities()));
     writer.attributeObject("budget", [&] {
+      // Bounds that the space does not set are left out.
       auto write = [&](StringRef key, std::optional<double> bound) {
         if (bound)
           writer.attribute(key, *bound);
@@ -139,10 +148,13 @@ bool kasSpaceDescribe(KasModule *module, const char *name, KasStream json,
   return true;
 }
 
+/// Keys are 64 bits, which JSON readers do not keep as numbers: 16 hexadecimal
+/// digits.
 static std::string toText(uint64_t key) {
   return llvm::utohexstr(key, /*LowerCase=*/true, 16);
 }
 
+/// The key of the operator in the space, or the reasons why it is no member.
 bool kasSpaceFindMember(KasModule *module, const char *space,
                         KasModule *operators, const char *name, KasStream json,
                         KasDiagnostics diagnostics) {
@@ -153,6 +165,8 @@ bool kasSpaceFindMember(KasModule *module, const char *space,
     SpaceOp found = lookupSpace(access, space);
     if (!found)
       return false;
+    // A copy without references into the context, used after its lock is
+    // released.
     problem = std::make_shared<const SearchProblem>(SearchProblem::get(found));
   }
   ModuleAccess access(operators, diagnostics);
@@ -175,10 +189,13 @@ bool kasSpaceFindMember(KasModule *module, const char *space,
 // Making a searcher
 //===----------------------------------------------------------------------===//
 
+/// All solutions of this space are graphs of operators.
 static const OperatorGraph &getGraph(const Solution &solution) {
   return static_cast<const OperatorGraph &>(solution);
 }
 
+/// Connects the session with the space: the first state, the size of a
+/// candidate for ties, and its text.
 static llvm::Error makeSession(KasSearcher &result, SpaceOp space,
                                const KasSearchOptions &options) {
   SessionSpace searched{makeGraphState(result.problem),
@@ -203,6 +220,8 @@ static llvm::Error makeSession(KasSearcher &result, SpaceOp space,
   if (!options.database)
     return llvm::Error::success();
   // The name is that of -kas-search.
+  // A database belongs to one search: settings are compared when it is opened
+  // again.
   SearchSettings settings;
   llvm::raw_string_ostream(settings["space"]) << *space << "\n";
   settings["flops_of"] = flopsOfPreparedWeights;
@@ -221,11 +240,13 @@ KasSearcher *kasSearcherCreate(KasModule *module, const char *name,
     return nullptr;
   result->problem =
       std::make_shared<const SearchProblem>(SearchProblem::get(space));
+  // A space that can have no member is an error before the search begins.
   if (std::optional<std::string> reason =
           findImpossibleProperty(*result->problem)) {
     space.emitOpError(*reason);
     return nullptr;
   }
+  // Printing needs the problem, and a session prints: the order of the members.
   result->printer = std::make_unique<OperatorPrinter>(result->problem);
   if (llvm::Error error = makeSession(*result, space, options)) {
     access.report(std::move(error));
@@ -241,6 +262,7 @@ void kasSearcherDestroy(KasSearcher *searcher) { delete searcher; }
 //===----------------------------------------------------------------------===//
 
 /// The members of a candidate, inside of an object.
+/// As docs/guide/searching.md describes candidates.
 static void writeCandidate(llvm::json::OStream &writer, KasSearcher &searcher,
                            const Candidate &candidate) {
   const OperatorGraph &graph = getGraph(*candidate.solution);
@@ -269,9 +291,12 @@ static bool isOpen(KasSearcher *searcher,
 
 bool kasSearcherAsk(KasSearcher *searcher, size_t count, KasStream json,
                     KasDiagnostics diagnostics) {
+  // Shared: several threads may ask and tell at once, the session has its own
+  // lock.
   std::shared_lock<std::shared_mutex> lock(searcher->mutex);
   if (!isOpen(searcher, lock, diagnostics))
     return false;
+  // So that a count that is a mistake asks for no memory of terabytes.
   constexpr size_t most = 1u << 20;
   llvm::Expected<std::vector<Candidate>> candidates =
       searcher->session->ask(static_cast<unsigned>(std::min(count, most)));
@@ -286,6 +311,7 @@ bool kasSearcherAsk(KasSearcher *searcher, size_t count, KasStream json,
   return true;
 }
 
+/// Of metrics or a failure.
 static bool tell(KasSearcher *searcher, uint64_t id, Outcome outcome,
                  KasDiagnostics diagnostics) {
   std::shared_lock<std::shared_mutex> lock(searcher->mutex);
@@ -301,6 +327,8 @@ static std::optional<Metrics> getMetrics(const char *const *names,
                                          KasDiagnostics diagnostics) {
   Metrics metrics;
   for (size_t index = 0; index < count; ++index) {
+    // Objectives compare numbers; NaN would make the order of candidates depend
+    // on when it came.
     if (!std::isfinite(values[index])) {
       reportError(llvm::Twine("requires finite metrics, got ") +
                       std::to_string(values[index]) + " for '" + names[index] +
@@ -338,6 +366,7 @@ static void writeOutcome(llvm::json::OStream &writer, const Outcome &outcome) {
   });
 }
 
+/// What the database had told the searcher before the first call.
 bool kasSearcherGetReplayed(KasSearcher *searcher, KasStream json,
                             KasDiagnostics diagnostics) {
   std::shared_lock<std::shared_mutex> lock(searcher->mutex);
@@ -360,8 +389,10 @@ bool kasSearcherGetReplayed(KasSearcher *searcher, KasStream json,
 //===----------------------------------------------------------------------===//
 
 /// Calls `use` on the open database, alone.
+/// Fails for a searcher that is closed or has no database.
 static bool useStore(KasSearcher *searcher, KasDiagnostics diagnostics,
                      llvm::function_ref<llvm::Error(SearchStore &)> use) {
+  // The store is not for several threads.
   std::unique_lock<std::shared_mutex> lock(searcher->mutex);
   SearchStore *store = searcher->session->getStore();
   if (searcher->isClosed || !store) {
@@ -375,6 +406,8 @@ static bool useStore(KasSearcher *searcher, KasDiagnostics diagnostics,
   return !error || reportError(std::move(error), diagnostics);
 }
 
+/// The outcome of a candidate in the final round, which the search itself does
+/// not use; `failure` is null for metrics.
 bool kasSearcherRecordFinal(KasSearcher *searcher, uint64_t id,
                             const char *const *names, const double *values,
                             size_t count, const char *failure, double seconds,
@@ -392,6 +425,7 @@ bool kasSearcherRecordFinal(KasSearcher *searcher, uint64_t id,
   });
 }
 
+/// An object with the candidates' ids as keys.
 bool kasSearcherGetFinals(KasSearcher *searcher, KasStream json,
                           KasDiagnostics diagnostics) {
   return useStore(
@@ -413,6 +447,7 @@ bool kasSearcherGetFinals(KasSearcher *searcher, KasStream json,
       });
 }
 
+/// Baselines have negative numbers, so that they share tables with candidates.
 bool kasSearcherRecordBaseline(KasSearcher *searcher, int64_t number,
                                const char *name, const char *text,
                                KasDiagnostics diagnostics) {
@@ -449,6 +484,7 @@ bool kasSearcherGetBaselines(KasSearcher *searcher, KasStream json,
                   });
 }
 
+/// Curves of trainings: entry i of the arrays is one point.
 bool kasSearcherRecordTraining(KasSearcher *searcher, int64_t candidate,
                                uint64_t seed, const uint64_t *epochs,
                                const char *const *names, const double *values,
@@ -491,6 +527,7 @@ bool kasSearcherIsExhausted(KasSearcher *searcher) {
   return searcher->session->isExhausted();
 }
 
+/// Without the lock: `ask` may hold it, and this is what ends it.
 void kasSearcherStop(KasSearcher *searcher) { searcher->session->stop(); }
 
 void kasSearcherGetStatistics(KasSearcher *searcher, KasStream json) {
@@ -509,6 +546,7 @@ void kasSearcherGetStatistics(KasSearcher *searcher, KasStream json) {
   });
 }
 
+/// Waits for the calls that are running; further ones fail.
 bool kasSearcherClose(KasSearcher *searcher, KasDiagnostics diagnostics) {
   std::unique_lock<std::shared_mutex> lock(searcher->mutex);
   searcher->isClosed = true;

@@ -17,6 +17,8 @@
 
 using namespace mlir;
 
+/// `added` is the name of the function that the pass is going to add; null
+/// after an error.
 func::FuncOp kas::networks::findFunction(ModuleOp module, StringRef name,
                                          StringRef added) {
   auto function = module.lookupSymbol<func::FuncOp>(name);
@@ -32,6 +34,9 @@ func::FuncOp kas::networks::findFunction(ModuleOp module, StringRef name,
   return function;
 }
 
+/// Gradients are emitted with all operands of the forward operation, also those
+/// that the derivative does not depend on, as of a sum: without this they would
+/// be read for nothing and keep tensors alive.
 LogicalResult kas::networks::eraseUnusedOperands(func::FuncOp function) {
   RewritePatternSet patterns(function.getContext());
   linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);

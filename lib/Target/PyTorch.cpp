@@ -7,6 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Exports operators as PyTorch modules: class, function and initialization.
+// The result needs PyTorch alone: a function on tensors, whose docstring is the
+// formula, and an `nn.Module` with the weights. Contractions become views and
+// one einsum (PyTorchContraction.cpp), which PyTorch computes as matrix
+// products; all other operators gather their elements (PyTorchGather.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +26,7 @@ using namespace kas::reference;
 using namespace kas::target;
 using namespace mlir;
 
+/// `1, 2`, or `1,` for the tuple of one element, as Python has it.
 std::string kas::target::listNumbers(ArrayRef<int64_t> numbers, bool isTuple) {
   std::string text = llvm::join(
       llvm::map_range(numbers,
@@ -30,6 +35,8 @@ std::string kas::target::listNumbers(ArrayRef<int64_t> numbers, bool isTuple) {
   return isTuple && numbers.size() == 1 ? text + "," : text;
 }
 
+/// `conv2d_grouped` -> `Conv2dGrouped`; a name that begins with a digit, or has
+/// no letter at all, gets a word before it.
 std::string kas::target::getTorchClassName(StringRef name) {
   std::string result;
   bool isUpper = true;
@@ -45,6 +52,8 @@ std::string kas::target::getTorchClassName(StringRef name) {
                                                     : result;
 }
 
+/// Names of the dialect may have dots and dashes, or be words of Python or
+/// names that the code uses itself.
 std::string kas::target::getTorchFunctionName(StringRef name) {
   static constexpr StringRef reserved[] = {
       "and",      "as",       "assert", "async", "await",  "break",  "class",
@@ -79,10 +88,12 @@ void kas::target::writeTorchFunction(OperatorOp op, StringRef name,
   os << "; result: "
      << (shapes.output.empty() ? "a number" : listNumbers(shapes.output))
      << "\n    \"\"\"\n";
+  // Writes nothing when it fails.
   if (failed(writeTorchContraction(op, os)))
     writeTorchGather(op, os);
 }
 
+/// The module: parameters, their initialization, and a call of the function.
 static void writeClass(OperatorOp op, StringRef function,
                        const OperatorShapes &shapes, llvm::raw_ostream &os) {
   size_t numWeights = shapes.weights.size();
@@ -110,6 +121,8 @@ static void writeClass(OperatorOp op, StringRef function,
   os << ")\n";
 }
 
+/// The formula with symbols says more than that of the concrete operator, so it
+/// is the docstring where the source is at hand.
 std::string kas::target::describeForPyTorch(OperatorOp op, StringRef binding) {
   std::string text;
   llvm::raw_string_ostream stream(text);

@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Steps without weights that compute: functions, folds, two tensors.
+// Each function returns an expression of PyTorch for one step of a kernel
+// (docs/reference/tensor-level.md). Tensors have the batch as a dimension more,
+// in front: dimension d of the dialect is d + 1 here.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,6 +40,8 @@ std::string TorchSteps::writeUnary(DagUnaryOp op) {
   case DagUnaryKind::Neg:
     return "-" + x;
   case DagUnaryKind::Sin:
+    // The dialect's sin is sin(pi/2 * x), and its sqrt that of the magnitude:
+    // so they are defined there.
     return "torch.sin(" + printNumber(std::numbers::pi / 2) + " * " + x + ")";
   case DagUnaryKind::Sqrt:
     return "torch.sqrt(torch.abs(" + x + "))";
@@ -58,10 +63,13 @@ static std::string fold(DagFoldKind kind, ArrayRef<int64_t> dims) {
 std::string TorchSteps::writePool(DagPoolOp op, const Tensor &result) {
   const Tensor &input = get(op.getInput());
   SmallVector<int64_t> split, folded;
+  // For example 8x6 with windows of 2 along dimension 1: view (B, 8, 3, 2),
+  // folded dimension 3.
   for (auto [dim, extent] : llvm::enumerate(result.shape)) {
     split.push_back(extent);
     if (!llvm::is_contained(op.getDims(), int64_t(dim)))
       continue;
+    // Counted with the batch: the windows' elements come next.
     folded.push_back(split.size() + 1);
     split.push_back(input.shape[dim] / extent);
   }
@@ -75,6 +83,7 @@ std::string TorchSteps::writeFold(DagFoldOp op) {
 std::string TorchSteps::writeSoftmax(DagSoftmaxOp op) {
   std::string x = get(op.getInput()).name;
   SmallVector<int64_t> dims = shiftDims(op.getDims());
+  // torch.softmax takes one dimension.
   if (dims.size() == 1)
     return "torch.softmax(" + x + ", " + listNumbers(dims) + ")";
   return "torch.exp(" + x + " - torch.logsumexp(" + x + ", (" +
@@ -87,16 +96,22 @@ std::string TorchSteps::writeCumSum(DagCumSumOp op) {
 }
 
 /// By doubling: see `KernelEmitter::scan`.
+/// The recurrence y[i] = x[i] + f[i] * y[i-1] in log2(extent) steps. Before the
+/// step with distance d, element i has the terms of its last d elements, and
+/// f[i] the product of their factors:
+///    y[i] += f[i] * y[i-d];  f[i] *= f[i-d]       for i >= d
 std::string TorchSteps::writeScan(DagScanOp op) {
   const Tensor &input = get(op.getInput());
   std::string state = input.name, factor = get(op.getFactor()).name;
   std::string dim = std::to_string(op.getDim() + 1);
   int64_t extent = input.shape[op.getDim()];
   for (int64_t distance = 1; distance < extent; distance *= 2) {
+    // `count` elements from `from` on along the dimension.
     auto take = [&](const std::string &tensor, int64_t from, int64_t count) {
       return tensor + ".narrow(" + dim + ", " + std::to_string(from) + ", " +
              std::to_string(count) + ")";
     };
+    // The first `distance` elements stay, `last` comes after them.
     auto replace = [&](const std::string &tensor, const std::string &last) {
       return assign("torch.cat((" + take(tensor, 0, distance) + ", " + last +
                     "), " + dim + ")");
@@ -105,6 +120,7 @@ std::string TorchSteps::writeScan(DagScanOp op) {
     std::string factors = take(factor, distance, count);
     state = replace(state, take(state, distance, count) + " + " + factors +
                                " * " + take(state, 0, count));
+    // The last step reads no factors any more.
     if (2 * distance < extent)
       factor = replace(factor, factors + " * " + take(factor, 0, count));
   }
@@ -112,6 +128,8 @@ std::string TorchSteps::writeScan(DagScanOp op) {
 }
 
 /// Element i of the right block meets element i mod L of the left one.
+/// Common dimensions are at both ends: [first..., block..., last...]. The left
+/// block has L elements, the right one a multiple.
 FailureOr<std::string> TorchSteps::writeBroadcast(DagBroadcastOp op) {
   const Tensor &left = get(op.getLeft()), &right = get(op.getRight());
   ArrayRef<int64_t> shape(right.shape);
@@ -125,6 +143,7 @@ FailureOr<std::string> TorchSteps::writeBroadcast(DagBroadcastOp op) {
   if (rightBlock % leftBlock != 0)
     return op.emitOpError("requires a left block that divides ")
            << rightBlock << " (K3), got " << leftBlock;
+  // [first, R/L, L, last] for both; PyTorch broadcasts the dimension of size 1.
   std::string a = left.name + reshape({first, 1, leftBlock, last});
   std::string b =
       right.name + reshape({first, rightBlock / leftBlock, leftBlock, last});
@@ -144,6 +163,8 @@ FailureOr<std::string> TorchSteps::writeBroadcast(DagBroadcastOp op) {
 }
 
 FailureOr<std::string> TorchSteps::writeMatMul(DagMatMulOp op) {
+  // Left [batch..., rows, inner], right [batch..., inner, columns]; each may be
+  // several dimensions, and be given transposed.
   auto [rowDims, innerDims] = op.getMatrix(/*isRight=*/false);
   FailureOr<Shape> rowShape = getSizes(rowDims);
   FailureOr<Shape> innerShape = getSizes(innerDims);
@@ -164,6 +185,7 @@ FailureOr<std::string> TorchSteps::writeMatMul(DagMatMulOp op) {
   std::string text = "torch.matmul(" +
                      view(left, rows, inner, op.getTransposeLeft()) + ", " +
                      view(right, inner, columns, op.getTransposeRight()) + ")";
+  // As in attention: 1 / sqrt(inner).
   if (op.getScaled())
     text = "(" + text + " * " + printNumber(1 / std::sqrt(double(inner))) + ")";
   return text;

@@ -8,6 +8,15 @@
 //
 // Writes an operator as views, pads and one einsum in PyTorch, where it is a
 // contraction.
+// The primitives of an operator are taken off one by one, from the data side
+// (`Peeler`, include/kas/Conversion/Peeling.h, which lowers to linalg in the
+// same way): each becomes a view or a pad of a tensor, until every dimension is
+// a sum of loops. Windows become views by `unfold`; the rest is one product of
+// all tensors, summed by einsum, or several with the cheapest order of pairs.
+// Example, a 1-D convolution:
+//    x = F.pad(data, (1, 1))
+//    x = x.unfold(2, 3, 1)
+//    y = torch.einsum("abcd,ebd->aec", x, weight0)
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,11 +41,15 @@ struct TorchTensor : Labels {
   std::string code;
   SmallVector<int64_t> shape;
   /// Padding that has not been written yet, per dimension.
+  /// Kept back so that several pads become one call.
   std::vector<std::pair<int64_t, int64_t>> pads;
+  /// 0, or minus infinity where a maximum follows.
   double fill = 0;
 };
 
 /// Rearranges tensors as `TensorRewriter` does, by lines of code.
+/// The members have the contracts of `TensorRewriter` in
+/// lib/Conversion/KasToLinalg.
 class TorchRewriter {
 public:
   using Tensor = TorchTensor;
@@ -47,12 +60,16 @@ public:
   /// still to be written is not in that shape.
   void assign(TorchTensor &tensor, const Twine &code) {
     std::string name = tensor.code;
+    // A parameter of the function stays what it is; its variants share one
+    // name.
     if (name == "data")
       name = "x";
     else if (StringRef rest(name); rest.consume_front("weight"))
       name = ("w" + rest).str();
     std::string text = code.str();
     SmallVector<int64_t> shape(tensor.shape);
+    // The comment says what the line gives: the shape before pads that are
+    // pending.
     for (auto [dim, pad] : llvm::enumerate(tensor.pads))
       shape[dim] -= pad.first + pad.second;
     os << "    " << name << " = " << text << "  # " << listNumbers(shape)
@@ -65,6 +82,7 @@ public:
     if (tensor.pads.empty())
       return;
     SmallVector<int64_t> amounts;
+    // F.pad takes pairs from the last dimension on.
     for (auto [low, high] : llvm::reverse(tensor.pads)) {
       amounts.push_back(low);
       amounts.push_back(high);
@@ -80,6 +98,8 @@ public:
                        value + ")");
   }
 
+  /// `coordinate` = outer * size(inner) + inner, in all labels. A dimension
+  /// that is the coordinate alone is split into two, which costs nothing.
   void substitute(TorchTensor &tensor, Value coordinate, Value outer,
                   Value inner) {
     Label sum;
@@ -90,6 +110,7 @@ public:
     std::string code = tensor.code;
     bool isSplit = false;
     for (auto [label, size] : llvm::zip_equal(tensor.dims, tensor.shape)) {
+      // Part of a window: only the label changes.
       if (!isSole(label, coordinate)) {
         dims.push_back(replaceInLabel(label, coordinate, sum));
         shape.push_back(size);
@@ -107,6 +128,7 @@ public:
       shape.push_back(innerSize);
     }
     if (isSplit) {
+      // Pads are per dimension, and the dimensions change.
       if (!tensor.pads.empty()) {
         flush(tensor);
         return substitute(tensor, coordinate, outer, inner);
@@ -117,6 +139,7 @@ public:
     tensor.dims = dims;
   }
 
+  /// Makes `coordinate` the label of a dimension of its own.
   LogicalResult isolate(TorchTensor &tensor, Value coordinate) {
     if (tensor.findSole(coordinate))
       return success();
@@ -130,6 +153,7 @@ public:
     return success();
   }
 
+  /// More elements at both ends of `dim`, requested and not written yet.
   LogicalResult pad(TorchTensor &tensor, unsigned dim, int64_t low,
                     int64_t high, double fill) {
     if (low == 0 && high == 0)
@@ -143,6 +167,7 @@ public:
     return success();
   }
 
+  /// Element i of the result is element (i + amount) mod size of the tensor.
   LogicalResult rotate(TorchTensor &tensor, unsigned dim, int64_t amount) {
     flush(tensor);
     assign(tensor,
@@ -150,6 +175,9 @@ public:
     return success();
   }
 
+  /// Two dimensions that are quotient and remainder become one that is the
+  /// coordinate. A half that does not index the tensor is a dimension along
+  /// which it repeats.
   LogicalResult join(TorchTensor &tensor, Value outer, Value inner,
                      Value coordinate) {
     for (Value half : {outer, inner})
@@ -159,6 +187,7 @@ public:
     std::optional<unsigned> outerDim = tensor.findSole(outer);
     std::optional<unsigned> innerDim = tensor.findSole(inner);
     assert((outerDim || innerDim) && "one half must index the tensor");
+    // The outer half belongs directly before the inner one.
     if (!outerDim) {
       outerDim = *innerDim;
       repeat(tensor, *outerDim, outer);
@@ -167,6 +196,7 @@ public:
     } else if (*innerDim != *outerDim + 1) {
       bool isBefore = *innerDim < *outerDim;
       moveDimension(tensor, *innerDim, isBefore ? *outerDim : *outerDim + 1);
+      // The dimension that moved was before it.
       if (isBefore)
         outerDim = *outerDim - 1;
     }
@@ -180,6 +210,8 @@ public:
     return success();
   }
 
+  /// A factor of ones for what no operand mentions, so that einsum knows its
+  /// size.
   TorchTensor createOnes(Value coordinate, const TorchTensor &) {
     TorchTensor tensor;
     tensor.code = "ones" + std::to_string(numOnes++);
@@ -193,6 +225,8 @@ public:
 
   /// Sums over the coordinates that are dimensions of their own: there are no
   /// windows yet, so the tensor is small.
+  /// A reduction that only this tensor mentions is summed at once: einsum would
+  /// carry it through the products with the others.
   void sum(TorchTensor &tensor, ArrayRef<Value> coordinates) {
     SmallVector<int64_t> places;
     for (auto [dim, label] : llvm::enumerate(tensor.dims)) {
@@ -227,12 +261,14 @@ private:
   /// One dimension per coordinate of the label of `dim`: `unfold` gives a
   /// window for each value of the first, the window is indexed by the rest.
   void spread(TorchTensor &tensor, unsigned dim) {
+    // One coordinate with stride 1 that covers the dimension.
     if (tensor.dims[dim].size() == 1 && tensor.dims[dim].begin()->second == 1 &&
         tensor.shape[dim] == getConcreteSize(tensor.dims[dim].begin()->first))
       return;
     SmallVector<std::pair<Value, int64_t>> terms(tensor.dims[dim].begin(),
                                                  tensor.dims[dim].end());
     // Windows inside windows: the largest steps are outermost.
+    // Insertion sort, stable for equal ones; a label has two or three terms.
     for (size_t end = 1; end < terms.size(); ++end)
       for (size_t at = end; at > 0 && terms[at].second > terms[at - 1].second;
            --at)
@@ -255,12 +291,16 @@ private:
         code += getSlice(windowDim, size, step, available);
         break;
       }
+      // Elements that the remaining terms reach over: 1 + sum of coefficient *
+      // (size - 1).
       int64_t window = 1;
       for (auto [other, coefficient] : ArrayRef(terms).drop_front(index + 1))
         window += coefficient * (getConcreteSize(other) - 1);
       int64_t count = (available - window) / step + 1;
       code += ".unfold(" + std::to_string(windowDim) + ", " +
               std::to_string(window) + ", " + std::to_string(step) + ")";
+      // The dimension may be longer than the window needs, after padding for a
+      // stride.
       if (count != size)
         code += ".narrow(" + std::to_string(windowDim) + ", 0, " +
                 std::to_string(size) + ")";
@@ -297,6 +337,7 @@ private:
 
   /// Where `coordinate` labels several dimensions alone, the first of them is
   /// left.
+  /// A coordinate twice is a diagonal: x[i, i].
   void takeDiagonals(TorchTensor &tensor, Value coordinate) {
     SmallVector<unsigned> places;
     for (auto [dim, label] : llvm::enumerate(tensor.dims))
@@ -307,6 +348,8 @@ private:
     unsigned first = places[0], second = places[1];
     int64_t size = tensor.shape[first];
     Label label = tensor.dims[first];
+    // From behind, so that positions stay valid. `diagonal` puts its dimension
+    // last.
     for (unsigned dim : {second, first}) {
       tensor.shape.erase(tensor.shape.begin() + dim);
       tensor.dims.erase(tensor.dims.begin() + dim);
@@ -315,9 +358,12 @@ private:
     tensor.dims.push_back(label);
     assign(tensor, tensor.code + ".diagonal(0, " + Twine(first) + ", " +
                        Twine(second) + ")");
+    // Three times: the diagonal of the diagonal.
     takeDiagonals(tensor, coordinate);
   }
 
+  /// A new dimension at `position` along which the tensor repeats, without a
+  /// copy.
   void repeat(TorchTensor &tensor, unsigned position, Value coordinate) {
     tensor.shape.insert(tensor.shape.begin() + position,
                         getConcreteSize(coordinate));
@@ -344,6 +390,8 @@ private:
 };
 
 /// Writes what is left when all primitives are gone.
+/// The product of the operands, the sum over what is not an output, the scale
+/// of means, and the shape of the result.
 class ContractionWriter {
 public:
   ContractionWriter(BasicContraction<TorchTensor> contraction,
@@ -353,6 +401,8 @@ public:
   void write() {
     SmallVector<Value> present;
     SmallVector<int64_t> partial;
+    // An output that no operand mentions repeats one value: computed once and
+    // expanded.
     for (Value output : contraction.outputs) {
       bool isPresent = isMentioned(output);
       if (isPresent)
@@ -370,6 +420,7 @@ public:
       os << "    y = y.reshape(" << listNumbers(partial) << ").expand("
          << listNumbers(shape) << ")\n";
     os << "    return y";
+    // Outputs that were split become one dimension again.
     if (shape != outputShape)
       os << ".reshape("
          << (outputShape.empty() ? "()" : listNumbers(outputShape)) << ")";
@@ -388,6 +439,7 @@ private:
     double inverse = 1 / contraction.scale;
     std::string text;
     llvm::raw_string_ostream stream(text);
+    // `/ 9` says more than `* 0.1111111111111111`.
     if (inverse > 1 && std::abs(inverse - std::round(inverse)) < 1e-9 * inverse)
       stream << " / " << llvm::format("%.0f", inverse);
     else
@@ -395,12 +447,15 @@ private:
     return text;
   }
 
+  /// The letter of einsum for a coordinate; 52 are far more than operators
+  /// have.
   char getLetter(Value coordinate) {
     auto [entry, isNew] = letters.insert({coordinate, letters.size()});
     unsigned number = entry->second;
     return number < 26 ? 'a' + number : 'A' + (number - 26);
   }
 
+  /// Every label is a single coordinate here (`spreadAll`).
   std::string getSubscripts(ArrayRef<Label> dims) {
     std::string text;
     for (const Label &label : dims)
@@ -418,6 +473,8 @@ private:
   /// written before.
   std::string getReduced(ArrayRef<Value> outputs) {
     SmallVector<Value> results(outputs);
+    // Einsum only sums: for a maximum the products keep their reductions, and
+    // `amax` comes after.
     if (contraction.isMax)
       llvm::append_range(results, contraction.reductions);
     SmallVector<Factor> factors;
@@ -442,12 +499,14 @@ private:
          << factors[step.second].subscripts << "->" << product.subscripts
          << "\", " << factors[step.first].code << ", "
          << factors[step.second].code << ")\n";
+      // From here on the product stands for the two.
       replacePair(factors, step, std::move(product));
     }
     auto codes = llvm::map_range(factors, [](auto &f) { return f.code; });
     auto subscripts =
         llvm::map_range(factors, [](auto &f) { return f.subscripts; });
     std::string code;
+    // A copy without any change needs no einsum.
     if (factors.size() == 1 && factors[0].subscripts == result)
       code = factors[0].code;
     else
@@ -492,6 +551,8 @@ private:
     factors.erase(factors.begin() + pair.second);
   }
 
+  /// Iterations of the loops over these; in floating point, since they may
+  /// exceed 64 bits.
   static double countPoints(const llvm::SmallSetVector<Value, 8> &coordinates) {
     double points = 1;
     for (Value coordinate : coordinates)
@@ -510,6 +571,8 @@ private:
     return findOrder(factors, results).second;
   }
 
+  /// The cheapest cost and pairs for `factors`: for each pair first, the best
+  /// order of the rest. 6 factors have 2700 orders.
   static std::pair<double, SmallVector<std::pair<size_t, size_t>>>
   findOrder(ArrayRef<Factor> factors, ArrayRef<Value> results) {
     std::pair<double, SmallVector<std::pair<size_t, size_t>>> best;
@@ -521,6 +584,7 @@ private:
         llvm::SmallSetVector<Value, 8> all(factors[first].coordinates);
         all.insert_range(factors[second].coordinates);
         Factor product = multiply(factors, first, second, results);
+        // Multiplications of this product and elements that it writes.
         double cost = countPoints(all) + countPoints(product.coordinates);
         SmallVector<Factor> rest(factors);
         replacePair(rest, {first, second}, std::move(product));
@@ -543,10 +607,12 @@ private:
 
 LogicalResult kas::target::writeTorchContraction(OperatorOp op,
                                                  llvm::raw_ostream &os) {
+  // Nobody asks for it: the gather form is written instead.
   std::string reason;
   if (failed(checkIsContraction(op, reason)))
     return failure();
   OperatorShapes shapes = getShapes(op);
+  // Into a string first, so that nothing is written on failure.
   std::string text;
   llvm::raw_string_ostream stream(text);
   TorchRewriter rewriter(stream);
@@ -566,6 +632,8 @@ LogicalResult kas::target::writeTorchContraction(OperatorOp op,
     return failure();
   auto contraction = peeler.getContraction();
   for (auto [index, operand] : llvm::enumerate(contraction.operands)) {
+    // Reductions that no other operand mentions. A maximum must see all
+    // products first.
     SmallVector<Value> own;
     for (Value reduction : contraction.reductions) {
       bool isShared = false;

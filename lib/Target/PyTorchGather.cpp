@@ -7,6 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Writes any operator in PyTorch by gathering the elements of all points.
+// The form for operators that are no contraction: sums of maxima, windows of
+// windows that clip. All iterations are there at once as a tensor with a
+// dimension for each loop; indices are computed as integers, elements gathered,
+// and the dimensions reduced from the last one on. It takes as much memory as
+// there are iterations, so it is a definition more than a program.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,6 +40,7 @@ public:
     writeAxes();
     writeGuards();
     writeProduct();
+    // Reductions are the last axes, and the innermost one is the last.
     for (unsigned axis = nest.axes.size(); axis-- > nest.numOutputs;)
       writeReduction(*nest.axes[axis].kind, nest.axes[axis].extent);
     os << "    return " << (hasGuards() ? "torch.where(exists, y, 0)" : "y")
@@ -45,6 +51,8 @@ private:
   bool hasGuards() const { return !nest.guards.empty(); }
 
   /// Each axis is a tensor that varies along a dimension of its own.
+  /// The code: `w = torch.arange(8, device=data.device).reshape(1, 8, 1)`.
+  /// PyTorch broadcasts them where they meet.
   void writeAxes() {
     size_t rank = nest.axes.size();
     for (unsigned axis = 0; axis < rank; ++axis) {
@@ -62,6 +70,8 @@ private:
     os << "    shape = (" << listNumbers(shape, /*isTuple=*/true) << ")\n";
   }
 
+  /// A boolean for each iteration, true where all windows are within their
+  /// ranges.
   void writeGuards() {
     if (!hasGuards())
       return;
@@ -78,6 +88,7 @@ private:
     os << "\n    exists = exists.expand(shape)\n";
   }
 
+  /// `y`, one value for each iteration.
   void writeProduct() {
     OperatorShapes shapes = getShapes(op);
     os << "    y = ";
@@ -89,6 +100,7 @@ private:
     os << "\n    y = y.expand(shape)\n";
   }
 
+  /// `data[n, c, w + j - 1]`, with tensors as indices.
   void writeElements(const Twine &tensor, ArrayRef<AffineExpr> indices,
                      ArrayRef<int64_t> shape) {
     os << tensor << '[';
@@ -101,6 +113,8 @@ private:
   }
 
   /// Indices of points that do not exist may be anywhere.
+  /// They are clamped, and the value is masked later: indexing outside is an
+  /// error.
   void writeIndex(AffineExpr index, int64_t size) {
     Interval interval = getInterval(index, ranges);
     std::string text = print(index);
@@ -114,6 +128,9 @@ private:
     return printExpr(expr, names, ranges, ExprSyntax::Python);
   }
 
+  /// Over the last dimension. What does not exist is the identity of the
+  /// reduction; a reduction of nothing does not exist for the one outside
+  /// (docs/reference/dialect.md).
   void writeReduction(ReduceKind kind, int64_t extent) {
     bool isMax = kind == ReduceKind::Max;
     if (hasGuards())

@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Kernels of the tensor level as PyTorch code: the file around the steps.
+// One function for the kernel with a line for each step (PyTorchSteps.cpp),
+// functions before it for the operators that it applies, and an `nn.Module`
+// with the weights.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,6 +44,7 @@ static SmallVector<std::string> nameInputs(size_t count) {
 
 namespace {
 /// The operators that a kernel applies, as functions before its own.
+/// Each application has a function of its own: the bindings differ.
 class AppliedOperators {
 public:
   explicit AppliedOperators(KernelOp kernel)
@@ -53,6 +57,7 @@ public:
     auto emitError = [&] { return op.emitOpError(); };
     OperatorOp callee = op.getOperator();
     std::optional<Binding> values =
+        // The values of the operator's symbols from those of the kernel.
         callee ? op.getBinding(callee, kernel.getSymbolSet(), binding)
                : std::nullopt;
     if (!values)
@@ -66,6 +71,7 @@ public:
     if (failed(concrete))
       return failure();
     OperatorShapes shapes = getShapes(*concrete);
+    // An empty description: the formula of the concrete operator.
     writeTorchFunction(*concrete, name, shapes, "", os);
     os << "\n\n";
     return AppliedOperator{name, shapes.data};
@@ -77,6 +83,7 @@ private:
 };
 } // namespace
 
+/// The docstring of the function: shapes without the batch.
 static void writeDocumentation(KernelOp kernel, StringRef binding,
                                const KernelShapes &shapes,
                                ArrayRef<std::string> inputs,
@@ -93,6 +100,8 @@ static void writeDocumentation(KernelOp kernel, StringRef binding,
   os << "result: " << listNumbers(shapes.output) << "\n    \"\"\"\n";
 }
 
+/// Weights are drawn so that each layer keeps the deviation of its input; those
+/// of `deviations` are of `getKernelWeights`.
 static void writeClass(StringRef name, StringRef function,
                        const KernelShapes &shapes, ArrayRef<double> deviations,
                        ArrayRef<std::string> inputs,
@@ -147,6 +156,7 @@ LogicalResult kas::target::writePyTorch(KernelOp kernel, const Binding &binding,
      << llvm::join(llvm::concat<const std::string>(inputNames, weightNames),
                    ", ")
      << "):\n";
+  // The binding as text: `C=64,H=56`.
   std::string values;
   llvm::raw_string_ostream valueStream(values);
   SymbolSet symbols = kernel.getSymbolSet();

@@ -7,6 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Sizes, the order of steps, and steps that rearrange.
+// `TorchSteps` (PyTorchSteps.h) keeps a name and a shape for each value of the
+// kernel and writes one line for each step. Weights are taken in the order of
+// the steps, which is that of `getKernelWeights`. Arithmetic without weights is
+// in PyTorchArithmetic.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +28,7 @@ using namespace mlir;
 // Sizes and lines
 //===----------------------------------------------------------------------===//
 
+/// K3 holds at each binding of a space; a binding of the user may break it.
 FailureOr<int64_t> TorchSteps::getSize(SizeAttr size) {
   std::optional<int64_t> value = kas::evaluate(size, symbols, binding);
   if (!value)
@@ -47,6 +52,8 @@ FailureOr<TorchSteps::Shape> TorchSteps::getSizes(ArrayAttr sizes) {
   return getSizes(llvm::to_vector(sizes.getAsRange<SizeAttr>()));
 }
 
+/// The shape at the binding, without the batch; channels come before other
+/// dimensions.
 FailureOr<TorchSteps::Tensor> TorchSteps::makeTensor(Value value,
                                                      std::string name) {
   auto type = cast<SymbolicTensorType>(value.getType());
@@ -56,6 +63,7 @@ FailureOr<TorchSteps::Tensor> TorchSteps::makeTensor(Value value,
   return Tensor{std::move(name), *shape, type.getNumChannelDims()};
 }
 
+/// The next weight. The caller has as many as steps take.
 std::string TorchSteps::takeWeight() {
   std::string weight = remainingWeights.front();
   remainingWeights = remainingWeights.drop_front();
@@ -82,6 +90,7 @@ LogicalResult TorchSteps::write(ArrayRef<std::string> inputs,
       return failure();
     tensors.try_emplace(argument, std::move(*tensor));
   }
+  // Every step has one result.
   for (Operation &op : block.without_terminator()) {
     FailureOr<Tensor> result = makeTensor(op.getResult(0), "");
     if (failed(result))
@@ -90,6 +99,7 @@ LogicalResult TorchSteps::write(ArrayRef<std::string> inputs,
     if (failed(expr))
       return failure();
     // Steps that do nothing have no line.
+    // An expression that is a name: the result is another name for its input.
     bool isName = llvm::all_of(*expr, [](char c) { return llvm::isAlnum(c); });
     result->name = isName ? *expr : assign(*expr);
     tensors.try_emplace(op.getResult(0), std::move(*result));
@@ -101,6 +111,8 @@ FailureOr<std::string> TorchSteps::writeStep(Operation *op,
                                              const Tensor &result) {
   using Text = FailureOr<std::string>;
   return TypeSwitch<Operation *, Text>(op)
+      // Groups are another view of the same elements; dropout does nothing
+      // outside of training.
       .Case<DagGroupOp, DagGroupAllOp>([&](auto view) -> Text {
         const Tensor &input = get(view.getInput());
         return reshape(input.name, input.shape, result.shape);
@@ -146,10 +158,13 @@ FailureOr<std::string> TorchSteps::writeStep(Operation *op,
 // Rearrangement
 //===----------------------------------------------------------------------===//
 
+/// Cyclic (`roll`), or causal: zeros come in where the shift has left.
 std::string TorchSteps::writeShift(DagShiftOp op) {
   if (op.getCausal()) {
     const Tensor &input = get(op.getInput());
     int64_t dim = op.getDim(), distance = -int64_t(op.getAmount());
+    // F.pad counts from the last dimension; the low side of `dim` is the second
+    // to last.
     SmallVector<int64_t> amounts(2 * (input.shape.size() - dim), 0);
     amounts[amounts.size() - 2] = distance;
     return "F.pad(" + input.name + ".narrow(" +
@@ -163,6 +178,7 @@ std::string TorchSteps::writeShift(DagShiftOp op) {
 
 /// Windows of a dimension: a dilation that no other element than the one at the
 /// position can meet may be less.
+/// `low` is how many elements of the window lie before the position.
 static SmallVector<TorchWindow> getWindows(ArrayRef<int64_t> shape,
                                            ArrayRef<int64_t> dims,
                                            ArrayRef<int64_t> sizes,
@@ -174,6 +190,7 @@ static SmallVector<TorchWindow> getWindows(ArrayRef<int64_t> shape,
   return windows;
 }
 
+/// The window of each position as new channels: pads, then views.
 FailureOr<std::string> TorchSteps::writeUnfold(DagUnfoldOp op) {
   const Tensor &input = get(op.getInput());
   FailureOr<Shape> sizes = getSizes(op.getWindows());
@@ -190,6 +207,7 @@ std::string TorchSteps::writeTranspose(DagTransposeOp op) {
          listNumbers(shiftDims(op.getDims())) + ")";
 }
 
+/// ShuffleNet's: [g, c/g] -> [c/g, g].
 FailureOr<std::string> TorchSteps::writeShuffle(DagShuffleOp op) {
   const Tensor &input = get(op.getInput());
   FailureOr<int64_t> groups = getSize(op.getFactor());
@@ -199,6 +217,7 @@ FailureOr<std::string> TorchSteps::writeShuffle(DagShuffleOp op) {
   if (extent % *groups != 0)
     return op.emitOpError("requires groups that divide ")
            << extent << " (K3), got " << *groups;
+  // (g, extent / g), transposed and merged.
   Shape split(input.shape);
   split[dim] = extent / *groups;
   split.insert(split.begin() + dim, *groups);
@@ -206,6 +225,7 @@ FailureOr<std::string> TorchSteps::writeShuffle(DagShuffleOp op) {
          listNumbers({dim + 1, dim + 2}) + ")" + reshape(input.shape);
 }
 
+/// Even positions before odd ones, or back.
 std::string TorchSteps::writeReorder(DagReorderOp op) {
   const Tensor &input = get(op.getInput());
   int64_t dim = op.getDim(), extent = input.shape[dim];
@@ -215,12 +235,15 @@ std::string TorchSteps::writeReorder(DagReorderOp op) {
   if (!op.getInverse())
     return "torch.cat((" + input.name + front + "0::2], " + input.name + front +
            "1::2]), " + std::to_string(dim + 1) + ")";
+  // Position i comes from i/2 in the first half, or in the second one, which
+  // begins at (extent + 1) / 2.
   return input.name + front + "[i // 2 if i % 2 == 0 else " +
          std::to_string((extent + 1) / 2) + " + i // 2 for i in range(" +
          std::to_string(extent) + ")]]";
 }
 
 /// All channels, blocks and points in a row, as often as needed.
+/// Repeated to the wanted number, and cut.
 std::string TorchSteps::writeAmplify(DagAmplifyOp op, const Tensor &result) {
   const Tensor &input = get(op.getInput());
   int64_t given = countElements(input.shape),
@@ -238,6 +261,8 @@ std::string TorchSteps::writeAmplify(DagAmplifyOp op, const Tensor &result) {
 // Layers
 //===----------------------------------------------------------------------===//
 
+/// [B, groups, perGroup, points] times [groups, outputs / groups, perGroup]; p
+/// are all positions. The caller gives the result its shape.
 std::string TorchSteps::writeLayer(StringRef input, int64_t groups,
                                    int64_t perGroup, int64_t points,
                                    int64_t outputs, StringRef weight) {
@@ -264,6 +289,8 @@ FailureOr<std::string> TorchSteps::writeFC(DagFCOp op) {
   FailureOr<int64_t> outputs = getSize(op.getChannels());
   if (failed(outputs))
     return failure();
+  // The first `getGroups()` dimensions of channels are groups, the others are
+  // summed over.
   ArrayRef<int64_t> channels =
       ArrayRef(input.shape).take_front(input.numChannels);
   int64_t groups = countElements(channels.take_front(op.getGroups()));
@@ -275,6 +302,8 @@ FailureOr<std::string> TorchSteps::writeFC(DagFCOp op) {
       *outputs, takeWeight());
 }
 
+/// F.conv1d, 2d or 3d where it can be; else the windows as channels, and a
+/// layer.
 FailureOr<std::string> TorchSteps::writeConv(DagConvOp op) {
   const Tensor &input = get(op.getInput());
   FailureOr<int64_t> outputs = getSize(op.getChannels());
@@ -293,6 +322,8 @@ FailureOr<std::string> TorchSteps::writeConv(DagConvOp op) {
   std::string padded = pad(input.name, shape.size(), windows);
   Shape result(points);
   result.insert(result.begin(), *outputs);
+  // No such function for four dimensions, nor for weights whose windows are in
+  // another order.
   if (points.size() > 3 || !llvm::is_sorted(op.getDims()))
     return writeLayer(unfold(padded, windows, input.numChannels), groups,
                       perGroup * countElements(*sizes), countElements(points),
@@ -301,6 +332,7 @@ FailureOr<std::string> TorchSteps::writeConv(DagConvOp op) {
   // PyTorch has a window along every spatial dimension.
   Shape kernelShape{*outputs, perGroup}, dilations(points.size(), 1);
   kernelShape.append(points.size(), 1);
+  // Channels become one dimension; padding has grown the others.
   Shape paddedShape{countElements(channels)};
   llvm::append_range(paddedShape, points);
   for (const TorchWindow &window : windows) {
@@ -316,6 +348,8 @@ FailureOr<std::string> TorchSteps::writeConv(DagConvOp op) {
          "), groups=" + std::to_string(groups) + ")";
 }
 
+/// Each dimension of `dims` is replaced by another through one weight [rows...,
+/// columns...]: a product with matrices over several dimensions at once.
 std::string TorchSteps::writeMix(DagMixOp op, const Tensor &result) {
   const Tensor &input = get(op.getInput());
   // Z is the batch; a new dimension is the capital of the old one.
@@ -337,6 +371,8 @@ std::string TorchSteps::writeMix(DagMixOp op, const Tensor &result) {
          listNumbers(rows) + "))";
 }
 
+/// An elementwise weight over `dims`, in the order in which they are written
+/// there.
 std::string TorchSteps::writeScale(DagScaleOp op) {
   const Tensor &input = get(op.getInput());
   SmallVector<int64_t> dims(op.getDims()), order;
@@ -344,6 +380,8 @@ std::string TorchSteps::writeScale(DagScaleOp op) {
     order.push_back(place);
   llvm::sort(order, [&](int64_t a, int64_t b) { return dims[a] < dims[b]; });
   std::string weight = takeWeight();
+  // The weight has the dimensions in its own order; broadcasting wants the
+  // tensor's.
   if (!llvm::is_sorted(order))
     weight += ".permute(" + listNumbers(order) + ")";
   Shape shape(input.shape.size(), 1);
@@ -352,6 +390,8 @@ std::string TorchSteps::writeScale(DagScaleOp op) {
   return input.name + " * " + weight + ".reshape(" + listNumbers(shape) + ")";
 }
 
+/// By stored statistics, per channel: (x - mean) / sqrt(|variance| + e) *
+/// factor + offset. The order of weights is that of `getKernelWeights`.
 std::string TorchSteps::writeNorm(DagNormOp op) {
   const Tensor &input = get(op.getInput());
   Shape shape(ArrayRef(input.shape).take_front(input.numChannels));
@@ -368,6 +408,7 @@ std::string TorchSteps::writeNorm(DagNormOp op) {
 // Operators, output
 //===----------------------------------------------------------------------===//
 
+/// Operators have no batch: applied to each sample, and stacked.
 FailureOr<std::string> TorchSteps::writeApply(DagApplyOp op,
                                               const Tensor &result) {
   FailureOr<AppliedOperator> applied = apply(op);
@@ -381,6 +422,8 @@ FailureOr<std::string> TorchSteps::writeApply(DagApplyOp op,
          "])" + reshape(result.shape);
 }
 
+/// The mean over copies, if the kernel has any: block b of the result is the
+/// mean of copies b, b + numBlocks, ...
 LogicalResult TorchSteps::writeOutput() {
   DagOutputOp op = kernel.getOutput();
   const Tensor &given = get(op.getInput());
@@ -399,12 +442,14 @@ LogicalResult TorchSteps::writeOutput() {
   }
   os << "    return ";
   int64_t blockSize = countElements(*shape) / numBlocks;
+  // One copy of each block: nothing to average.
   if (numCopies == numBlocks) {
     os << reshape(given.name, given.shape, *shape) << "\n";
   } else if (numCopies % numBlocks == 0) {
     os << given.name << reshape({numCopies / numBlocks, numBlocks, blockSize})
        << ".mean(1)" << reshape(*shape) << "\n";
   } else {
+    // Some blocks have one copy more than others.
     os << "torch.stack([" << given.name << reshape({numCopies, blockSize})
        << "[:, block::" << numBlocks << "].mean(1) for block in range("
        << numBlocks << ")], 1)" << reshape(*shape) << "\n";

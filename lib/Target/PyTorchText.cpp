@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Snippets of PyTorch code: reshapes, pads, windows, numbers.
+// Shapes of the dialect are without the batch, PyTorch's with it: every
+// function here adds it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,10 +30,12 @@ int64_t torch::countElements(ArrayRef<int64_t> extents) {
   return result;
 }
 
+/// Dimensions of the dialect as those of PyTorch.
 SmallVector<int64_t> torch::shiftDims(ArrayRef<int64_t> dims) {
   return llvm::map_to_vector(dims, [](int64_t dim) { return dim + 1; });
 }
 
+/// The batch is -1, so the code takes any batch.
 std::string torch::reshape(ArrayRef<int64_t> shape) {
   return ".reshape(-1" + std::string(shape.empty() ? "" : ", ") +
          listNumbers(shape) + ")";
@@ -42,6 +46,7 @@ std::string torch::reshape(StringRef tensor, ArrayRef<int64_t> from,
   return from == to ? tensor.str() : tensor.str() + reshape(to);
 }
 
+/// As short as it can be while it reads as the same double.
 std::string torch::printNumber(double number) {
   std::string text;
   llvm::raw_string_ostream(text) << llvm::format("%.17g", number);
@@ -50,9 +55,13 @@ std::string torch::printNumber(double number) {
   return std::stod(shorter) == number ? shorter : text;
 }
 
+/// Zeros on both sides of each window's dimension, as many as the window
+/// reaches out.
 std::string torch::pad(StringRef tensor, int64_t rank,
                        ArrayRef<TorchWindow> windows) {
   SmallVector<int64_t> low(rank, 0), high(rank, 0);
+  // F.pad counts dimensions from the last one; those before `first` need no
+  // pads.
   int64_t first = rank;
   for (const TorchWindow &window : windows) {
     low[window.dim] = window.dilation * window.low;
@@ -69,6 +78,8 @@ std::string torch::pad(StringRef tensor, int64_t rank,
   return "F.pad(" + tensor.str() + ", (" + listNumbers(amounts) + "))";
 }
 
+/// A view in which each window is a dimension after the channels: [B, C...,
+/// W..., k...] -> [B, C..., k..., W...].
 std::string torch::unfold(StringRef tensor, ArrayRef<TorchWindow> windows,
                           int64_t numChannels) {
   std::string text = tensor.str();
@@ -78,6 +89,8 @@ std::string torch::unfold(StringRef tensor, ArrayRef<TorchWindow> windows,
             listNumbers(
                 {window.dim + 1, window.dilation * (window.size - 1) + 1, 1}) +
             ")";
+    // `unfold` takes dense windows: every dilation-th element of them is
+    // wanted.
     if (window.dilation > 1)
       text += "[..., ::" + std::to_string(window.dilation) + "]";
     from.push_back(int64_t(place) - int64_t(windows.size()));

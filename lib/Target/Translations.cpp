@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The translations of operators to texts: PyTorch, formula, graph, loop nest.
+// `kas-translate --kas-to-pytorch` and its like. Texts with symbols (formula,
+// graph) are of any operator; loops and PyTorch code need numbers, those of
+// `--kas-bind`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,10 +28,13 @@ using namespace mlir;
 
 /// Writes an operator, which may be concrete, made from the second one at the
 /// binding.
+/// The arguments: the operator to write, its source, and the binding as text.
 using Writer = void (*)(OperatorOp op, OperatorOp source, StringRef binding,
                         llvm::raw_ostream &os);
 
 /// A copy of `op` at the binding of the command line, in `scratch`.
+/// Fails with a diagnostic for a binding that is missing or against the rules
+/// of the operator.
 static FailureOr<OperatorOp> makeConcrete(OperatorOp op, ModuleOp scratch,
                                           StringRef binding) {
   auto emitError = [&] { return op.emitError(); };
@@ -44,12 +50,16 @@ static FailureOr<OperatorOp> makeConcrete(OperatorOp op, ModuleOp scratch,
     return failure();
   }
   FailureOr<Binding> values = getBinding(op, *attr, emitError);
+  // Only sizes of this binding are checked: the operator need not be legal at
+  // others.
   if (failed(values) || failed(verifyBinding(op, *values, emitError)))
     return failure();
   OpBuilder builder = OpBuilder::atBlockEnd(scratch.getBody());
   return specialize(builder, op, *values, op.getSymName(), emitError);
 }
 
+/// All operators of the module, in their order. `getBinding` is null for texts
+/// with symbols.
 static LogicalResult
 writeOperators(ModuleOp module, llvm::raw_ostream &os, Writer writer,
                const std::function<std::string()> *getBinding) {
@@ -75,6 +85,8 @@ writeOperators(ModuleOp module, llvm::raw_ostream &os, Writer writer,
 }
 
 /// Whole files, separated by empty lines.
+/// Operators that a kernel applies are functions in its file and none of their
+/// own.
 static LogicalResult writeTorchFiles(ModuleOp module, llvm::raw_ostream &os,
                                      StringRef text) {
   module.getContext()->printOpOnDiagnostic(false);
@@ -92,6 +104,7 @@ static LogicalResult writeTorchFiles(ModuleOp module, llvm::raw_ostream &os,
       auto given = parseBinding(op.getContext(), text);
       if (!given)
         return emitError() << llvm::toString(given.takeError());
+      // Symbols that follow from others need not be given.
       FailureOr<Binding> binding = completeBinding(kernel, *given, emitError);
       if (failed(binding) || failed(writePyTorch(kernel, *binding, os)))
         return failure();
@@ -109,6 +122,8 @@ static LogicalResult writeTorchFiles(ModuleOp module, llvm::raw_ostream &os,
   return success();
 }
 
+/// `getBinding` reads the tool's option `--kas-bind` when a translation runs:
+/// libraries have no options.
 void kas::target::registerTextTranslations(
     std::function<std::string()> getBinding) {
   auto registerDialects = [](DialectRegistry &registry) {

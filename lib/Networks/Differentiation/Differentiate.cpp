@@ -8,6 +8,11 @@
 //
 // Reverse-mode differentiation of a function on tensors: propagates gradients
 // operation by operation, last to first.
+// `Reverse` visits the operations of a block from the last to the first. Before
+// an operation is visited its result's gradient is complete; it adds the
+// product with its own derivative to the gradients of its operands. Each kind
+// of operation has its rule in `propagate`, which emits structured operations
+// again (docs/guide/gradients.md, docs/internals/training.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +33,8 @@ using namespace mlir;
 using namespace kas;
 using namespace kas::networks;
 
+/// `active` are the values that depend on a wanted one: others get no gradient,
+/// and what needs only theirs is never emitted.
 Reverse::Reverse(OpBuilder &builder, ValueRange wanted, Block::iterator begin)
     : builder(builder), active(wanted.begin(), wanted.end()) {
   for (Operation &op : llvm::make_range(begin, builder.getInsertionPoint())) {
@@ -41,6 +48,7 @@ Reverse::Reverse(OpBuilder &builder, ValueRange wanted, Block::iterator begin)
   std::reverse(operations.begin(), operations.end());
 }
 
+/// Also through a region: a body may use values from outside.
 bool Reverse::reads(Operation *op) const {
   auto isActive = [&](Value value) { return active.contains(value); };
   SetVector<Value> captured;
@@ -49,6 +57,7 @@ bool Reverse::reads(Operation *op) const {
          llvm::any_of(captured, isActive);
 }
 
+/// A value with several readers gets the sum of their shares.
 void Reverse::add(Value value, Value gradient) {
   if (!active.contains(value))
     return;
@@ -65,6 +74,7 @@ void Reverse::add(Value value, Value gradient) {
             .getResult(0);
 }
 
+/// Zeros for what no result depends on.
 Value Reverse::get(Value value) {
   Value &gradient = gradients[value];
   if (!gradient)
@@ -83,6 +93,7 @@ static Value cutPadding(OpBuilder &builder, tensor::PadOp pad, Value gradient) {
                                         pad.getMixedLowPad(), sizes, steps);
 }
 
+/// Symbolic operators have no shapes yet, so their gradients have none.
 LogicalResult Reverse::propagateOperator(ApplyOp apply, Value gradient) {
   auto op = SymbolTable::lookupNearestSymbolFrom<OperatorOp>(
       apply, apply.getCalleeAttr());
@@ -95,6 +106,7 @@ LogicalResult Reverse::propagateOperator(ApplyOp apply, Value gradient) {
   return success();
 }
 
+/// All three at once: they share two sums over each channel.
 void Reverse::propagateBatchNorm(BatchNormOp op, Value gradient) {
   BatchNormGradients shares = emitBatchNormGradients(builder, op, gradient);
   add(op.getData(), shares.data);
@@ -102,6 +114,8 @@ void Reverse::propagateBatchNorm(BatchNormOp op, Value gradient) {
   add(op.getOffset(), shares.offset);
 }
 
+/// An embedding reads its table by an index in the body: it is captured, not an
+/// operand.
 LogicalResult Reverse::propagateStructured(linalg::LinalgOp op,
                                            Value gradient) {
   SetVector<Value> captured;
@@ -118,6 +132,8 @@ LogicalResult Reverse::propagateStructured(linalg::LinalgOp op,
   for (OpOperand &operand : op->getOpOperands()) {
     if (!active.contains(operand.get()))
       continue;
+    // The target is the operand, or what is behind its padding: windows skip
+    // the padding.
     FailureOr<OperandGradient> share =
         emitStructuredGradient(builder, op, operand, gradient);
     if (failed(share))
@@ -127,12 +143,15 @@ LogicalResult Reverse::propagateStructured(linalg::LinalgOp op,
   return success();
 }
 
+/// Adds the shares of all active operands of `op`, given the gradient of its
+/// result.
 LogicalResult Reverse::propagate(Operation *op, Value gradient) {
   Location loc = op->getLoc();
   if (auto structured = dyn_cast<linalg::LinalgOp>(op))
     return propagateStructured(structured, gradient);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](tensor::PadOp pad) -> LogicalResult {
+        // The padding value gets no gradient, so it must be a constant.
         if (!pad.getConstantPaddingValue() ||
             !pad.getSourceType().hasStaticShape())
           return op->emitError("to differentiate, requires static shapes and "
@@ -145,6 +164,7 @@ LogicalResult Reverse::propagate(Operation *op, Value gradient) {
         propagateBatchNorm(norm, gradient);
         return success();
       })
+      // The same elements are dropped: seed and stream decide, not the data.
       .Case([&](DropoutOp dropout) {
         add(dropout.getData(),
             DropoutOp::create(builder, loc, gradient.getType(), gradient,
@@ -165,6 +185,7 @@ LogicalResult Reverse::propagate(Operation *op, Value gradient) {
                                  expand.getReassociationIndices()));
         return success();
       })
+      // What was not extracted has no share.
       .Case([&](tensor::ExtractSliceOp extract) {
         Value zeros = makeZeros(builder, loc, extract.getSourceType());
         add(extract.getSource(),
@@ -173,6 +194,7 @@ LogicalResult Reverse::propagate(Operation *op, Value gradient) {
                 extract.getMixedSizes(), extract.getMixedStrides()));
         return success();
       })
+      // The source has the share of its part, the destination that of the rest.
       .Case([&](tensor::InsertSliceOp insert) {
         if (active.contains(insert.getSource()))
           add(insert.getSource(),
@@ -194,13 +216,17 @@ LogicalResult Reverse::propagate(Operation *op, Value gradient) {
       });
 }
 
+/// Stops at the first operation that has no rule.
 LogicalResult Reverse::run() {
   for (Operation *op : operations) {
+    // The mean and variance are results for running statistics alone.
     auto batchNorm = dyn_cast<BatchNormOp>(op);
     if (batchNorm && (gradients.contains(batchNorm.getMean()) ||
                       gradients.contains(batchNorm.getVariance())))
       return op->emitError("to differentiate, requires results that do not "
                            "depend on the statistics themselves");
+    // Normalizations alone have a rule for several results; other operations
+    // with several are passed over.
     if (op->getNumResults() != 1 && !batchNorm)
       continue;
     Value gradient = gradients.lookup(op->getResult(0));
@@ -222,6 +248,8 @@ kas::networks::emitGradients(OpBuilder &builder, ValueRange results,
                              [&](Value value) { return reverse.get(value); });
 }
 
+/// `arguments` are positions. The new function takes a gradient for each result
+/// after the arguments, and returns the results, then the gradients.
 FailureOr<func::FuncOp>
 kas::networks::makeGradientFunction(func::FuncOp function, StringRef name,
                                     ArrayRef<unsigned> arguments) {
@@ -240,6 +268,7 @@ kas::networks::makeGradientFunction(func::FuncOp function, StringRef name,
   }
   OpBuilder builder(function->getContext());
   builder.setInsertionPointAfter(function);
+  // Forward operations stay in it: gradients read their results.
   func::FuncOp gradient = function.clone();
   gradient.setName(name);
   builder.insert(gradient);
@@ -271,6 +300,7 @@ kas::networks::makeGradientFunction(func::FuncOp function, StringRef name,
   end->setOperands(results);
   gradient.setType(builder.getFunctionType(gradient.getArgumentTypes(),
                                            ValueRange(results).getTypes()));
+  // They are numbered by result, and results were added.
   gradient.removeResAttrsAttr();
   return gradient;
 }

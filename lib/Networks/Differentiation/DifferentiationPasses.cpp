@@ -8,6 +8,8 @@
 //
 // The passes of this folder: gradients of a function, Fisher Potential,
 // zero-cost proxies.
+// Each pass checks its options and calls the function that does the work, which
+// library users call as well; texts of options are in Passes.td.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,6 +33,7 @@ using namespace kas;
 using namespace kas::networks;
 
 /// The position of the argument that `text` names or numbers.
+/// Names first: a name may be a number.
 static std::optional<unsigned> findArgument(func::FuncOp function,
                                             StringRef text) {
   for (unsigned index = 0; index < function.getNumArguments(); ++index) {
@@ -67,6 +70,7 @@ struct KasDifferentiatePass
       }
       positions.push_back(*position);
     }
+    // No arguments named: the gradients of all.
     if (positions.empty())
       llvm::append_range(positions,
                          llvm::seq<unsigned>(target.getNumArguments()));
@@ -89,6 +93,7 @@ struct KasFisherPass : kas::networks::impl::KasFisherPassBase<KasFisherPass> {
     auto fisher = makeFisherFunction(target, name, options, names);
     if (failed(fisher) || failed(eraseUnusedOperands(*fisher)))
       return signalPassFailure();
+    // The names tell which element of the result is which layer.
     SmallVector<StringRef> layers(names.begin(), names.end());
     (*fisher)->setAttr(KasDialect::layersAttrName,
                        Builder(&getContext()).getStrArrayAttr(layers));
@@ -106,6 +111,7 @@ struct KasProxiesPass
   void runOnOperation() override {
     std::string name = function + "_proxies", flowName = function + "_synflow";
     func::FuncOp target = findFunction(getOperation(), function, name);
+    // Both names must be free before anything is added.
     if (!target || !findFunction(getOperation(), function, flowName))
       return signalPassFailure();
     ProxyNames names;

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The translations of device programs: binary and manifest.
+// Both read what the GPU pipelines have left in the module: the binary as a
+// `gpu.binary`, the manifest as an attribute (docs/internals/gpu.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +24,7 @@ using namespace kas::codegen;
 using namespace kas::target;
 using namespace mlir;
 
+/// One object, since the pipelines compile for one target.
 static LogicalResult writeBinary(ModuleOp module, llvm::raw_ostream &stream) {
   auto binary = module.lookupSymbol<gpu::BinaryOp>(kernelModuleName);
   if (!binary || binary.getObjects().size() != 1)
