@@ -7,7 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Gives variables of layers values within lower and upper budgets of costs,
-// exactly, and names the budgets in conflict (after Canvas, section 6.3).
+// exactly, and names the budgets in conflict (after Canvas, section 6.3). The
+// model and the method are in docs/reference/tensor-level.md, section 5.
+// BudgetModel.cpp turns the problem into numbers, BudgetSearch.cpp and
+// BudgetImprovement.cpp search; here are the entry points and the verifier,
+// which goes by the problem and not by what the search says.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,6 +35,8 @@ llvm::Error BudgetProblem::check() const {
 static BudgetRange
 getRange(const BudgetProblem &problem,
          std::optional<llvm::ArrayRef<BudgetConflict>> only = std::nullopt) {
+  // The budgets of `only` are tested for a conflict among themselves: all
+  // others are lifted.
   auto isIn = [&](BudgetConflict::Kind kind, unsigned cost) {
     return !only || llvm::is_contained(*only, BudgetConflict{kind, cost, 0});
   };
@@ -41,6 +47,7 @@ getRange(const BudgetProblem &problem,
     range.lower.push_back(
         hasLower ? std::max<int64_t>(cost.lower.value_or(0), 0) : 0);
     range.upper.push_back(
+        // Totals at the ceiling are saturated, so that no budget may reach it.
         std::min(hasUpper ? cost.upper.value_or(INT64_MAX) : INT64_MAX,
                  BudgetProblem::costCeiling - 1));
   }
@@ -48,6 +55,8 @@ getRange(const BudgetProblem &problem,
 }
 
 /// The next choice of as many positions below `count`, in lexicographic order.
+/// `chosen` ascends; false after the last one. From 0 1 of three positions: 0
+/// 2, 1 2, end.
 static bool advance(llvm::MutableArrayRef<unsigned> chosen, unsigned count) {
   for (size_t i = chosen.size(); i-- > 0;) {
     if (chosen[i] + (chosen.size() - i) >= count)
@@ -61,7 +70,9 @@ static bool advance(llvm::MutableArrayRef<unsigned> chosen, unsigned count) {
 }
 
 /// Looks for the smallest set of budgets that cannot be satisfied, sets of one
-/// budget first.
+/// budget first. Exponential in the number of budgets, which are few.
+/// `solution` gets the conflict, or stays `Unknown` if no set is proven to
+/// conflict.
 static void findConflict(const BudgetModel &model, const BudgetProblem &problem,
                          uint64_t maxEvaluations, BudgetSolution &solution) {
   llvm::SmallVector<BudgetConflict> budgets;
@@ -71,11 +82,15 @@ static void findConflict(const BudgetModel &model, const BudgetProblem &problem,
     if (cost.lower)
       budgets.push_back({BudgetConflict::Kind::Lower, unsigned(index), 0});
   }
+  // False once a smaller set could neither be satisfied nor disproved within
+  // the evaluations.
   bool isSmallest = true;
   for (unsigned size : llvm::seq_inclusive<unsigned>(1, budgets.size())) {
     llvm::SmallVector<unsigned> chosen = llvm::to_vector(llvm::seq(size));
     do {
       llvm::SmallVector<BudgetConflict, 2> set;
+      // To maximize what must reach a lower budget finds a point, or the proof
+      // that there is none, the fastest.
       unsigned objective = problem.objective;
       for (unsigned position : chosen) {
         set.push_back(budgets[position]);
@@ -109,6 +124,7 @@ findStaticConflict(const BudgetModel &model) {
     return std::nullopt;
   BudgetSolution solution;
   solution.status = BudgetStatus::Infeasible;
+  // One is enough: each of them conflicts alone.
   solution.conflicts = {conflicts.front()};
   solution.isSmallestConflict = true;
   return solution;
@@ -137,7 +153,9 @@ BudgetSolution kas::solver::solveBudget(const BudgetProblem &problem,
   }
   solution.status =
       search.isProven() ? BudgetStatus::Optimal : BudgetStatus::Bounded;
+  // Also for `Optimal`, where it is what was reached.
   solution.bound = search.getBound();
+  // From positions in the domains to values.
   llvm::ArrayRef<int64_t> point = search.getPoint();
   for (unsigned layer : llvm::seq(model.numLayers)) {
     auto &values = solution.values.emplace_back();
@@ -162,11 +180,15 @@ BudgetSolution kas::solver::solveBudget(const BudgetProblem &problem,
 // Verification
 //===----------------------------------------------------------------------===//
 
-/// The exact sum of `terms`, or nothing when it is no integer or too large.
+/// The exact sum of `terms`, or nothing when it is no integer or too large. In
+/// 128 bits and from the sizes themselves, not from the model's polynomials:
+/// the verifier must not repeat an error of the search.
 static std::optional<__int128> evaluateTerms(llvm::ArrayRef<CostTerm> terms,
                                              llvm::ArrayRef<int64_t> binding) {
   __int128 sum = 0;
   for (const CostTerm &term : terms) {
+    // Numerator and denominator apart, since a term alone may be no integer
+    // before it is multiplied with its factor.
     Size over = *Size::constant(term.size.getNumerator());
     Size under = *Size::constant(term.size.getDenominator());
     for (auto [symbol, exponent] : llvm::enumerate(term.size.getExponents()))
@@ -186,7 +208,9 @@ static std::optional<__int128> evaluateTerms(llvm::ArrayRef<CostTerm> terms,
   return sum;
 }
 
-/// Reports values of one layer that do not fit, and adds up the costs.
+/// Reports values of one layer that do not fit, and adds up the costs. `values`
+/// are by position in `problem.variables`; `totals`, by cost, grow by what the
+/// layer costs, as often as the network has it.
 static llvm::Error verifyLayer(const BudgetProblem &problem, unsigned layer,
                                llvm::ArrayRef<int64_t> values,
                                llvm::MutableArrayRef<__int128> totals) {
@@ -195,6 +219,7 @@ static llvm::Error verifyLayer(const BudgetProblem &problem, unsigned layer,
   };
   if (values.size() != problem.variables.size())
     return fail("every variable must have a value");
+  // The layer's own sizes with the values of its variables.
   Binding binding = problem.layers[layer].binding;
   for (auto [variable, value] : llvm::zip(problem.variables, values)) {
     if (value < 1 || value > problem.maxValue)
@@ -224,6 +249,7 @@ static llvm::Error verifyConflict(const BudgetModel &model,
                                   llvm::ArrayRef<BudgetConflict> conflicts) {
   if (conflicts.empty())
     return llvm::createStringError("an infeasible problem needs a conflict");
+  // A conflict of sizes and limits is found without a search, and found again.
   if (conflicts.front().kind != BudgetConflict::Kind::Lower &&
       conflicts.front().kind != BudgetConflict::Kind::Upper) {
     if (model.findStaticConflicts().empty())
@@ -231,6 +257,8 @@ static llvm::Error verifyConflict(const BudgetModel &model,
     return llvm::Error::success();
   }
   BudgetRange range = getRange(problem, conflicts);
+  // No proof, which would need the search: but costs are monotone, so that
+  // wrong conflicts mostly show at one of the two corners.
   for (bool isGreatest : {false, true}) {
     bool satisfies = true;
     llvm::SmallVector<int64_t> totals(model.numCosts, 0);
@@ -262,6 +290,7 @@ llvm::Error kas::solver::verify(const BudgetProblem &problem,
     return model.takeError();
   if (solution.status == BudgetStatus::Infeasible)
     return verifyConflict(*model, problem, solution.conflicts);
+  // Nothing is claimed.
   if (solution.status == BudgetStatus::Unknown)
     return llvm::Error::success();
 

@@ -7,7 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Good points of budget problems: in proportion to the channels, then improved
-// by single moves and pairs of them.
+// by single moves and pairs of them. A local search that starts branch and
+// bound (BudgetSearch.cpp) with a high value, or reaches the bound by itself
+// (docs/reference/tensor-level.md, section 5, step 3). A point has one position
+// per variable and layer (an item); it always keeps the upper budgets and
+// limits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +29,10 @@ BudgetSearch::Point BudgetSearch::getProportional() const {
   int64_t leastChannels = INT64_MAX;
   for (const BudgetProblem::Layer &layer : problem.layers)
     leastChannels = std::min(leastChannels, layer.channels);
+  // Factors are fixed-point numbers with 8 fractional bits.
   constexpr int scale = 8;
+  // For each item the largest value of its domain up to `factor * channels /
+  // least channels`, at least that of `low`.
   auto pointAt = [&](int64_t factor) {
     Point point;
     for (unsigned layer : llvm::seq(model.numLayers))
@@ -40,11 +47,15 @@ BudgetSearch::Point BudgetSearch::getProportional() const {
       }
     return point;
   };
+  // Monotone: a larger factor makes no value smaller, nor any cost. Factor 0 is
+  // the point `low`, which fits after `tighten`.
   return pointAt(findLast(0, problem.maxValue << scale, [&](int64_t factor) {
     return isWithinUpper(pointAt(factor));
   }));
 }
 
+/// Makes `point`, which is within the upper budgets, the best one if it reaches
+/// the lower ones, too, and has more of the objective.
 void BudgetSearch::offer(const Point &point, llvm::ArrayRef<int64_t> totals) {
   for (auto [total, lower] : llvm::zip(totals, range.lower))
     if (total < lower)
@@ -55,7 +66,8 @@ void BudgetSearch::offer(const Point &point, llvm::ArrayRef<int64_t> totals) {
   }
 }
 
-/// Raises the one item by as much as fits that gains most.
+/// Raises the one item by as much as fits that gains most. Changes `point` and
+/// `totals`; false if no item gains anything. Of equal gains the first item.
 bool BudgetSearch::improveByStep(Point &point,
                                  llvm::MutableArrayRef<int64_t> totals) const {
   int64_t mostGain = 0;
@@ -70,6 +82,7 @@ bool BudgetSearch::improveByStep(Point &point,
     for (unsigned variable : llvm::seq(model.numVariables)) {
       unsigned item = itemOf(layer, variable);
       int64_t index =
+          // Costs are monotone in each item, so that what fits is an interval.
           findLastNear(point[item], high[item], [&](int64_t candidate) {
             indices[variable] = candidate;
             return model.isWithinLimits(layer, indices) &&
@@ -108,9 +121,13 @@ struct Move {
 } // namespace
 
 /// Makes the two moves in different layers that together gain most. Moves of
-/// few steps are enough: what is left of the budget is small by now.
+/// few steps are enough: what is left of the budget is small by now. One item
+/// gains and another loses where that frees more of a budget than it costs of
+/// the objective. For n moves it takes n log n steps, not n^2: moves are sorted
+/// by their gain, and for each first move only the best partners are tried.
 bool BudgetSearch::improveByPair(Point &point,
                                  llvm::MutableArrayRef<int64_t> totals) const {
+  // Positions in a domain, up and down.
   constexpr int64_t reach = 4;
   llvm::SmallVector<Move, 0> moves;
   Point trial = point;
@@ -138,10 +155,13 @@ bool BudgetSearch::improveByPair(Point &point,
            std::tie(b.gain, b.item, b.index);
   });
 
+  // What the objective may still grow by.
   int64_t room = std::min(range.upper[objective], bound) - totals[objective];
   int64_t mostGain = 0;
   const Move *chosen[2] = {nullptr, nullptr};
   Point pair = point;
+  // Whether both moves together keep the budgets of all other costs; that of
+  // the objective is `room`.
   auto fits = [&](const Move &first, const Move &second) {
     pair[first.item] = first.index;
     pair[second.item] = second.index;
@@ -167,8 +187,10 @@ bool BudgetSearch::improveByPair(Point &point,
     });
     for (int tries = 0; tries < 4 && second != moves.begin(); ++tries) {
       --second;
+      // Those further down gain even less.
       if (first.gain + second->gain <= mostGain)
         break;
+      // Two moves in one layer gain more or less than each by itself.
       if (first.item / model.numVariables !=
               second->item / model.numVariables &&
           fits(first, *second)) {
@@ -188,12 +210,14 @@ bool BudgetSearch::improveByPair(Point &point,
 }
 
 /// Fills what is left of the budgets from `point`, which is within the upper
-/// ones.
+/// ones. Single moves as long as they gain, then pairs; each point on the way
+/// is offered.
 void BudgetSearch::improve(Point point) {
   llvm::SmallVector<int64_t, 2> totals;
   for (unsigned cost : llvm::seq(model.numCosts))
     totals.push_back(getTotal(point, cost));
   offer(point, totals);
+  // A pair costs far more than a step, and branch and bound comes afterwards.
   constexpr int maxRounds = 64, maxPairs = 8;
   int numPairs = 0;
   for (int round = 0; round < maxRounds && totals[objective] < bound; ++round) {
@@ -205,13 +229,14 @@ void BudgetSearch::improve(Point point) {
 }
 
 /// Takes values away that are not within the spread. False when that leaves
-/// nothing within the budgets.
+/// nothing within the budgets. For `BudgetOptions::spread`.
 bool BudgetSearch::narrow() {
   Point center = getProportional();
   for (unsigned layer : llvm::seq(model.numLayers))
     for (unsigned variable : llvm::seq(model.numVariables)) {
       const BudgetModel::Domain &domain = model.getDomain(layer, variable);
       unsigned item = itemOf(layer, variable);
+      // Products with the spread may exceed 64 bits.
       __int128 value = domain.getValue(center[item]);
       auto isBelow = [&](int64_t index) {
         return __int128(domain.getValue(index)) * spread < value;

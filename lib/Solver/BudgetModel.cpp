@@ -7,7 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // The budget problem in numbers: domains of variables and saturating
-// polynomials of costs.
+// polynomials of costs. Symbols other than the variables get their values at
+// each layer, so that what remains are polynomials in positions of the domains,
+// with non-negative coefficients: monotone, which all pruning of the search
+// relies on (docs/reference/tensor-level.md, section 5).
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +31,9 @@ struct Fraction {
 };
 } // namespace
 
-/// The value of `size` at a layer with its variables left out.
+/// The value of `size` at a layer with its variables left out. `C * x / G` at C
+/// = 64 and G = 4 gives 16 for the variable x. Nothing where the numerator or
+/// the denominator does not fit 63 bits.
 static std::optional<Fraction> evaluateRest(const BudgetProblem &problem,
                                             unsigned layer, const Size &size) {
   Fraction result = {size.getNumerator(), size.getDenominator()};
@@ -40,6 +45,8 @@ static std::optional<Fraction> evaluateRest(const BudgetProblem &problem,
     for (int i = 0; i < std::abs(exponent); ++i) {
       int64_t &side = exponent > 0 ? result.numerator : result.denominator;
       int64_t &other = exponent > 0 ? result.denominator : result.numerator;
+      // Reduced before each product, so that it overflows only if the result
+      // does.
       int64_t common = std::gcd(value, other);
       other /= common;
       if (llvm::MulOverflow(side, value / common, side))
@@ -55,16 +62,20 @@ static std::optional<Fraction> evaluateRest(const BudgetProblem &problem,
 //===----------------------------------------------------------------------===//
 
 /// The least number whose power `exponent` is a multiple of `denominator`.
+/// `step^exponent` is a multiple of `denominator`: 12 with exponent 2 gives 6,
+/// as 36 is one of 12 and no smaller square is. `exponent` is at least 1.
 static int64_t getStep(int64_t denominator, int exponent) {
   if (exponent == 1)
     return denominator;
   int64_t step = 1;
   for (int64_t prime = 2; denominator > 1; ++prime) {
+    // What is left has no smaller factor than itself: it is prime.
     if (prime * prime > denominator)
       prime = denominator;
     int power = 0;
     for (; denominator % prime == 0; denominator /= prime)
       ++power;
+    // Each prime in as many copies as its power needs, rounded up.
     for (int i = 0; i < (power + exponent - 1) / exponent; ++i)
       step *= prime;
   }
@@ -72,7 +83,7 @@ static int64_t getStep(int64_t denominator, int exponent) {
 }
 
 /// The multiples of `step` up to `maximum` whose power `exponent` divides
-/// `number`.
+/// `number`. Ascending. Takes `min(number, maximum) / step` steps.
 static llvm::SmallVector<int64_t, 0>
 getDivisors(int64_t number, int exponent, int64_t step, int64_t maximum) {
   llvm::SmallVector<int64_t, 0> result;
@@ -88,6 +99,9 @@ getDivisors(int64_t number, int exponent, int64_t step, int64_t maximum) {
   return result;
 }
 
+/// Each size demands something of one variable: above, that it is a multiple of
+/// a step; below, that its power divides a number. What a size without
+/// variables demands, holds or does not (`illegalSizes`).
 llvm::Error BudgetModel::makeDomains(const BudgetProblem &problem,
                                      unsigned layer) {
   llvm::SmallVector<int64_t> steps(numVariables, 1);
@@ -116,6 +130,7 @@ llvm::Error BudgetModel::makeDomains(const BudgetProblem &problem,
       steps[position] = std::lcm(
           std::min(steps[position], problem.maxValue + 1),
           std::min(getStep(rest->denominator, exponent), problem.maxValue + 1));
+    // A variable below only makes it worse.
     else if (rest->denominator != 1)
       illegalSizes.push_back(
           {BudgetConflict::Kind::Size, unsigned(index), layer});
@@ -126,11 +141,15 @@ llvm::Error BudgetModel::makeDomains(const BudgetProblem &problem,
   for (unsigned variable : llvm::seq(numVariables)) {
     Domain &domain = domains.emplace_back();
     domain.step = steps[variable];
+    // 0 where the step is past the maximum: an empty domain, which is a static
+    // conflict.
     domain.count = problem.maxValue / domain.step;
     bool isFirst = true;
     for (auto [position, exponent, number] : dividers) {
       if (position != variable)
         continue;
+      // With a divisor the domain is a list: the values that all such sizes
+      // allow.
       llvm::SmallVector<int64_t, 0> divisors =
           getDivisors(number, exponent, steps[variable], problem.maxValue);
       if (isFirst)
@@ -140,6 +159,7 @@ llvm::Error BudgetModel::makeDomains(const BudgetProblem &problem,
           return !llvm::is_contained(divisors, value);
         });
       isFirst = false;
+      // The list has the values themselves.
       domain.step = 1;
       domain.count = domain.list.size();
     }
@@ -151,6 +171,9 @@ llvm::Error BudgetModel::makeDomains(const BudgetProblem &problem,
 // Polynomials
 //===----------------------------------------------------------------------===//
 
+/// The cost of one layer, `count` times. A variable is `step * multiplier`, so
+/// that the powers of the steps are part of the coefficients, which must be
+/// integers.
 llvm::Expected<BudgetModel::Polynomial>
 BudgetModel::makePolynomial(const BudgetProblem &problem, unsigned layer,
                             llvm::ArrayRef<CostTerm> terms, int64_t count) {
@@ -166,6 +189,7 @@ BudgetModel::makePolynomial(const BudgetProblem &problem, unsigned layer,
     if (!rest)
       return tooLarge();
     Term term;
+    // Cancels with the denominator first; false where the numerator overflows.
     auto multiply = [&](int64_t factor) {
       int64_t common = std::gcd(factor, rest->denominator);
       rest->denominator /= common;
@@ -187,6 +211,8 @@ BudgetModel::makePolynomial(const BudgetProblem &problem, unsigned layer,
       return llvm::createStringError(
           "a term of a cost is no integer at layer " + llvm::Twine(layer));
     term.coefficient = rest->numerator;
+    // Terms with the same powers become one: fewer to evaluate, and the residue
+    // classes of totals (`boundByResidue`) are those of the sums.
     auto *like = llvm::find_if(
         result, [&](const Term &other) { return other.powers == term.powers; });
     if (like == result.end())
@@ -197,6 +223,8 @@ BudgetModel::makePolynomial(const BudgetProblem &problem, unsigned layer,
   return result;
 }
 
+/// `indices` are positions in the domains of the layer's variables. Saturates
+/// at `costCeiling`, and so stays monotone.
 int64_t BudgetModel::evaluate(const Polynomial &polynomial, unsigned layer,
                               llvm::ArrayRef<int64_t> indices) const {
   int64_t sum = 0;
@@ -227,6 +255,7 @@ BudgetModel::findExceededLimit(unsigned layer,
 // The model
 //===----------------------------------------------------------------------===//
 
+/// Costs must be monotone: no negative factors, no variables in denominators.
 static llvm::Error checkTerms(const BudgetProblem &problem,
                               llvm::ArrayRef<CostTerm> terms) {
   for (const CostTerm &term : terms) {
@@ -294,6 +323,7 @@ llvm::Expected<BudgetModel> BudgetModel::create(const BudgetProblem &problem) {
   model.numCosts = problem.costs.size();
   model.numLimits = problem.limits.size();
   for (const BudgetProblem::Limit &limit : problem.limits)
+    // A saturated sum is over every limit.
     model.maxima.push_back(
         std::min(limit.maximum, BudgetProblem::costCeiling - 1));
   for (unsigned layer : llvm::seq(model.numLayers)) {
@@ -308,6 +338,7 @@ llvm::Expected<BudgetModel> BudgetModel::create(const BudgetProblem &problem) {
     }
     for (const BudgetProblem::Limit &limit : problem.limits) {
       llvm::Expected<Polynomial> polynomial =
+          // Limits are on a layer by itself, however often it occurs.
           model.makePolynomial(problem, layer, limit.terms, 1);
       if (!polynomial)
         return polynomial.takeError();
@@ -324,6 +355,7 @@ llvm::SmallVector<BudgetConflict> BudgetModel::findStaticConflicts() const {
     for (unsigned variable : llvm::seq(numVariables))
       if (getDomain(layer, variable).count == 0)
         return {{BudgetConflict::Kind::Variable, variable, layer}};
+    // With larger values a sum is no smaller.
     llvm::SmallVector<int64_t> least(numVariables, 0);
     if (std::optional<unsigned> limit = findExceededLimit(layer, least))
       return {{BudgetConflict::Kind::Limit, *limit, layer}};

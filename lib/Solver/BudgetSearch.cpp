@@ -7,7 +7,13 @@
 //===----------------------------------------------------------------------===//
 //
 // Branch and bound over the domains of a budget problem, with tightening by the
-// budgets.
+// budgets. In the order of `run`: tighten the domains, bound the objective
+// (Lagrangian and residue class), improve good points (BudgetImprovement.cpp),
+// and branch until the best point reaches the bound or the evaluations are used
+// up (docs/reference/tensor-level.md, section 5).
+//
+// All of it relies on monotone costs: the box of all points from `low` to
+// `high` has its least total at `low` and its greatest at `high`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,6 +37,7 @@ BudgetSearch::BudgetSearch(const BudgetModel &model,
     }
 }
 
+/// The cost of all layers at `point`; at the ceiling where it saturates.
 int64_t BudgetSearch::getTotal(const Point &point, unsigned cost) const {
   int64_t total = 0;
   for (unsigned layer : llvm::seq(model.numLayers))
@@ -65,6 +72,7 @@ bool BudgetSearch::tightenUpper() {
   Point point = low;
   for (unsigned layer : llvm::seq(model.numLayers)) {
     llvm::MutableArrayRef<int64_t> indices = layerOf(point, layer);
+    // By cost, what all other layers take at their least values.
     llvm::SmallVector<int64_t, 2> others;
     for (unsigned cost : llvm::seq(model.numCosts))
       others.push_back(getTotal(low, cost) -
@@ -109,6 +117,7 @@ bool BudgetSearch::tightenLower() {
           return model.evaluateCost(layer, cost, indices) <
                  range.lower[cost] - others;
         };
+        // The first position that does not miss it.
         if (misses(low[item]))
           low[item] = findLast(low[item], high[item], misses) + 1;
         indices[variable] = high[item];
@@ -118,11 +127,14 @@ bool BudgetSearch::tightenLower() {
   return true;
 }
 
+/// To a fixed point, at most 8 rounds: a smaller upper end lowers what others
+/// can contribute, and so raises lower ends. False if no point is left.
 bool BudgetSearch::tighten() {
   for (int round = 0; round < 8; ++round) {
     Point before = low;
     if (!tightenUpper() || !tightenLower())
       return false;
+    // `tightenUpper` depends on `low` alone.
     if (low == before)
       return true;
   }
@@ -136,6 +148,8 @@ bool BudgetSearch::tighten() {
 /// The largest total of the objective up to `total`, as far as the residue
 /// class that all totals lie in tells.
 int64_t BudgetSearch::boundByResidue(int64_t total) const {
+  // Every total is `constant` plus a multiple of `modulus`: multipliers are
+  // integers.
   int64_t modulus = 0, constant = 0;
   for (unsigned layer : llvm::seq(model.numLayers))
     for (const BudgetModel::Term &term : model.getCost(layer, objective))
@@ -143,6 +157,7 @@ int64_t BudgetSearch::boundByResidue(int64_t total) const {
         constant = saturatingAdd(constant, term.coefficient);
       else
         modulus = std::gcd(modulus, term.coefficient);
+  // No variables: there is one total.
   if (modulus == 0)
     return std::min(total, constant);
   return total < constant ? total : total - (total - constant) % modulus;
@@ -150,8 +165,10 @@ int64_t BudgetSearch::boundByResidue(int64_t total) const {
 
 /// Points of a layer such that, for any multiplier, objective minus multiplier
 /// times another cost is nowhere greater than at one of them. Costs of the
-/// first degree in each variable take their extremes at the ends.
-/// Nothing when a variable has a higher degree.
+/// first degree in each variable take their extremes at the ends. Nothing when
+/// a variable has a higher degree. 2^variables points. With terms such as `x *
+/// y` the extremes of a box are still at corners, as the sum is linear in each
+/// variable.
 llvm::SmallVector<BudgetSearch::Point, 0>
 BudgetSearch::getExtremes(unsigned layer) const {
   for (unsigned cost : llvm::seq(model.numCosts))
@@ -164,6 +181,7 @@ BudgetSearch::getExtremes(unsigned layer) const {
     Point &point = points.emplace_back();
     for (unsigned variable : llvm::seq(model.numVariables)) {
       unsigned item = itemOf(layer, variable);
+      // Bit `variable` of the code chooses the end.
       point.push_back(code >> variable & 1 ? high[item] : low[item]);
     }
   }
@@ -176,6 +194,7 @@ BudgetSearch::getExtremes(unsigned layer) const {
 /// `argument` is where the maxima are taken, within the budget of `cost`.
 int64_t BudgetSearch::boundByLagrangian(unsigned cost, Point &argument) const {
   using Wide = __int128;
+  // Multipliers are fixed-point numbers with 20 fractional bits.
   constexpr int scale = 20;
   llvm::SmallVector<llvm::SmallVector<std::pair<int64_t, int64_t>>, 0> layers;
   llvm::SmallVector<llvm::SmallVector<Point, 0>, 0> points;
@@ -196,8 +215,11 @@ int64_t BudgetSearch::boundByLagrangian(unsigned cost, Point &argument) const {
   Wide least = Wide(BudgetProblem::costCeiling) << scale;
   // Above this multiplier, the other cost alone decides.
   int64_t first = 0, last = int64_t(1) << 40;
+  // The bound is convex in the multiplier, and what is used of `cost` falls
+  // when it grows: bisection on whether the budget is exceeded.
   while (first <= last) {
     int64_t multiplier = first + (last - first) / 2;
+    // `layers[i]` has (objective, cost) at each extreme point of layer i.
     Wide value = Wide(multiplier) * range.upper[cost];
     Wide used = 0;
     Point taken;
@@ -217,19 +239,25 @@ int64_t BudgetSearch::boundByLagrangian(unsigned cost, Point &argument) const {
     if (used > range.upper[cost]) {
       first = multiplier + 1;
     } else {
+      // The last one kept is that of the least multiplier within the budget:
+      // the closest to the optimum.
       argument = taken;
       last = multiplier - 1;
     }
   }
+  // Rounded down: totals are integers.
   return int64_t(least >> scale);
 }
 
+/// Sets `bound` to the least of all bounds, and improves the points at which
+/// they were taken.
 void BudgetSearch::computeBound() {
   bound = std::min(range.upper[objective], getTotal(high, objective));
   llvm::SmallVector<Point, 0> starts;
   // With many variables per layer, the ends are too many to try.
   constexpr unsigned maxVariables = 8;
   for (unsigned cost : llvm::seq(model.numCosts)) {
+    // A budget that the greatest values keep bounds nothing.
     if (cost == objective || model.numVariables > maxVariables ||
         getTotal(high, cost) <= range.upper[cost])
       continue;
@@ -247,7 +275,9 @@ void BudgetSearch::computeBound() {
 // Branch and bound
 //===----------------------------------------------------------------------===//
 
-/// Brings the costs of a layer up to date with a corner.
+/// Brings the costs of a layer up to date with a corner. `side` 0 is the corner
+/// of the least values, 1 that of the greatest. Only the entries of one layer
+/// change; `totals` follow.
 void BudgetSearch::update(unsigned side, unsigned layer) {
   ++numEvaluations;
   for (unsigned cost : llvm::seq(model.numCosts)) {
@@ -268,6 +298,7 @@ bool BudgetSearch::setItem(unsigned position, int64_t index) {
     update(side, layer);
   }
   for (unsigned cost : llvm::seq(model.numCosts))
+    // No point of the box can keep the budget.
     if (totals[0][cost] > range.upper[cost] ||
         totals[1][cost] < range.lower[cost])
       return false;
@@ -297,13 +328,18 @@ int64_t BudgetSearch::findLargest(unsigned position) {
   return result;
 }
 
+/// Items before `position` have their values in both corners, the others are
+/// open.
 void BudgetSearch::branchOn(unsigned position) {
+  // Both corners are one point.
   if (position == order.size()) {
     llvm::SmallVector<int64_t, 2> values(totals[0].begin(), totals[0].end());
     offer(corner[0], values);
     return;
   }
   unsigned item = order[position];
+  // Of the last item the largest value that fits is the best: no other is
+  // tried.
   bool isLast = position + 1 == order.size();
   for (int64_t index = findLargest(position); index >= low[item]; --index) {
     bool isOpen = setItem(position, index);
@@ -339,6 +375,7 @@ void BudgetSearch::branch() {
     for (unsigned layer : llvm::seq(model.numLayers))
       update(side, layer);
   }
+  // How much of the objective depends on the layer.
   auto widthOf = [&](unsigned layer) {
     unsigned entry = layer * model.numCosts + objective;
     return layerCosts[1][entry] - layerCosts[0][entry];
@@ -354,6 +391,7 @@ void BudgetSearch::branch() {
 
 void BudgetSearch::run(bool stopWhenFeasible) {
   this->stopWhenFeasible = stopWhenFeasible;
+  // No point at all: that is proven, too.
   if (!tighten() || (spread > 0 && !narrow())) {
     proven = true;
     bound = -1;
@@ -368,9 +406,12 @@ void BudgetSearch::run(bool stopWhenFeasible) {
     improve(getProportional());
   if (!isDone())
     branch();
+  // The evaluations did not run out, nor was the search satisfied with any
+  // point.
   bool isComplete =
       numEvaluations < maxEvaluations && !(stopWhenFeasible && hasPoint());
   proven = isComplete || (hasPoint() && bestValue >= bound);
+  // Without a better point the bound is what was reached.
   if (proven && hasPoint())
     bound = bestValue;
 }

@@ -8,7 +8,8 @@
 //
 // Predicts times as sums over kinds of work, and fits the time of each kind to
 // measurements by Levenberg and Marquardt's method
-// (docs/internals/predicted-times.md).
+// (docs/internals/predicted-times.md). StageWork.cpp counts the work of an
+// operator; here a count becomes milliseconds on one machine.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +34,9 @@ struct WorkName {
 };
 } // namespace
 
-/// In the order of `Work`.
+/// In the order of `Work`. The times are those of a usual core, per count of
+/// the kind's own unit (`kas/Solver/StageWork.h`): they predict without
+/// calibration, and hold for kinds that no sample has.
 static constexpr WorkName works[] = {{"operator", 8e-4},
                                      {"stage", 2e-4},
                                      {"row_products", 1.4e-7},
@@ -72,6 +75,7 @@ MachineModel MachineModel::getUsual(StringRef cpu) {
   MachineModel model;
   for (unsigned kind = 0; kind < numWorks; ++kind)
     model.milliseconds[kind] = works[kind].usual;
+  // Nothing was measured: a cautious factor.
   model.margin = 4;
   model.cpu = cpu.str();
   return model;
@@ -82,6 +86,7 @@ MachineModel MachineModel::getUsual(StringRef cpu) {
 //===----------------------------------------------------------------------===//
 
 std::string MachineModel::print() const {
+  // Times by name, so that a file stays readable when kinds are added.
   llvm::json::Object times;
   for (unsigned kind = 0; kind < numWorks; ++kind)
     times[works[kind].name] = milliseconds[kind];
@@ -111,6 +116,7 @@ llvm::Expected<MachineModel> MachineModel::parse(StringRef text,
     return createStringError("requires '" + wanted + "' as '" + key +
                              "', got '" + found + "'");
   };
+  // What one machine or version has learned is wrong for another.
   if (llvm::Error error = check("cpu", cpu))
     return error;
   if (llvm::Error error = check("kas_version", getVersion()))
@@ -118,12 +124,14 @@ llvm::Expected<MachineModel> MachineModel::parse(StringRef text,
   MachineModel model;
   model.cpu = cpu.str();
   model.margin = object->getNumber("margin").value_or(0);
+  // Written so that NaN fails, too.
   if (!(model.margin >= 1) || !std::isfinite(model.margin))
     return createStringError("requires a number from 1 on as 'margin'");
   const llvm::json::Object *times = object->getObject("milliseconds");
   if (!times)
     return createStringError("requires an object as 'milliseconds'");
   for (unsigned kind = 0; kind < numWorks; ++kind) {
+    // A kind that the file lacks is an error.
     double time = times->getNumber(works[kind].name).value_or(-1);
     if (!(time >= 0) || !std::isfinite(time))
       return createStringError("requires a number from 0 on as '" +
@@ -148,7 +156,10 @@ std::string MachineModel::getPath(StringRef cpu) {
 namespace {
 
 /// Levenberg and Marquardt's method on the logarithms of the times of the kinds
-/// of work: these stay positive.
+/// of work: these stay positive. Logarithms of predicted over measured times
+/// are the errors, so that fast and slow operators count alike. With one
+/// parameter `p` per kind, the logarithm of its time, the prediction is
+/// `log(sum of exp(p) * count)`.
 class Fitter {
 public:
   Fitter(llvm::ArrayRef<WorkSample> samples, const MachineModel &usual)
@@ -157,16 +168,23 @@ public:
 
 private:
   using Vector = std::array<double, numWorks>;
-  /// Errors beyond this count by their magnitude, below by their square.
+  /// Errors beyond this count by their magnitude, below by their square. Of
+  /// logarithms: 0.2 is about 22 %. This is Huber's loss, so that single
+  /// operators that are predicted badly do not decide.
   static constexpr double small = 0.2;
-  /// Of the deviation from the usual model.
+  /// Of the deviation from the usual model. Keeps kinds that few samples have
+  /// near to their usual times, and the matrix positive definite.
   static constexpr double weight = 0.006;
 
+  /// The value that is minimized.
   double getLoss(const MachineModel &candidate) const;
   double getDeviation(const MachineModel &candidate, unsigned kind) const {
     return std::log(candidate.milliseconds[kind] / usual.milliseconds[kind]);
   }
+  /// Sets `matrix` (the approximate Hessian, J^T J) and `gradient` (J^T e) at
+  /// `model`.
   void linearize();
+  /// The step of all parameters for this damping.
   Vector solve(double damping) const;
 
   llvm::ArrayRef<WorkSample> samples;
@@ -196,7 +214,10 @@ void Fitter::linearize() {
   for (const WorkSample &sample : samples) {
     double predicted = model.predict(sample.work);
     double error = std::log(predicted / sample.milliseconds);
+    // Huber's weight: errors beyond `small` count by their magnitude.
     double share = std::min(1.0, small / std::max(std::abs(error), 1e-9));
+    // The derivative of the logarithm by each parameter: the kind's share of
+    // the prediction.
     Vector row;
     for (unsigned kind = 0; kind < numWorks; ++kind)
       row[kind] =
@@ -218,6 +239,7 @@ Fitter::Vector Fitter::solve(double damping) const {
   std::array<Vector, numWorks> left = matrix;
   Vector right = gradient, step;
   for (unsigned i = 0; i < numWorks; ++i)
+    // Marquardt's scaling of the diagonal.
     left[i][i] *= 1 + damping;
   for (unsigned i = 0; i < numWorks; ++i)
     for (unsigned j = i + 1; j < numWorks; ++j) {
@@ -237,11 +259,14 @@ Fitter::Vector Fitter::solve(double damping) const {
 
 MachineModel Fitter::run() {
   constexpr unsigned maxSteps = 200;
+  // A factor of e^2 per step at most; the fit ends when the loss falls by less
+  // than `enough`.
   constexpr double maxStep = 2, enough = 1e-7;
   double loss = getLoss(model), damping = 1e-2;
   for (unsigned number = 0; number < maxSteps; ++number) {
     linearize();
     bool isBetter = false;
+    // More damping means a smaller step, closer to steepest descent.
     for (; !isBetter && damping < 1e8; damping *= 4) {
       Vector step = solve(damping);
       MachineModel next = model;
@@ -249,6 +274,7 @@ MachineModel Fitter::run() {
         next.milliseconds[kind] *=
             std::exp(std::clamp(-step[kind], -maxStep, maxStep));
       double nextLoss = getLoss(next);
+      // Also where the loss is NaN.
       if (!(nextLoss < loss))
         continue;
       isBetter = true;
@@ -256,6 +282,7 @@ MachineModel Fitter::run() {
         return next;
       model = next;
       loss = nextLoss;
+      // The loop's own `damping *= 4` follows: a third of what succeeded.
       damping = std::max(damping / 12, 1e-7);
     }
     if (!isBetter)
@@ -274,6 +301,7 @@ MachineModel kas::solver::fitMachineModel(llvm::ArrayRef<WorkSample> samples,
   for (const WorkSample &sample : samples)
     ratios.push_back(model.predict(sample.work) / sample.milliseconds);
   llvm::sort(ratios);
+  // The 99th percentile of predicted over measured.
   model.margin = std::max(1.0, ratios[(ratios.size() - 1) * 99 / 100]);
   return model;
 }

@@ -7,7 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Values of free variables with which the shapes of a broadcast or an output
-// match, all of them (docs/internals/tensor-level.md).
+// match, all of them (docs/reference/tensor-level.md, section 4; after Canvas,
+// section 6.2). The ratio of the two blocks must become an integer: variables
+// in its denominator take the factors of its numerator, one variable after the
+// other, and each full choice is tested on the whole kernel.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +20,8 @@
 using namespace kas;
 using namespace kas::solver;
 
-/// The product of what `common` leaves of `dims`.
+/// The product of what `common` leaves of `dims`. 1 where nothing is left;
+/// nothing where the product does not fit a `Size`.
 static std::optional<Size> getBlockSize(llvm::ArrayRef<Size> dims,
                                         const CommonDims &common) {
   std::optional<Size> product = Size();
@@ -37,8 +41,10 @@ llvm::Error ShapeMatchProblem::check() const {
     if (shape.numChannelDims > shape.dims.size())
       return llvm::createStringError(
           "a shape has more channel dimensions than dimensions");
+  // They will be found, and are equal then.
   if (!common)
     return llvm::Error::success();
+  // The ends must not overlap in the shorter shape.
   size_t sum = size_t(common->prefix) + common->suffix;
   if (sum > left.size() || sum > right.size())
     return llvm::createStringError(
@@ -55,8 +61,10 @@ llvm::Error ShapeMatchProblem::check() const {
 // Enumeration
 //===----------------------------------------------------------------------===//
 
-/// The positive x with x ** `degree` == `value`, in symbols.
+/// The positive x with x ** `degree` == `value`, in symbols. `getRoot(4 * C^2,
+/// 2)` is `2 * C`; `getRoot(2 * C, 2)` is nothing.
 static std::optional<Size> getRoot(const Size &value, int degree) {
+  // Counts up to the root: constants of sizes are small.
   auto rootOf = [&](int64_t number) -> std::optional<int64_t> {
     for (int64_t root = 1;; ++root) {
       int64_t power = 1;
@@ -83,6 +91,8 @@ static std::optional<Size> getRoot(const Size &value, int degree) {
 }
 
 namespace {
+/// Enumerates the matches of one problem by depth-first search over the
+/// variables of the ratio; `run` is called once.
 class Matcher {
 public:
   explicit Matcher(const ShapeMatchProblem &problem)
@@ -93,12 +103,14 @@ public:
         leftBlock(getBlockSize(problem.left, common)) {
     std::optional<Size> rightBlock = getBlockSize(problem.right, common);
     if (leftBlock && rightBlock)
+      // Nothing, and no matches, where a product does not fit.
       result.ratio = rightBlock->divide(*leftBlock);
   }
 
   ShapeMatches run() {
     if (result.ratio)
       enumerate(*result.ratio);
+    // The order in which the factors were tried is of no concern to callers.
     llvm::sort(result.matches, [](const ShapeMatch &a, const ShapeMatch &b) {
       return std::lexicographical_compare(
           a.substitutions.begin(), a.substitutions.end(),
@@ -124,7 +136,9 @@ private:
 
   /// Solves one variable of `ratio`, which has the chosen substitutions made.
   void enumerate(const Size &ratio) {
+    // In ascending order, so that each set of substitutions is found once.
     llvm::SmallVector<unsigned> open = variablesOf(ratio, -1);
+    // The ratio of an output is 1: variables above must be solved, too.
     if (open.empty() && problem.isOutput)
       open = variablesOf(ratio, 1);
     if (open.empty()) {
@@ -141,13 +155,15 @@ private:
     std::optional<Size> other = isBelow ? ratio : Size().divide(ratio);
     if (!other)
       return;
+    // A factor may hold other variables, which may be solved later.
     for (const Size &factor : rules.factors(*other))
       if (result.isComplete)
         choose(ratio, {variable, factor});
   }
 
   /// The chosen substitutions, by variable, with those made later put into the
-  /// values of the earlier ones.
+  /// values of the earlier ones. With x1 = x2 * C chosen first and x2 = G
+  /// later, x1 becomes G * C. Empty if a value does not fit.
   llvm::SmallVector<Substitution, 2> resolve() const {
     llvm::SmallVector<Substitution, 2> resolved;
     for (const Substitution &substitution : llvm::reverse(chosen)) {
@@ -162,7 +178,8 @@ private:
     return resolved;
   }
 
-  /// The ratio is 1 for one value of `variable` at most.
+  /// The ratio is 1 for one value of `variable` at most. `variable^exponent *
+  /// rest = 1`: the value is a root of 1 / rest, or of rest where it is below.
   void solveLast(const Size &ratio, unsigned variable) {
     int exponent = ratio.getExponent(variable);
     std::optional<Size> rest = ratio.divide(Size::symbol(variable, exponent));
@@ -174,6 +191,7 @@ private:
       choose(ratio, {variable, *value});
   }
 
+  /// Goes on with the ratio after `substitution`, then takes it back.
   void choose(const Size &ratio, const Substitution &substitution) {
     std::optional<Size> next = substitute(ratio, substitution);
     if (!next)
@@ -183,7 +201,10 @@ private:
     chosen.pop_back();
   }
 
+  /// All variables are solved. Keeps the substitutions as a match if the ratio,
+  /// the blocks and the rest of the kernel are legal with them.
   void addCandidate(const Size &ratio) {
+    // The number of candidates is a product of numbers of factors.
     if (++numCandidates > problem.maxCandidates) {
       result.isComplete = false;
       return;
@@ -201,6 +222,7 @@ private:
           return rules.isLegal(made.value);
         }))
       return;
+    // Counted: callers report shapes that would match but for the rest.
     if (!keepsKernelLegal(match.substitutions)) {
       ++result.numRejected;
       return;
@@ -211,6 +233,8 @@ private:
     result.matches.push_back(std::move(match));
   }
 
+  /// Every size of the kernel with the substitutions made, and Theorem 1 where
+  /// it is required.
   bool keepsKernelLegal(llvm::ArrayRef<Substitution> made) const {
     auto isLegal = [&](const Size &size) {
       std::optional<Size> value = substitute(size, made);
@@ -267,6 +291,8 @@ llvm::Error kas::solver::verify(const ShapeMatchProblem &problem,
                                 const ShapeMatch &match) {
   if (llvm::Error error = verifySubstitutions(problem.rules, match))
     return error;
+  // All sizes in one list: the tensors, then the two shapes, the other sizes,
+  // and what the match claims.
   llvm::SmallVector<TensorShape, 0> shapes = problem.shapes;
   shapes.push_back({problem.left, 0});
   shapes.push_back({problem.right, 0});
@@ -280,12 +306,15 @@ llvm::Error kas::solver::verify(const ShapeMatchProblem &problem,
             "a size of the kernel is not legal after the substitution");
       dim = *value;
     }
+    // The four lists after the tensors are no shapes.
     if (problem.requiresTheorem && index < problem.shapes.size() &&
         findTheoremViolation(shape, problem.rules))
       return llvm::createStringError(
           "a shape of the kernel breaks theorem 1 after the substitution");
   }
 
+  // The problem with the substitutions made must have the common dimensions of
+  // the match.
   ShapeMatchProblem after = problem;
   llvm::ArrayRef<TensorShape> ends(shapes.end() - 4, shapes.end());
   after.left = ends[0].dims;

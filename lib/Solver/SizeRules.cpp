@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Which symbolic sizes make sense given facts about divisibility: proofs that a
-// size is an integer, and substitution of variables.
+// size is an integer, and substitution of variables
+// (docs/reference/tensor-level.md, section 3). Theorem 1 is that of Canvas,
+// section 6.2.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,6 +33,7 @@ kas::solver::substitute(const Size &size,
       return std::nullopt;
     rest = *without;
   }
+  // A variable with exponent -2 leaves the power -2 of its value.
   std::optional<Size> result = rest;
   for (const Substitution &substitution : substitutions) {
     std::optional<Size> power =
@@ -46,7 +49,8 @@ kas::solver::substitute(const Size &size,
 // SizeRules: what makes sense
 //===----------------------------------------------------------------------===//
 
-/// The symbols that the divisors of `symbol` lead to, over all facts.
+/// The symbols that the divisors of `symbol` lead to, over all facts. `reached`
+/// grows by them; depth-first, each symbol once.
 static void addReachable(const SizeRules &rules, unsigned symbol,
                          llvm::SmallVectorImpl<bool> &reached) {
   for (const SizeRules::Divides &fact : rules.facts)
@@ -58,6 +62,8 @@ static void addReachable(const SizeRules &rules, unsigned symbol,
       }
 }
 
+/// `divisor` must be an integer made of declared symbols, no variables, that
+/// divides the symbol's value at every binding.
 static llvm::Error checkFact(const SizeRules &rules,
                              const SizeRules::Divides &fact) {
   if (fact.multiple >= rules.numSymbols)
@@ -65,10 +71,12 @@ static llvm::Error checkFact(const SizeRules &rules,
   if (!fact.divisor.hasIntegerConstant() ||
       llvm::any_of(fact.divisor.getExponents(), [](int8_t e) { return e < 0; }))
     return llvm::createStringError("the divisor of a fact must be an integer");
+  // A variable takes any value; what divides it is not known beforehand.
   if (rules.isVariable(fact.multiple) || rules.hasVariable(fact.divisor))
     return llvm::createStringError("a fact must not be about a variable");
   llvm::SmallVector<bool> reached(rules.numSymbols, false);
   addReachable(rules, fact.multiple, reached);
+  // `isProvenInteger` would not end.
   if (reached[fact.multiple])
     return llvm::createStringError("facts must not go in circles");
   std::optional<Size> quotient =
@@ -111,6 +119,8 @@ bool SizeRules::hasVariable(const Size &size) const {
   });
 }
 
+/// C * C / (G * G) with the fact "G divides C": one C is G * (C/G), which
+/// leaves C / G, and again.
 bool SizeRules::isProvenInteger(const Size &size) const {
   if (size.hasIntegerConstant() &&
       llvm::none_of(size.getExponents(), [](int8_t e) { return e < 0; }))
@@ -140,6 +150,7 @@ bool SizeRules::isLegal(const Size &size) const {
   std::optional<Size> rest = substitute(size, ones);
   if (!rest)
     return false;
+  // Numbers decide where there are any: they know more than the facts.
   return bindings.empty() ? isProvenInteger(*rest) : rest->isLegal(bindings);
 }
 
@@ -152,10 +163,13 @@ static llvm::SmallVector<Size> multiplyAll(llvm::ArrayRef<Size> left,
       if (std::optional<Size> product = l.multiply(r))
         products.push_back(*product);
   llvm::sort(products);
+  // Different factors may have equal products.
   products.erase(llvm::unique(products), products.end());
   return products;
 }
 
+/// 1 and the symbol and, for each fact about it, the factors of the divisor
+/// with and without the quotient.
 llvm::SmallVector<Size> SizeRules::factorsOfSymbol(unsigned symbol) const {
   llvm::SmallVector<Size> result = {Size(), Size::symbol(symbol)};
   for (const Divides &fact : facts) {
@@ -171,6 +185,7 @@ llvm::SmallVector<Size> SizeRules::factorsOfSymbol(unsigned symbol) const {
 
 llvm::SmallVector<Size> SizeRules::factors(const Size &size) const {
   llvm::SmallVector<Size> result;
+  // The divisors of the constant, in pairs.
   int64_t constant = size.getNumerator();
   for (int64_t divisor = 1; divisor * divisor <= constant; ++divisor) {
     if (constant % divisor != 0)
@@ -183,6 +198,7 @@ llvm::SmallVector<Size> SizeRules::factors(const Size &size) const {
     if (size.getExponent(symbol) < 1)
       continue;
     llvm::SmallVector<Size> ofSymbol = factorsOfSymbol(symbol);
+    // Each copy of the symbol contributes a factor of its own.
     for (int copy = 0; copy < size.getExponent(symbol); ++copy)
       result = multiplyAll(result, ofSymbol);
   }
@@ -202,6 +218,7 @@ kas::solver::findTheoremViolation(const TensorShape &shape,
     if (dim >= shape.numChannelDims && rules.hasVariable(size))
       return TheoremViolation{TheoremClause::SpatialVariable, unsigned(dim)};
 
+  // Variables in the numerator, each as often as its exponent says.
   auto positivePowers = [&](const Size &size) {
     int sum = 0;
     for (unsigned variable : rules.variables)
@@ -223,11 +240,14 @@ kas::solver::findTheoremViolation(const TensorShape &shape,
   return std::nullopt;
 }
 
+/// O(sqrt(gcd)).
 llvm::SmallVector<int64_t>
 kas::solver::groupCandidates(llvm::ArrayRef<int64_t> channels) {
   int64_t common = 0;
   for (int64_t count : channels)
     common = std::gcd(common, count);
+  // `result` gets the divisors up to the root in ascending order, `large` their
+  // partners in descending order.
   llvm::SmallVector<int64_t> result, large;
   for (int64_t factor = 1; factor * factor <= common; ++factor) {
     if (common % factor != 0)
@@ -237,6 +257,7 @@ kas::solver::groupCandidates(llvm::ArrayRef<int64_t> channels) {
       large.push_back(common / factor);
   }
   llvm::append_range(result, llvm::reverse(large));
+  // Without 1, one group, unless there is nothing else.
   if (result.size() > 1)
     result.erase(result.begin());
   return result;

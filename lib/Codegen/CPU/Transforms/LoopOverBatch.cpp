@@ -81,6 +81,7 @@ struct LoopOverBatch : kas::codegen::impl::LoopOverBatchBase<LoopOverBatch> {
   }
 
 private:
+  /// Makes `part` the internal `@NAME_part` and gives its name to the caller.
   void loop(SymbolTable &symbols, LLVM::LLVMFuncOp part) {
     // Has the name, the linkage and the attributes by which callers know it.
     LLVM::LLVMFuncOp whole = part.cloneWithoutRegions();

@@ -152,6 +152,7 @@ LogicalResult Packing::emit(const Contraction &source, Value output,
   return success();
 }
 
+/// Inner products take no epilogue: a reader of the result stays as it is.
 void Packing::emit(const InnerProductPlan &plan, Value output) {
   emitInnerProducts(rewriter, loc, plan, output,
                     ContractionTarget(options.target),

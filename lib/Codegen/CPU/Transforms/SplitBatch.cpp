@@ -73,6 +73,8 @@ private:
            << "option '" << name << "' requires a number of at least 0, got "
            << value;
   }
+  /// Changes `function`, or leaves it as it is where parts are not possible or
+  /// gain too little (`choosePartSize` returns the whole batch).
   void split(func::FuncOp function);
 };
 
