@@ -8,6 +8,8 @@
 //
 // Whether the first dimension of an operator is a batch, in which each example
 // is computed by itself.
+// Evaluators may then choose the batch themselves, and code generation may
+// split it over threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +26,7 @@ static bool hasSymbol(SizeAttr size, const SymbolSet &symbols, unsigned index) {
 }
 
 /// The position of the symbol that `size` is, if it is a primary one alone.
+/// `N` is one; `2*N`, `N/s` and a coefficient are not.
 static std::optional<unsigned> getPrimary(SizeAttr size,
                                           const SymbolSet &symbols) {
   std::optional<Size> value = size.toSize(symbols);
@@ -34,6 +37,9 @@ static std::optional<unsigned> getPrimary(SizeAttr size,
   return std::nullopt;
 }
 
+/// One use, by the data's first dimension: no primitive changes it, no weight
+/// is indexed by it. Also true of concrete operators, whose sizes have no
+/// symbols.
 bool kas::keepsFirstCoordinate(OperatorOp op) {
   SmallVector<SizeAttr> outputs = op.getOutputSizes(), data = op.getDataSizes();
   if (outputs.empty() || data.empty() || outputs.front() != data.front())
@@ -55,6 +61,8 @@ bool kas::hasBatch(OperatorOp op) {
   };
   bool found = !llvm::all_of(ArrayRef(outputs).drop_front(), isFree) ||
                !llvm::all_of(ArrayRef(data).drop_front(), isFree);
+  // Sizes of primitives are in attributes (`by`, `stride`), properties and
+  // types; a walker finds them all, also those that a new primitive will have.
   AttrTypeWalker walker;
   walker.addWalk([&](SizeAttr size) { found |= !isFree(size); });
   for (Operation &primitive : op.getBody().front().without_terminator()) {

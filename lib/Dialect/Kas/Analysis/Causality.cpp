@@ -8,6 +8,8 @@
 //
 // Looks for an output that reads a later position of a sequence, exactly, with
 // MLIR's Presburger library.
+// The question "may `read > own * stride` hold while all guards do?" is one
+// system of integer constraints; no solution proves causality for all points.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +29,7 @@ std::optional<Lookahead> kas::findLookahead(OperatorOp op, unsigned output,
   AffineExpr own = getAffineDimExpr(output, op.getContext());
   AffineExpr read = coordinates.data[input];
   lowering::Conditions later;
+  // read - own * stride >= 1. False: the ranges of the axes alone exclude it.
   if (!lowering::addConstraint(later, {read - own * stride - 1}, dims))
     return std::nullopt;
   for (const Guard &guard : coordinates.guards)
@@ -35,5 +38,6 @@ std::optional<Lookahead> kas::findLookahead(OperatorOp op, unsigned output,
   std::optional<SmallVector<int64_t>> point = lowering::findPoint(later, dims);
   if (!point)
     return std::nullopt;
+  // A witness, for the diagnostic.
   return Lookahead{(*point)[output], lowering::evaluateAt(read, *point)};
 }

@@ -9,6 +9,10 @@
 // Sums of products in linalg as loops, indices and guards, with loops split
 // where indices divide them.
 //
+// Both ways in (`linalg` operations and coordinates of operators) give one
+// form, so that strategies of code generation are written once. It is symbolic:
+// buffers, strides and tiles come later (docs/internals/code-generation.md).
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Analysis/Contraction.h"
@@ -19,12 +23,14 @@ using namespace mlir;
 
 /// Counts the arguments of `body` that `value` is a product of; all of it may
 /// be widened. False if it is something else.
+/// Products may nest either way: a * (b * c).
 static bool collectFactors(Value value, Block *body,
                            MutableArrayRef<unsigned> uses) {
   if (Operation *op = value.getDefiningOp();
       isa_and_present<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(op))
     value = op->getOperand(0);
   if (auto argument = dyn_cast<BlockArgument>(value)) {
+    // An argument of a block outside is a scalar, not an element.
     if (argument.getOwner() != body)
       return false;
     ++uses[argument.getArgNumber()];
@@ -46,8 +52,10 @@ bool kas::isSumOfProducts(linalg::LinalgOp op) {
     return false;
   BlockArgument output = body->getArguments().back();
   Value left = sum->getOperand(0), right = sum->getOperand(1);
+  // The sum may have its operands in either order.
   Value product = left == output ? right : right == output ? left : Value();
   SmallVector<unsigned> uses(body->getNumArguments());
+  // Every input once: x * x is no contraction of two inputs.
   return product && collectFactors(product, body, uses) && uses.back() == 0 &&
          llvm::all_of(ArrayRef(uses).drop_back(),
                       [](unsigned count) { return count == 1; });
@@ -84,6 +92,7 @@ FailureOr<Contraction> Contraction::match(linalg::LinalgOp op,
   if (!isSumOfProducts(op))
     return fail("its body is no sum of products");
   AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  // Each output element is then written at one point of the parallel loops.
   if (!map.isProjectedPermutation())
     return fail("its output is not indexed by loops");
   Contraction contraction;
@@ -101,6 +110,7 @@ FailureOr<Contraction> Contraction::match(linalg::LinalgOp op,
 
 /// A loop and the largest divisor B of its extent such that some index has the
 /// loop `floordiv B` or `mod B`: smaller ones then divide the inner loop.
+/// Only divisors that leave no remainder: others would need a guard.
 static std::optional<std::pair<unsigned, int64_t>>
 findSplit(const Contraction &contraction) {
   std::optional<std::pair<unsigned, int64_t>> found;
@@ -135,6 +145,7 @@ static void splitLoops(Contraction &contraction, MLIRContext *context) {
   while (auto split = findSplit(contraction)) {
     auto [loop, divisor] = *split;
     SmallVector<AffineExpr> dims;
+    // Loops after the one that is split move up by one.
     for (unsigned i = 0; i < loops.size(); ++i)
       dims.push_back(getAffineDimExpr(i + (i > loop), context));
     dims[loop] = getAffineDimExpr(loop, context) * divisor +
@@ -168,6 +179,7 @@ FailureOr<Contraction> Contraction::match(const Coordinates &coordinates,
        llvm::zip_equal(inputs.drop_front(), coordinates.weights))
     contraction.inputs.push_back({weight, indices});
   contraction.guards = coordinates.guards;
+  // Means become sums with one factor for all.
   contraction.factor = 1 / coordinates.getMeanDivisor();
   splitLoops(contraction, context);
   return contraction;

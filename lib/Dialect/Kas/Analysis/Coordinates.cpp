@@ -9,6 +9,10 @@
 // An operator as a loop nest: the affine index of each tensor dimension and the
 // guards of points, simplified within the ranges of the loops.
 //
+// Interval arithmetic decides which floordiv, mod and guards cannot matter. It
+// is sound, not complete: what it cannot decide stays. The Presburger library,
+// which could, is for proofs (Lowering/), not for each operator of a search.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
@@ -39,6 +43,7 @@ double Coordinates::getMeanDivisor() const {
 // Intervals
 //===----------------------------------------------------------------------===//
 
+/// Bottom up, without correlations: of d0 - d0 the interval is not [0, 0].
 Interval kas::getInterval(AffineExpr expr, ArrayRef<Interval> ranges) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     return {constant.getValue(), constant.getValue()};
@@ -63,6 +68,7 @@ Interval kas::getInterval(AffineExpr expr, ArrayRef<Interval> ranges) {
   if (expr.getKind() == AffineExprKind::FloorDiv)
     return {first, last};
   assert(expr.getKind() == AffineExprKind::Mod && "no primitive makes ceildiv");
+  // All values lie in one period, so the remainder moves with the dividend.
   if (first == last)
     return {left.lower - first * constant, left.upper - first * constant};
   return {0, constant - 1};
@@ -74,6 +80,8 @@ Interval kas::getInterval(AffineExpr expr, ArrayRef<Interval> ranges) {
 
 namespace {
 /// A sum of terms, each a dimension, floordiv or mod times a coefficient.
+/// The normal form: equal terms are one, so that differences cancel. Terms are
+/// in order of insertion, which makes the text of results deterministic.
 struct Sum {
   llvm::SmallMapVector<AffineExpr, int64_t, 4> terms;
   int64_t constant = 0;
@@ -97,6 +105,7 @@ struct Sum {
   }
 };
 
+/// Rebuilds an expression bottom up as a `Sum`.
 class Simplifier {
 public:
   Simplifier(MLIRContext *context, ArrayRef<Interval> ranges)
@@ -105,6 +114,7 @@ public:
   Sum simplify(AffineExpr expr) {
     Interval interval = getInterval(expr, ranges);
     Sum sum;
+    // One value: loops of extent 1, and quotients that never reach 1.
     if (interval.lower == interval.upper) {
       sum.constant = interval.lower;
       return sum;
@@ -132,6 +142,7 @@ public:
 private:
   /// `sum floordiv divisor`, or `sum mod divisor`. What is a multiple of the
   /// divisor leaves the division; what remains may lie within one period.
+  /// Example: (8 * i + j) floordiv 4 with 0 <= j < 4 -> 2 * i.
   Sum divide(const Sum &sum, int64_t divisor, bool isMod) {
     Sum multiple, rest;
     for (auto [term, coefficient] : sum.terms)
@@ -147,6 +158,7 @@ private:
     if (isMod) {
       if (!onePeriod)
         return moduloAgain(restExpr, divisor);
+      // mod is the rest itself, moved into [0, divisor).
       rest.constant -= period * divisor;
       return rest;
     }
@@ -200,6 +212,8 @@ private:
       int64_t factor = coefficient / divisor;
       Sum dividend = simplify(quotient.getLHS());
       Sum remainder = divide(dividend, divisor, /*isMod=*/true);
+      // All terms of the remainder must be there with the same factor. The
+      // constant of the sum takes the difference.
       bool found = llvm::all_of(remainder.terms, [&](const auto &entry) {
         return sum.terms.lookup(entry.first) == factor * entry.second;
       });
@@ -208,6 +222,8 @@ private:
       sum.terms.erase(term);
       sum.add(remainder, -factor);
       sum.add(dividend, factor);
+      // `terms` has changed: start again. Each time there is one quotient
+      // fewer.
       return joinQuotientsWithRemainders(sum);
     }
   }
@@ -235,6 +251,7 @@ public:
   explicit CoordinatesBuilder(OperatorOp op)
       : op(op), context(op.getContext()) {}
 
+  /// Primitives are in the order of their dependences, as MLIR has it.
   Coordinates build() {
     addAxes();
     for (Operation &primitive : op.getBody().front().without_terminator())
@@ -250,6 +267,7 @@ public:
     }
     for (Guard &guard : result.guards)
       guard.expr = resolve(guard.expr);
+    // Once put in, an expression may be bounded better than its parts were.
     llvm::erase_if(result.guards,
                    [&](const Guard &guard) { return isProven(guard); });
     return std::move(result);
@@ -260,6 +278,7 @@ private:
     auto addAxis = [&](Value coordinate, std::optional<ReduceKind> kind) {
       int64_t extent = getConcreteSize(coordinate);
       result.axes.push_back({extent, kind, coordinate});
+      // A loop of extent 1 is the constant 0.
       expressions[coordinate] = simplifyInRanges(addDimension(extent), ranges);
     };
     for (Value output : op.getOutputs())
@@ -289,7 +308,11 @@ private:
       guard = simplifyInRanges(guard, ranges);
       if (!isProven({guard, extent})) {
         result.guards.push_back({guard, extent});
+        // Where the point exists, the coordinate is within its size: a fresh
+        // dimension says so to everything above it, which the expression could
+        // not.
         tops[0] = addDimension(extent);
+        // Index in `replacements` = number of the dimension.
         replacements.push_back(guard);
       }
     }
@@ -299,6 +322,8 @@ private:
 
   /// Puts the expressions of the clipped coordinates in.
   AffineExpr resolve(AffineExpr expr) {
+    // A replacement may mention an earlier clipped coordinate, never a later
+    // one, so this ends.
     while (getNumDims(expr) > result.axes.size())
       expr = simplifyInRanges(expr.replaceDims(replacements), ranges);
     return expr;
@@ -313,6 +338,7 @@ private:
     return count;
   }
 
+  /// Whether it holds at all points, by the bounds.
   bool isProven(const Guard &guard) const {
     Interval interval = getInterval(guard.expr, ranges);
     return interval.lower >= 0 && interval.upper < guard.extent;

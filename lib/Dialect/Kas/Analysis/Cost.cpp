@@ -9,6 +9,10 @@
 // Exact costs of an operator, for a binding or as polynomials in its symbols,
 // and the pass that prints them.
 //
+// FLOPs are those of the best stages, as code generation runs them
+// (Solver/StagePlan.h; Syno, section 7, materialized reduction); as polynomials
+// those of one nest, because which stages are best depends on numbers.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Analysis/Cost.h"
@@ -32,9 +36,12 @@ namespace kas {
 // Costs
 //===----------------------------------------------------------------------===//
 
+/// f32.
 static constexpr int64_t bytesPerElement = 4;
 static constexpr uint64_t maxCost = std::numeric_limits<int64_t>::max();
 
+/// `factor` times the product; nothing when a constant or an exponent does not
+/// fit.
 static std::optional<SizePolynomial> getProduct(ArrayRef<SizeAttr> sizes,
                                                 const SymbolSet &symbols,
                                                 int64_t factor = 1) {
@@ -45,6 +52,7 @@ static std::optional<SizePolynomial> getProduct(ArrayRef<SizeAttr> sizes,
 }
 
 /// The reductions that the data depends on.
+/// Backwards from the data's coordinates; `reached` is worklist and set in one.
 static SmallVector<SizeAttr> getDataReductions(OperatorOp op) {
   llvm::SetVector<Value> reached;
   reached.insert_range(op.getYield().getData());
@@ -62,12 +70,14 @@ static SmallVector<SizeAttr> getDataReductions(OperatorOp op) {
 namespace {
 /// The multiply-adds of one loop nest.
 struct NestCost {
+  /// As `macs`, `flopsUnprepared` and `trainingFlops` of `BasicCost`.
   std::optional<SizePolynomial> prepared, unprepared, training;
 };
 } // namespace
 
 static NestCost getNestCost(OperatorOp op) {
   SymbolSet symbols = op.getSymbolSet();
+  // Outputs times these reductions, times `factor`.
   auto getPoints = [&](ArrayRef<SizeAttr> reductions, int64_t factor) {
     SmallVector<SizeAttr> space = op.getOutputSizes();
     llvm::append_range(space, reductions);
@@ -77,14 +87,19 @@ static NestCost getNestCost(OperatorOp op) {
       getReductions(op), [](ReduceOp reduce) { return reduce.getSize(); });
   int64_t numWeights = op.getNumWeights();
   if (numWeights == 0) {
+    // Only additions or comparisons, one per point; a view has none.
     auto sums = getPoints(all, all.empty() ? 0 : 1);
     return {sums, sums, sums};
   }
   NestCost cost;
   // A max is not taken before the data is there.
+  // Reductions that only weights depend on are done before: the weights are one
+  // tensor by then, so there is one multiply-add per point.
   cost.prepared = canFactor(op) ? getPoints(getDataReductions(op), 1)
                                 : getPoints(all, numWeights);
   cost.unprepared = getPoints(all, numWeights);
+  // Forward, the gradient of the data, and that of each weight: numWeights + 2
+  // nests, each with a product of numWeights + 1 tensors.
   cost.training = getPoints(all, numWeights * (numWeights + 2));
   return cost;
 }
@@ -113,6 +128,7 @@ std::optional<SymbolicCost> kas::getSymbolicCost(OperatorOp op) {
   auto flops = scale(macs.prepared, 2), unprepared = scale(macs.unprepared, 2),
        training = scale(macs.training, 2),
        bytes = scale(elements, bytesPerElement);
+  // Nothing rather than a wrapped number.
   if (!flops || !unprepared || !training || !bytes)
     return std::nullopt;
   return SymbolicCost{*macs.prepared, *flops,      *unprepared,
@@ -134,9 +150,11 @@ FailureOr<Cost> kas::getCost(OperatorOp op, const Binding &binding,
   auto getFlops = [&](StageCost cost) {
     StagePlanOptions options;
     options.cost = cost;
+    // No intermediate fits then, so the plan is one nest.
     if (!canFactor(op))
       options.maxIntermediateElements = 0;
     uint64_t macs = planStages(graph.graph, options).macs;
+    // The planner saturates; twice as many FLOPs must fit 63 bits.
     fits &= macs <= maxCost / 2;
     return 2 * static_cast<int64_t>(macs);
   };

@@ -10,6 +10,12 @@
 // effective weights, where it is one
 // (docs/internals/rationale/effective-weights.md).
 //
+// Method: outputs that move along the data with a stride are windows, all
+// others channels. For each point of channels and reductions one product is
+// listed, with the offset at which it reads each window. Offsets give window
+// sizes and dilations, products that meet in one element of the effective
+// weight are summed.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Analysis/EffectiveConvolution.h"
@@ -49,14 +55,20 @@ static std::optional<int64_t> getCoefficient(AffineExpr expr, unsigned dim) {
 
 namespace {
 /// A product of the operator, at whatever places there are.
+/// One per point of channels and reductions, whatever the positions of windows
+/// are.
 struct Term {
+  /// Channels, linearized in row-major order of their dimensions.
   int64_t output;
   int64_t input;
+  /// By window: where it reads at position 0.
   SmallVector<int64_t, 3> offsets;
+  /// By weight: the row-major index of its element.
   SmallVector<int64_t, 3> elements;
 };
 
 /// A guard on the place of a window.
+/// `guard` is `factor * position + (what has no position)`.
 struct MovedGuard {
   const Guard *guard;
   unsigned window;
@@ -76,6 +88,8 @@ public:
     }
   }
 
+  /// The steps build on each other: windows need rolls off the indices,
+  /// channels are what windows leave, and sizes of windows come from the terms.
   FailureOr<EffectiveConvolution> build() {
     if (coordinates.hasMax())
       return emitError() << "requires sums and means, got a maximum";
@@ -133,12 +147,16 @@ private:
 
 std::optional<std::pair<AffineExpr, int64_t>>
 FormFinder::splitRoll(AffineExpr expr, int64_t extent) const {
+  // A guarded expression is in the range where it is read, so the guard is the
+  // proof.
   for (const Guard &guard : coordinates.guards) {
     auto roll = dyn_cast<AffineConstantExpr>(
         simplifyAffineExpr(expr - guard.expr, coordinates.axes.size(), 0));
     if (roll && guard.extent == extent)
       return std::pair(guard.expr, roll.getValue());
   }
+  // Else the constant of the expression is the roll, if what remains is in
+  // range.
   SmallVector<int64_t> origin(coordinates.axes.size(), 0);
   int64_t roll = lowering::evaluateAt(expr, origin);
   AffineExpr coordinate = expr - roll;
@@ -151,6 +169,8 @@ FormFinder::splitRoll(AffineExpr expr, int64_t extent) const {
   return std::pair(coordinate, roll);
 }
 
+/// `(coordinate + roll) mod extent` becomes `coordinate`: a cyclic shift of the
+/// whole dimension is done on the data.
 void FormFinder::rollData() {
   for (auto [expr, extent] : llvm::zip_equal(coordinates.data, dataShape)) {
     int64_t &roll = result.rolls.emplace_back(0);
@@ -167,9 +187,11 @@ void FormFinder::rollData() {
 
 std::optional<EffectiveWindow> FormFinder::getWindow(unsigned dim) const {
   auto usesDim = [&](AffineExpr expr) { return expr.isFunctionOfDim(dim); };
+  // A weight that varies along it makes it a channel (a local layer).
   for (ArrayRef<AffineExpr> weight : coordinates.weights)
     if (llvm::any_of(weight, usesDim))
       return std::nullopt;
+  // A diagonal read of the data is no window either.
   if (llvm::count_if(coordinates.data, usesDim) != 1)
     return std::nullopt;
   for (const Guard &guard : coordinates.guards)
@@ -181,6 +203,7 @@ std::optional<EffectiveWindow> FormFinder::getWindow(unsigned dim) const {
       llvm::find_if(coordinates.data, usesDim) - coordinates.data.begin();
   std::optional<int64_t> stride =
       getCoefficient(coordinates.data[window.data], dim);
+  // No affine form (a quotient of it), or one that runs backwards.
   if (!stride || *stride < 1)
     return std::nullopt;
   window.stride = *stride;
@@ -204,6 +227,8 @@ void FormFinder::findWindows() {
   }
 }
 
+/// Guards without a window's position decide whether a term is there at all;
+/// the others must agree with the ends of the data.
 void FormFinder::splitGuards() {
   for (const Guard &guard : coordinates.guards) {
     auto *window = llvm::find_if(result.windows, [&](EffectiveWindow &window) {
@@ -217,6 +242,8 @@ void FormFinder::splitGuards() {
   }
 }
 
+/// Dimensions that no window has. In a dimension of the data that no output
+/// moves along, each index is a channel of its own.
 void FormFinder::findChannels() {
   auto isMoved = [&](unsigned dim, unsigned EffectiveWindow::*member) {
     return llvm::any_of(result.windows, [&](const EffectiveWindow &window) {
@@ -235,6 +262,7 @@ void FormFinder::findChannels() {
     }
 }
 
+/// All points of output channels and reductions: O(limit) terms.
 LogicalResult FormFinder::listTerms() {
   SmallVector<unsigned> loops(result.outputChannels);
   for (unsigned axis = coordinates.numOutputs; axis < coordinates.axes.size();
@@ -274,6 +302,7 @@ LogicalResult FormFinder::addTerm(ArrayRef<int64_t> point) {
         {std::max<int64_t>(0, llvm::divideCeilSigned(-offset, window.stride)),
          std::min(getExtent(window.output) - 1,
                   llvm::divideFloorSigned(last, window.stride))});
+    // The window reads the data nowhere: the term is always zero.
     if (places.back().first > places.back().second)
       return success();
     term.offsets.push_back(offset);
@@ -305,6 +334,7 @@ FormFinder::checkGuards(ArrayRef<int64_t> point,
   for (const MovedGuard &moved : movedGuards) {
     int64_t rest = lowering::evaluateAt(moved.guard->expr, point);
     auto [first, last] = places[moved.window];
+    // The guard is linear in the position, so the ends decide.
     for (int64_t place : {first, last}) {
       int64_t value = moved.factor * place + rest;
       if (value < 0 || value >= moved.guard->extent)
@@ -317,6 +347,8 @@ FormFinder::checkGuards(ArrayRef<int64_t> point,
   return success();
 }
 
+/// The smallest window that has all offsets: from the least to the largest one,
+/// with the greatest common divisor of their distances as dilation.
 void FormFinder::fitWindows() {
   SmallVector<EffectiveWindow> windows;
   SmallVector<unsigned> kept;
@@ -333,6 +365,7 @@ void FormFinder::fitWindows() {
       window.dilation = std::max<int64_t>(1, step);
       window.size = (last - first) / window.dilation + 1;
     }
+    // A window of one element that does not move is a batch dimension.
     bool isSame = window.size == 1 && window.first == 0 && window.stride == 1 &&
                   getExtent(window.output) == dataShape[window.data];
     if (isSame) {
@@ -351,6 +384,7 @@ void FormFinder::fitWindows() {
   result.windows = std::move(windows);
 }
 
+/// The largest number of groups for which the terms are block diagonal.
 void FormFinder::findGroups() {
   int64_t most = std::gcd(result.numOutputs, result.numInputs);
   for (int64_t groups = most; groups > 1; --groups) {
@@ -367,6 +401,7 @@ void FormFinder::findGroups() {
   }
 }
 
+/// The element of the effective weight: [o, c of the group, windows...].
 int64_t FormFinder::getPosition(const Term &term) const {
   int64_t inputs = result.numInputs / result.groups;
   int64_t position = term.output * inputs + term.input % inputs;
@@ -386,6 +421,7 @@ LogicalResult FormFinder::placeTerms() {
     return emitError() << "requires at most " << limit
                        << " elements of the effective weight, got more";
   std::vector<int64_t> counts(size, 0);
+  // First pass: how many products meet at most. Second pass: places them.
   for (const Term &term : terms)
     result.numTerms = std::max(result.numTerms, ++counts[getPosition(term)]);
   if (llvm::MulOverflow(size, result.numTerms, total) || total > limit)
@@ -396,6 +432,7 @@ LogicalResult FormFinder::placeTerms() {
   llvm::fill(counts, 0);
   for (const Term &term : terms) {
     int64_t position = getPosition(term);
+    // [term, element], so that term t of all elements is one tensor.
     int64_t slot = counts[position]++ * size + position;
     result.exists[slot] = 1;
     for (auto [list, element] : llvm::zip_equal(result.elements, term.elements))

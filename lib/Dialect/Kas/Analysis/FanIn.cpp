@@ -8,6 +8,8 @@
 //
 // The fan-in that an operator's weights are initialized by, after He et al.,
 // "Delving Deep into Rectifiers", ICCV 2015.
+// The definition, and why neighbours count as correlated, is in
+// kas/Dialect/Kas/Analysis/FanIn.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +25,7 @@ using namespace kas;
 using ReductionSet = llvm::SmallSetVector<Operation *, 4>;
 
 /// Adds the reductions, but for maxima, that `coordinate` depends on.
+/// Recursive over the primitives, which are few.
 static void collectReductions(Value coordinate, ReductionSet &reductions) {
   Operation *op = coordinate.getDefiningOp();
   if (!op)
@@ -46,6 +49,7 @@ double kas::getFanIn(OperatorOp op, const Binding &binding) {
   auto getValue = [&](SizeAttr size) -> double {
     return kas::evaluate(size, symbols, binding).value_or(1);
   };
+  // Doubles: a fan-in is an estimate, and cannot overflow.
   double terms = 1, means = 1;
   for (ReduceOp reduce : getReductions(op)) {
     if (reduce.getKind() != ReduceKind::Max)
@@ -64,12 +68,17 @@ double kas::getFanIn(OperatorOp op, const Binding &binding) {
     double reached = 1;
     for (Operation *reduce : reductions)
       reached *= getValue(cast<ReduceOp>(reduce).getSize());
+    // A coordinate takes no more values than it has, nor than the reductions
+    // below it have points.
     products *= std::min(reached, getValue(getSize(coordinate)));
   }
+  // Two coordinates of one reduction are counted twice above.
   products = std::min(products, terms);
+  // W * (T / W)^2 = T^2 / W.
   return terms * terms / products / (means * means);
 }
 
+/// `kaiming(F)` has the variance 2 / F: n weights with (2 / F)^(1/n) each.
 std::string kas::getWeightInitializer(OperatorOp op, const Binding &binding) {
   double fanIn = 2 * std::pow(getFanIn(op, binding) / 2,
                               1.0 / std::max(op.getNumWeights(), 1u));

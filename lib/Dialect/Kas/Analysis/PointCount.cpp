@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Counts the points of a loop nest at which all guards hold.
+// Exponential in the axes of one guard in the worst case, but intervals cut
+// most of it: for a window only the values near the two borders are fixed one
+// by one.
 //
 //===----------------------------------------------------------------------===//
 #include "kas/Dialect/Kas/Analysis/PointCount.h"
@@ -27,12 +30,15 @@ public:
           return Interval{0, axis.extent - 1};
         })) {}
 
+  /// Points of `axes` (the others are fixed, or do not matter).
   int64_t count(ArrayRef<Guard> guards, const llvm::SmallBitVector &axes) {
     SmallVector<Guard> open;
     for (const Guard &guard : guards) {
       Interval values = getInterval(guard.expr, ranges);
+      // Never holds here.
       if (values.upper < 0 || values.lower >= guard.extent)
         return 0;
+      // Neither always nor never: still open.
       if (values.lower < 0 || values.upper >= guard.extent)
         open.push_back(guard);
     }
@@ -42,6 +48,7 @@ public:
         points *= getExtent(axis);
       return points;
     }
+    // One axis is fixed to each of its values.
     unsigned fixed = findAxis(open);
     llvm::SmallBitVector rest = axes;
     rest.reset(fixed);
@@ -92,6 +99,7 @@ int64_t kas::countPoints(ArrayRef<Axis> axes, ArrayRef<Guard> guards) {
   llvm::IntEqClasses classes(axes.size());
   for (const Guard &guard : guards) {
     llvm::SmallBitVector used = getAxes(guard, axes.size());
+    // Axes that a guard has together are one class; classes multiply.
     for (unsigned axis : used.set_bits())
       classes.join(used.find_first(), axis);
   }

@@ -8,6 +8,8 @@
 //
 // Makes the graph of an operator for the planner of stages
 // (Solver/StagePlan.h).
+// The planner knows no MLIR, so that a search may plan millions of candidates;
+// `OperatorStageGraph` says what its numbers stand for in the IR.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,6 +57,8 @@ private:
     result.reductions.push_back(reduce);
   }
 
+  /// Coordinates are linear: each has one consumer, but for tensors that share
+  /// it.
   void addPrimitive(Operation *primitive) {
     unsigned index = result.graph.numPrimitives++;
     result.primitives.push_back(primitive);
@@ -70,6 +74,7 @@ private:
     result.coordinates.push_back(value);
     StageGraph::Coordinate &coordinate =
         result.graph.coordinates.emplace_back();
+    // The binding is legal: every size is an integer.
     coordinate.size = *getSize(value).toSize(symbols)->evaluate(binding);
     coordinate.producerKind = kind;
     coordinate.producer = producer;

@@ -8,6 +8,7 @@
 //
 // Which output dimensions each weight of an operator depends on: whether it is
 // translation equivariant.
+// A forward data flow of bit sets, one bit per output dimension.
 //
 //===----------------------------------------------------------------------===//
 

@@ -10,6 +10,11 @@
 // points at once, and describes the first difference
 // (docs/internals/proving-lowerings.md).
 //
+// Order: defined values, products, then a matching of the reductions; a
+// matching is a guess, and only the comparison of relations under it accepts.
+// Where none is found, terms of sample outputs are listed, to tell "different"
+// from "cannot say".
+//
 //===----------------------------------------------------------------------===//
 
 #include "Comparison.h"
@@ -27,6 +32,8 @@ using namespace kas;
 using namespace kas::lowering;
 using namespace mlir;
 
+/// Points, or outputs, that are tried before anything is proven: a wrong
+/// matching nearly always fails there, at a thousandth of the cost.
 static constexpr unsigned numSamples = 32;
 /// Terms of one output that are listed to compare them.
 static constexpr int64_t maxTerms = int64_t(1) << 18;
@@ -49,6 +56,7 @@ static void print(raw_ostream &os, ArrayRef<int64_t> numbers) {
   os << ']';
 }
 
+/// As diagnostics have it: `data`, `weight 0`, ...
 static std::string getInputName(size_t input) {
   return input == 0 ? "data" : "weight " + std::to_string(input - 1);
 }
@@ -60,6 +68,7 @@ static SmallVector<int64_t> evaluateAll(ArrayRef<AffineExpr> exprs,
 }
 
 /// For each factor of a term the number of its input, then its indices; sorted.
+// Sorted, since products commute.
 using Elements = std::vector<std::vector<int64_t>>;
 static Elements getElements(const Term &term, ValueRange inputs,
                             ArrayRef<int64_t> point) {
@@ -102,6 +111,7 @@ LoweringResult Comparison::differ(const Twine &text) const {
 // What needs no matching
 //===----------------------------------------------------------------------===//
 
+/// Nothing: every output has a value, and no sum has minus infinity in it.
 std::optional<LoweringResult> Comparison::checkDefined() {
   if (got.accumulator || got.isMixed)
     return LoweringResult{LoweringVerdict::Undecided,
@@ -117,12 +127,16 @@ std::optional<LoweringResult> Comparison::checkDefined() {
   return std::nullopt;
 }
 
+/// All terms must have the same loops: they are then parts of one reduction, in
+/// different regions (the inside and the border of a padded tensor).
 std::optional<LoweringResult> Comparison::checkTerms() {
+  // Terms without points say nothing.
   llvm::erase_if(got.terms, [&](const Term &term) {
     return term.isZeroWhereEmpty && !term.where.empty() &&
            !findPoint(term.where, dims);
   });
   if (got.terms.empty()) {
+    // The code is zero everywhere: right only if the operator has no points.
     std::optional<Point> point = findPoint(required.where, operatorDims);
     if (!point)
       return LoweringResult();
@@ -145,6 +159,8 @@ std::optional<LoweringResult> Comparison::checkTerms() {
   return std::nullopt;
 }
 
+/// Factor i of the operator becomes factor `order[i]` of the code. False when
+/// tensors differ. Several orders fit where one tensor occurs twice.
 bool Comparison::orderFactors(ArrayRef<unsigned> order) {
   for (Term &term : got.terms)
     for (auto [index, factor] : llvm::enumerate(required.factors))
@@ -159,6 +175,7 @@ bool Comparison::orderFactors(ArrayRef<unsigned> order) {
   return true;
 }
 
+/// The same inputs, as often, in each term.
 std::optional<LoweringResult> Comparison::checkFactors() {
   auto getInputs = [&](const Term &term) {
     SmallVector<size_t> numbers =
@@ -199,9 +216,13 @@ static bool agreeAt(const Term &required, ArrayRef<int64_t> operatorPoint,
           evaluateAll(right.indices, codePoint))
         return false;
   }
+  // Exactly one term of the code is there where the operator has a point: two
+  // would add it twice.
   return found == (contains(required.where, operatorPoint) ? 1 : 0);
 }
 
+/// Points where earlier matchings failed come first: they are at the borders
+/// where matchings differ.
 bool Comparison::agreeAtSamples(const Matching &matching) {
   auto agree = [&](ArrayRef<int64_t> point) {
     return agreeAt(required, evaluateAll(matching.operatorDims, point),
@@ -238,6 +259,7 @@ static Conditions replaceDims(const Conditions &region,
 }
 
 /// A point of `region` at which the two expressions differ.
+/// left != right is left > right or left < right: two systems.
 static std::optional<SmallVector<int64_t>> findUnequal(const Conditions &region,
                                                        AffineExpr left,
                                                        AffineExpr right,
@@ -267,6 +289,7 @@ auto Comparison::findDifference(const Matching &matching)
   for (const Conditions &region : regions)
     if (std::optional<Point> point = findUncovered(region, domain, common))
       return point;
+  // Regions must be disjoint, pair by pair.
   for (size_t i = 0; i < regions.size(); ++i)
     for (size_t j = i + 1; j < regions.size(); ++j) {
       Conditions both = regions[i];
@@ -285,6 +308,8 @@ auto Comparison::findDifference(const Matching &matching)
   return std::nullopt;
 }
 
+/// Of a maximum that begins at minus infinity: every output needs a point, or
+/// the code gives minus infinity where the operator gives 0.
 bool Comparison::hasEnoughPoints() {
   if (got.terms.front().isZeroWhereEmpty || required.where.empty())
     return true;
@@ -294,6 +319,8 @@ bool Comparison::hasEnoughPoints() {
   for (unsigned dim = 0; dim < operatorDims.ranges.size(); ++dim)
     values.push_back(getAffineDimExpr(dim, context));
   Point point(required.loops.size(), 0);
+  // Tries one point of the reductions after the other, for all outputs at once:
+  // the middle of a window exists at each. Sufficient, not necessary.
   for (unsigned count = 0; count < maxCommonPoints; ++count) {
     for (auto [loop, value] : llvm::zip_equal(required.loops, point))
       values[loop.dim] = getAffineConstantExpr(value, context);
@@ -329,6 +356,7 @@ static bool count(const Term &term, ValueRange inputs,
   while (true) {
     if (contains(term.where, point)) {
       double &times = counts[getElements(term, inputs, point)];
+      // A maximum may take one element twice; a sum may not.
       times = isMax ? term.scale : times + term.scale;
     }
     size_t loop = term.loops.size();
@@ -346,6 +374,7 @@ static std::string format(double number) {
   return text;
 }
 
+/// Nothing: the terms agree, or there are too many.
 std::optional<LoweringResult>
 Comparison::compareOutput(ArrayRef<int64_t> output) {
   auto isMaximum = [](const Loop &loop) {
@@ -363,6 +392,7 @@ Comparison::compareOutput(ArrayRef<int64_t> output) {
     isComplete &= count(term, inputs, point, isMax, actual);
   if (!isComplete)
     return std::nullopt;
+  // Keys of both: terms that are missing and terms that are too many.
   TermCounts all = expected;
   all.insert(actual.begin(), actual.end());
   for (const auto &[elements, unused] : all) {
@@ -376,6 +406,7 @@ Comparison::compareOutput(ArrayRef<int64_t> output) {
   return std::nullopt;
 }
 
+/// Outputs of failed matchings, corners, and random ones. Never `Equal`.
 LoweringResult Comparison::compareOutputs(const Twine &reason) {
   Random random(/*seed=*/0);
   for (unsigned sample = 0; sample < numSamples; ++sample) {
@@ -418,6 +449,7 @@ LoweringResult Comparison::matchReductions() {
   Terms original = got;
   bool isMatched = false;
   do {
+    // `orderFactors` has changed it.
     got = original;
     isMatched = orderFactors(order) &&
                 forEachMatching(op, operatorDims, required.loops, dims,

@@ -9,6 +9,10 @@
 // Finds correspondences between the reductions of an operator and the loops of
 // its lowered code, which may have split and reordered them.
 //
+// Reductions and loops of one run have the same number of points in all; both
+// are taken as digits of one row-major position, and permutations of the loops
+// are tried (docs/internals/proving-lowerings.md, "How it is decided", step 1).
+//
 //===----------------------------------------------------------------------===//
 
 #include "Matching.h"
@@ -21,10 +25,12 @@ using namespace kas::lowering;
 using namespace mlir;
 
 /// Orders of loops that are tried.
+/// All orders of seven loops (7!).
 static constexpr unsigned maxOrders = 5040;
 
 namespace {
 /// Reductions of one kind that are next to each other: their order is free.
+/// `points` is the product of their extents.
 struct LoopRun {
   SmallVector<unsigned> members;
   bool isMax = false;
@@ -32,6 +38,8 @@ struct LoopRun {
 };
 
 /// A piece of a reduction: `stride` times it is added.
+/// The digit of a reduction that counts in units of `stride`; `isRead` is false
+/// when no index and no guard depends on it.
 struct Part {
   unsigned reduction;
   int64_t extent, stride;
@@ -39,6 +47,8 @@ struct Part {
 };
 } // namespace
 
+/// Sums and maxima do not commute, so a run ends where the kind changes. Loops
+/// of extent 1 do nothing.
 static SmallVector<LoopRun> getBlocks(ArrayRef<Loop> loops) {
   SmallVector<LoopRun> blocks;
   for (auto [index, loop] : llvm::enumerate(loops)) {
@@ -58,6 +68,7 @@ static SmallVector<LoopRun> getBlocks(ArrayRef<Loop> loops) {
 
 /// The dimension that `expr` is a digit or a prefix of, and the unit in which
 /// it counts it.
+/// (d floordiv 4) mod 2 counts d in units of 4.
 static std::optional<std::pair<unsigned, int64_t>> getUnit(AffineExpr expr) {
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
     return std::pair(dim.getPosition(), int64_t(1));
@@ -81,6 +92,7 @@ static void forEachExpr(Coordinates &coordinates,
 }
 
 /// The strides at which expressions divide each axis.
+/// The largest first, which is the order of digits.
 static SmallVector<SmallVector<int64_t>> getDivisors(Coordinates &coordinates) {
   SmallVector<SmallVector<int64_t>> divisors(coordinates.axes.size());
   forEachExpr(coordinates, [&](AffineExpr &expr) {
@@ -110,6 +122,7 @@ static SmallVector<Part> splitReductions(OperatorOp op) {
   SmallVector<AffineExpr> replacements;
   Dims dims;
   for (auto [index, axis] : llvm::enumerate(coordinates.axes)) {
+    // Outputs are the same on both sides and are not split.
     if (index < coordinates.numOutputs) {
       replacements.push_back(getAffineDimExpr(dims.add(axis.extent), context));
       continue;
@@ -122,6 +135,7 @@ static SmallVector<Part> splitReductions(OperatorOp op) {
       sum = sum + getAffineDimExpr(dims.add(rest / stride), context) * stride;
       rest = stride;
     };
+    // Strides that do not nest cannot be digits of one number.
     for (int64_t stride : divisors[index])
       if (stride < rest && rest % stride == 0)
         addPart(stride);
@@ -144,6 +158,7 @@ static SmallVector<Part> splitReductions(OperatorOp op) {
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// Enumerates matchings for one way to split the reductions.
 class Matcher {
 public:
   Matcher(OperatorOp op, const Dims &operatorDims, ArrayRef<Loop> required,
@@ -154,6 +169,7 @@ public:
         got(got), visit(visit) {}
 
   /// Matchings of these parts of the reductions.
+  /// Whether `visit` accepted one.
   bool run(ArrayRef<Part> parts) {
     Matching matching;
     for (unsigned i = 0; i < numOutputs; ++i)
@@ -169,6 +185,8 @@ public:
       sum = sum + getAffineDimExpr(dim, context) * part.stride;
       if (part.isRead)
         kept.push_back({dim, part.extent, loop.isMax});
+      // A sum over what nothing depends on is a factor; a maximum over it is
+      // nothing.
       else if (!loop.isMax)
         matching.factor *= static_cast<double>(part.extent);
     }
@@ -204,6 +222,8 @@ private:
       return visit(matching);
     }
     SmallVector<unsigned> &members = right[block].members;
+    // next_permutation lists all orders from the sorted one on. Loops of
+    // lowerings are nearly always in program order, which is the first.
     llvm::sort(members);
     do {
       if (runOrders(matching, kept, left, right, block + 1))
@@ -223,6 +243,8 @@ private:
       SmallVector<unsigned> loops;
       int64_t points = 1, loopPoints = 1;
       do {
+        // The side with fewer points takes the next one; both have equally many
+        // in all.
         if (points <= loopPoints && i < from.members.size()) {
           const Loop &part = kept[from.members[i++]];
           indices.push_back(getAffineDimExpr(part.dim, context));
@@ -235,6 +257,7 @@ private:
           loopPoints *= loop.extent;
         }
       } while (points != loopPoints);
+      // Within a group: parts -> position -> loops, one to one by construction.
       AffineExpr position = linearize(indices, extents, context);
       for (auto [loop, value] :
            llvm::zip_equal(loops, delinearize(position, loopExtents)))
@@ -258,6 +281,7 @@ bool lowering::forEachMatching(
     const Dims &codeDims, ArrayRef<Loop> got,
     llvm::function_ref<bool(const Matching &)> visit) {
   Matcher matcher(op, operatorDims, required, codeDims, got, visit);
+  // Whole reductions first: most lowerings do not split them.
   SmallVector<Part> whole;
   for (auto [index, loop] : llvm::enumerate(required))
     whole.push_back({unsigned(index), loop.extent, 1});

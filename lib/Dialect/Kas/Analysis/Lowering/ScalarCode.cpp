@@ -9,6 +9,12 @@
 // Reads scalar code of a lowering symbolically: indices as affine expressions,
 // values as sums of products of tensor elements.
 //
+// Reads backwards: the value of a result is asked for, at indices that are
+// affine expressions of the outputs, and each op asks for its operands. A loop
+// that carries an accumulator becomes a reduction of its terms. What is not
+// known fails with a reason and is never guessed
+// (docs/internals/proving-lowerings.md).
+//
 //===----------------------------------------------------------------------===//
 
 #include "LoweredCode.h"
@@ -28,6 +34,7 @@ using namespace mlir;
 //===----------------------------------------------------------------------===//
 
 /// Whether all factors are constants, and all divisors positive ones.
+/// What interval arithmetic and the Presburger library can take.
 static bool isSupported(AffineExpr expr) {
   bool supported = true;
   expr.walk([&](AffineExpr part) {
@@ -59,6 +66,7 @@ LoweredCode::substitute(ArrayRef<AffineExpr> exprs, unsigned numDims,
   return result;
 }
 
+/// Induction variables, constants, and affine.apply of these.
 FailureOr<AffineExpr> LoweredCode::getIndex(Value value) {
   auto found = indexValues.find(value);
   if (found != indexValues.end())
@@ -93,6 +101,7 @@ FailureOr<SmallVector<AffineExpr>> LoweredCode::applyMap(AffineMap map,
 //===----------------------------------------------------------------------===//
 
 /// The value of a floating-point constant.
+/// Nothing for what is no constant, and for infinities and NaN.
 static std::optional<double> getNumber(Value value) {
   FloatAttr number;
   if (!matchPattern(value, m_Constant(&number)) ||
@@ -101,6 +110,7 @@ static std::optional<double> getNumber(Value value) {
   return number.getValueAsDouble();
 }
 
+/// The value of `value` in the loops and branches that are open.
 FailureOr<Terms> LoweredCode::getScalar(Value value) {
   if (failed(countStep()))
     return failure();
@@ -110,6 +120,7 @@ FailureOr<Terms> LoweredCode::getScalar(Value value) {
     return result;
   }
   if (auto read = reads.find(value); read != reads.end()) {
+    // A copy: reading may add entries and move this one.
     Read copy = read->second;
     if (!isa<TensorType>(copy.source.getType()))
       return getScalar(copy.source);
@@ -123,6 +134,7 @@ FailureOr<Terms> LoweredCode::getScalar(Value value) {
       .Case([&](arith::ConstantOp constant) {
         return getConstant(constant.getValue());
       })
+      // Rounding is not compared.
       .Case<arith::ExtFOp, arith::TruncFOp>(
           [&](Operation *cast) { return getScalar(cast->getOperand(0)); })
       .Case([&](arith::AddFOp sum) { return getSum(sum); })
@@ -145,8 +157,10 @@ FailureOr<Terms> LoweredCode::getSum(arith::AddFOp sum) {
   FailureOr<Terms> right = getScalar(sum.getRhs());
   if (failed(left) || failed(right))
     return failure();
+  // acc + acc is no reduction.
   if (left->accumulator && right->accumulator)
     return failAt(sum, " takes an accumulator twice");
+  // `addTerms` keeps the accumulator of its first operand.
   if (right->accumulator)
     std::swap(*left, *right);
   addTerms(*left, std::move(*right));
@@ -165,6 +179,7 @@ FailureOr<Terms> LoweredCode::getProduct(arith::MulFOp product) {
   return terms;
 }
 
+/// Means. A positive divisor keeps the order under a maximum.
 FailureOr<Terms> LoweredCode::getQuotient(arith::DivFOp quotient) {
   std::optional<double> divisor = getNumber(quotient.getRhs());
   if (!divisor || *divisor <= 0)
@@ -180,6 +195,7 @@ FailureOr<Terms> LoweredCode::getQuotient(arith::DivFOp quotient) {
   return terms;
 }
 
+/// select(exists, value, 0): the operator's value of an output without points.
 FailureOr<Terms> LoweredCode::getSelected(arith::SelectOp select) {
   if (getNumber(select.getFalseValue()) != 0.0)
     return failAt(select, " has another value than 0 where none exists");
@@ -196,6 +212,7 @@ FailureOr<Terms> LoweredCode::getSelected(arith::SelectOp select) {
 // Buffers
 //===----------------------------------------------------------------------===//
 
+/// From the buffer of a tensor, or from one that the code has filled.
 FailureOr<Terms> LoweredCode::getLoaded(affine::AffineLoadOp load) {
   FailureOr<SmallVector<AffineExpr>> indices =
       applyMap(load.getAffineMap(), load.getMapOperands());
@@ -244,6 +261,8 @@ static affine::AffineStoreOp findStore(Value buffer, Operation *reader) {
   }
   if (!store)
     return {};
+  // The store's nest must come before the reader's in the block of the
+  // allocation, which both are in.
   Block *block = buffer.getDefiningOp()->getBlock();
   Operation *nest = block->findAncestorOpInBlock(*store);
   Operation *use = block->findAncestorOpInBlock(*reader);
@@ -251,6 +270,8 @@ static affine::AffineStoreOp findStore(Value buffer, Operation *reader) {
                                                    : affine::AffineStoreOp();
 }
 
+/// Inverts the store for one loop: the loop's value is the index of the element
+/// that is asked for, if that is in the loop's range.
 LogicalResult LoweredCode::addLoop(Written &written,
                                    affine::AffineStoreOp store, Value iv,
                                    AffineMap lower, AffineMap upper,
@@ -277,6 +298,8 @@ LogicalResult LoweredCode::addLoop(Written &written,
   return fail("a store is repeated by a loop that does not index it");
 }
 
+/// From the store outwards. Conditions of branches are read last, since they
+/// mention the loops around them.
 LogicalResult LoweredCode::addNest(Written &written,
                                    affine::AffineStoreOp store,
                                    Indices indices) {
@@ -313,6 +336,7 @@ LogicalResult LoweredCode::addNest(Written &written,
   return success();
 }
 
+/// The element that the one store writes; elsewhere the buffer is undefined.
 FailureOr<Terms> LoweredCode::getStored(Value buffer, Indices indices,
                                         Operation *reader) {
   affine::AffineStoreOp store = findStore(buffer, reader);
@@ -346,6 +370,7 @@ FailureOr<Terms> LoweredCode::getStored(Value buffer, Indices indices,
 // Loops and branches
 //===----------------------------------------------------------------------===//
 
+/// The induction variable is `dim * step + first`, with dim from 0.
 FailureOr<Loop> LoweredCode::enter(affine::AffineForOp loop, bool isMax) {
   if (!loop.hasConstantBounds())
     return fail("a loop has no constant bounds");
@@ -380,6 +405,8 @@ FailureOr<Conditions> LoweredCode::getCondition(affine::AffineIfOp branch) {
   return region;
 }
 
+/// The value of the then region where the condition holds, plus that of the
+/// else region where not: the regions of the complement are disjoint.
 FailureOr<Terms> LoweredCode::getBranchResult(affine::AffineIfOp branch,
                                               unsigned result) {
   FailureOr<Conditions> condition = getCondition(branch);
@@ -422,6 +449,7 @@ static Value getMaximized(Value yielded, Value accumulator) {
   return maximum.getRhs() == accumulator ? maximum.getLhs() : Value();
 }
 
+/// Zero has no terms.
 static bool isZero(const Terms &value) {
   return !value.accumulator && value.terms.empty() && value.lowest.empty() &&
          value.undefined.empty();
@@ -438,6 +466,7 @@ FailureOr<Terms>
 LoweredCode::reduce(Value yielded, Value accumulator,
                     MutableArrayRef<Loop> loops,
                     llvm::function_ref<MaybeTerms()> getInitial) {
+  // A maximum.
   if (Value maximized = getMaximized(yielded, accumulator)) {
     for (Loop &loop : loops)
       loop.isMax = true;
@@ -454,6 +483,7 @@ LoweredCode::reduce(Value yielded, Value accumulator,
   FailureOr<Terms> value = getScalar(yielded);
   if (failed(value))
     return failure();
+  // Element-wise: nothing is reduced.
   if (loops.empty() && !value->accumulator)
     return value;
   if (value->accumulator != accumulator)
@@ -466,6 +496,7 @@ LoweredCode::reduce(Value yielded, Value accumulator,
   return initial;
 }
 
+/// The new loops are outside of those that terms have.
 FailureOr<Terms> LoweredCode::sum(Terms value, ArrayRef<Loop> loops) {
   for (Term &term : value.terms) {
     if (!term.isZeroWhereEmpty && !term.where.empty())
@@ -494,6 +525,7 @@ FailureOr<Terms> LoweredCode::maximize(Terms value, ArrayRef<Loop> loops) {
   }
   if (findUncovered({}, covered, dims))
     return fail("a maximum takes zero for points that do not exist");
+  // -inf + term is -inf: a point of the operator would be lost there.
   for (const Conditions &region : value.lowest) {
     for (const Term &term : value.terms) {
       Conditions both = region;
@@ -513,6 +545,7 @@ FailureOr<Terms> LoweredCode::maximize(Terms value, ArrayRef<Loop> loops) {
 // Values that may not exist
 //===----------------------------------------------------------------------===//
 
+/// Of a constant i1.
 static std::optional<bool> getFlag(Value value) {
   BoolAttr constant;
   if (!matchPattern(value, m_Constant(&constant)))
@@ -520,6 +553,8 @@ static std::optional<bool> getFlag(Value value) {
   return constant.getValue();
 }
 
+/// The code of KasToAffine.cpp for maxima with guards: value and flag are
+/// results of one op, loop or branch, and are followed in pairs.
 FailureOr<Terms> LoweredCode::getExisting(Value value, Value flag) {
   if (getFlag(flag) == true) {
     FailureOr<Terms> terms = getScalar(value);
@@ -562,6 +597,8 @@ FailureOr<Terms> LoweredCode::getExisting(Value value, Value flag) {
 
 FailureOr<Terms> LoweredCode::getExistingOfLoop(affine::AffineForOp loop,
                                                 unsigned value, unsigned flag) {
+  // The pattern: yield (select exists, (combine acc, value), acc), (or any,
+  // exists).
   Operation *yield = loop.getBody()->getTerminator();
   Value accumulator = loop.getRegionIterArgs()[value];
   Value anyBefore = loop.getRegionIterArgs()[flag];

@@ -9,6 +9,9 @@
 // Reads tensor and linalg operations of a lowering symbolically, element by
 // element.
 //
+// `getElement` is asked for one element at symbolic indices; views rewrite the
+// indices, pads and insertions split by region, linalg ops open loops.
+//
 //===----------------------------------------------------------------------===//
 
 #include "LoweredCode.h"
@@ -20,6 +23,7 @@ using namespace kas;
 using namespace kas::lowering;
 using namespace mlir;
 
+/// Keeps the first reason, which is the deepest.
 LogicalResult LoweredCode::fail(const Twine &text) {
   if (reason.empty())
     reason = text.str();
@@ -34,6 +38,8 @@ LogicalResult LoweredCode::failAt(Value value, const Twine &text) {
 }
 
 LogicalResult LoweredCode::countStep() {
+  // Values are read again at each use: reading is exponential in chains of
+  // them.
   constexpr unsigned maxSteps = 10000;
   return ++numSteps <= maxSteps ? success()
                                 : fail("it has more than 10000 steps");
@@ -61,6 +67,7 @@ FailureOr<Terms> LoweredCode::getElement(Value tensor, Indices indices) {
           return failAt(tensor, " has several values");
         return getConstant(values.getSplatValue<Attribute>());
       })
+      // Undefined everywhere: an error only if something reads it.
       .Case([&](tensor::EmptyOp) {
         Terms nothing;
         nothing.undefined.emplace_back();
@@ -92,6 +99,7 @@ FailureOr<Terms> LoweredCode::getElement(Value tensor, Indices indices) {
       });
 }
 
+/// 0 is no term, minus infinity (where a maximum begins) a region of `lowest`.
 FailureOr<Terms> LoweredCode::getConstant(Attribute value) {
   auto number = dyn_cast<FloatAttr>(value);
   if (!number)
@@ -110,6 +118,7 @@ FailureOr<Terms> LoweredCode::getConstant(Attribute value) {
   return constant;
 }
 
+/// The source inside, the constant in the padding.
 FailureOr<Terms> LoweredCode::getPadded(tensor::PadOp pad, Indices indices) {
   Value fill = pad.getConstantPaddingValue();
   ArrayRef<int64_t> low = pad.getStaticLow();
@@ -125,6 +134,7 @@ FailureOr<Terms> LoweredCode::getPadded(tensor::PadOp pad, Indices indices) {
     isPossible &= addBounds(inside, sources.back(), extent, dims);
   }
   FailureOr<Terms> outer = getScalar(fill);
+  // No index is inside.
   if (failed(outer) || !isPossible)
     return outer;
   FailureOr<Terms> element = getElement(pad.getSource(), sources);
@@ -174,6 +184,8 @@ FailureOr<Terms> LoweredCode::getInserted(tensor::InsertSliceOp insert,
     return failure();
   Terms result = restrictTo(std::move(*element), inside, dims);
   SmallVector<Conditions> outside = getComplement(inside, dims);
+  // The slice covers everything that is asked for, so the destination, often a
+  // tensor.empty, is not read at all.
   if (outside.empty())
     return result;
   FailureOr<Terms> kept = getElement(insert.getDest(), indices);
@@ -201,6 +213,8 @@ FailureOr<Terms> LoweredCode::getReshaped(Value source, RankedTensorType result,
   return getElement(source, sources);
 }
 
+/// Another operator (a stage): its term with each factor replaced by the terms
+/// of that operand.
 FailureOr<Terms> LoweredCode::getApplied(ApplyOp apply, Indices indices) {
   OperatorOp op = apply.getOperator();
   if (!op || !op.isConcrete())
@@ -223,6 +237,7 @@ FailureOr<Terms> LoweredCode::getApplied(ApplyOp apply, Indices indices) {
       return failAt(apply.getResult(), " multiplies maxima");
     product = std::move(*next);
   }
+  // max over a sum of terms is no max of terms.
   if (isMax && (product.terms.size() != 1 || !product.lowest.empty() ||
                 !product.terms.front().where.empty() ||
                 !product.terms.front().loops.empty()))
@@ -239,6 +254,8 @@ FailureOr<Terms> LoweredCode::getApplied(ApplyOp apply, Indices indices) {
 // linalg
 //===----------------------------------------------------------------------===//
 
+/// Loops that index the result get its indices, all others are reductions and
+/// get new dimensions.
 FailureOr<Terms> LoweredCode::getStructured(linalg::LinalgOp op,
                                             unsigned result, Indices indices) {
   AffineMap map = op.getIndexingMapMatchingResult(op->getResult(result));
@@ -274,6 +291,8 @@ FailureOr<Terms> LoweredCode::getStructured(linalg::LinalgOp op,
   return getReduced(op, result, loops, indices);
 }
 
+/// The output operand is the accumulator; it begins with the init tensor's
+/// element.
 FailureOr<Terms> LoweredCode::getReduced(linalg::LinalgOp op, unsigned result,
                                          ArrayRef<Loop> loops,
                                          Indices indices) {

@@ -9,6 +9,11 @@
 // Regions of points and the terms over them that lowered code is described by;
 // emptiness is decided with MLIR's Presburger library.
 //
+// A region is a conjunction of affine constraints over integer dimensions with
+// ranges; a value is a sum of terms, each in its region. Divisions become local
+// variables of `FlatLinearConstraints`, whose `findIntegerSample` (the simplex
+// algorithm of MLIR's Presburger library) is exact.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Terms.h"
@@ -26,6 +31,7 @@ using llvm::DynamicAPInt;
 // Regions
 //===----------------------------------------------------------------------===//
 
+/// Bounds first: most constraints are decided without a system.
 bool lowering::addConstraint(Conditions &region, Constraint constraint,
                              const Dims &dims) {
   Interval interval = getInterval(constraint.expr, dims.ranges);
@@ -55,6 +61,7 @@ bool lowering::addConditions(Conditions &region, const Conditions &other,
   });
 }
 
+/// not (A and B) = not A, or A and not B: the parts are disjoint.
 SmallVector<Conditions> lowering::getComplement(const Conditions &region,
                                                 const Dims &dims) {
   SmallVector<Conditions> result;
@@ -88,6 +95,7 @@ int64_t lowering::evaluateAt(AffineExpr expr, ArrayRef<int64_t> point) {
     return left * right;
   case AffineExprKind::FloorDiv:
     return llvm::divideFloorSigned(left, right);
+  // mod, which is never negative.
   default:
     return left - right * llvm::divideFloorSigned(left, right);
   }
@@ -119,6 +127,8 @@ public:
       });
     for (unsigned dim : used.set_bits()) {
       mentioned.push_back(dim);
+      // Saturates: only "few" counts, and the product of ranges may not
+      // overflow.
       numPoints *= dims.ranges[dim].upper - dims.ranges[dim].lower + 1;
       if (numPoints > maxListedPoints)
         numPoints = maxListedPoints + 1;
@@ -126,7 +136,10 @@ public:
     flatten();
   }
 
+  /// A solution, 0 for dimensions that are not mentioned. Nothing: there is
+  /// none.
   std::optional<SmallVector<int64_t>> solve() {
+    // Local variables are the quotients of floordiv and mod.
     if (system.getNumLocalVars() > maxDivisions && numPoints <= maxListedPoints)
       return list();
     std::optional<SmallVector<DynamicAPInt, 8>> sample =
@@ -199,6 +212,8 @@ lowering::findPoint(const Conditions &conditions, const Dims &dims) {
   return System(conditions, dims).solve();
 }
 
+/// Finds a point, takes the part that has it off the region, and goes on with
+/// what is left: as many steps as parts that matter.
 std::optional<SmallVector<int64_t>>
 lowering::findUncovered(const Conditions &region, ArrayRef<Conditions> parts,
                         const Dims &dims) {
@@ -225,6 +240,7 @@ AffineExpr lowering::linearize(ArrayRef<AffineExpr> indices,
   return position;
 }
 
+/// The outermost index needs no mod: positions are in range.
 SmallVector<AffineExpr> lowering::delinearize(AffineExpr position,
                                               ArrayRef<int64_t> shape) {
   SmallVector<AffineExpr> indices(shape.size());
@@ -254,6 +270,7 @@ static void restrictAll(SmallVectorImpl<Conditions> &regions,
   });
 }
 
+/// Terms outside of the region disappear.
 Terms lowering::restrictTo(Terms value, const Conditions &region,
                            const Dims &dims) {
   llvm::erase_if(value.terms, [&](Term &term) {
@@ -319,6 +336,7 @@ static bool hasMax(const Term &term) {
 
 FailureOr<Terms> lowering::multiply(const Terms &left, const Terms &right,
                                     const Dims &dims) {
+  // Each padded factor has a term per region, and products multiply them.
   constexpr size_t maxTerms = 4096;
   if (left.accumulator || right.accumulator ||
       left.terms.size() * right.terms.size() > maxTerms)
@@ -336,6 +354,7 @@ FailureOr<Terms> lowering::multiply(const Terms &left, const Terms &right,
           return loop.dim == other.dim;
         });
       });
+      // max(a) * b is max(a * b) for b >= 0 only.
       if (isShared || hasMax(first) || hasMax(second))
         return failure();
       Term term = first;
@@ -384,6 +403,8 @@ Term lowering::getOperatorTerm(OperatorOp op, ValueRange inputs,
       bottoms.push_back(expressions.lookup(operand));
     AffineExpr guard;
     int64_t extent = 0;
+    // The interface that defines each primitive, without simplification: the
+    // proof shares no shortcut with the code that it checks.
     primitive.getTopExpressions(bottoms, tops, guard, extent);
     if (guard && !addBounds(term.where, guard, extent, dims))
       // No point exists.

@@ -8,6 +8,9 @@
 //
 // The entry of the proof that lowered code computes an operator, and the pass
 // that runs it (docs/internals/proving-lowerings.md).
+// Files: TensorCode.cpp and ScalarCode.cpp read the code, Terms.cpp has values
+// and regions, Matching.cpp guesses which loops are which reductions,
+// Comparison.cpp decides.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,6 +61,7 @@ LoweringResult kas::compareLowering(OperatorOp op, ValueRange inputs,
                     }))
     return {LoweringVerdict::Different,
             "requires tensors of its shapes, got others"};
+  // Both begin with the outputs, then each side adds its own reductions.
   Dims operatorDims, dims;
   SmallVector<AffineExpr> outputs;
   for (Value output : op.getOutputs()) {
@@ -75,6 +79,7 @@ LoweringResult kas::compareLowering(OperatorOp op, ValueRange inputs,
       .run();
 }
 
+/// "Undecided" is an error, too: nothing counts as right without a proof.
 LogicalResult kas::verifyLowering(OperatorOp op, ValueRange inputs,
                                   Value result, Location loc) {
   LoweringResult compared = compareLowering(op, inputs, result);
@@ -131,6 +136,7 @@ struct KasVerifyLoweringPass
           "requires the option lowered=FUNCTION:OPERATOR, got none");
       return signalPassFailure();
     }
+    // All of them are compared, so that one run shows all that differ.
     for (StringRef pair : lowered)
       if (failed(verify(pair)))
         signalPassFailure();
