@@ -9,6 +9,12 @@
 // Compiles outlined kernels to one object each, in parallel and through the
 // object cache, so that equal kernels are compiled once.
 //
+// Stages, each with its own unit of parallelism:
+//    takeKernel   caller's thread   func -> bytecode, whose hash is the key
+//    translate    one batch each    bytecode -> LLVM IR, in an own context
+//    compile      one kernel each   LLVM IR -> object, into the cache
+// (docs/internals/code-generation.md, "Large functions").
+//
 //===----------------------------------------------------------------------===//
 
 #include "KernelObjects.h"
@@ -71,8 +77,11 @@ Expected<Kernel> takeKernel(func::FuncOp function, ModuleOp module,
   Kernel kernel;
   OwningOpRef<ModuleOp> alone =
       ModuleOp::create(UnknownLoc::get(module.getContext()));
+  // The target is an attribute of the module, and part of the key with it.
   (*alone)->setDiscardableAttrs(module->getDiscardableAttrDictionary());
   auto copy = cast<func::FuncOp>(function->cloneWithoutRegions());
+  // Under one name, so that equal kernels have equal bytecode; the symbol is
+  // made of the key afterwards.
   copy.setName("kernel");
   copy.getBody().takeBody(function.getBody());
   alone->push_back(copy);
@@ -81,6 +90,8 @@ Expected<Kernel> takeKernel(func::FuncOp function, ModuleOp module,
   llvm::raw_svector_ostream stream(kernel.bytecode);
   if (failed(writeBytecodeToFile(*alone, stream)))
     return createStringError("a kernel cannot be written as bytecode");
+  // Of the pipeline's options only those count that its passes after outlining
+  // read.
   kernel.key = computeKey(
       {kernel.bytecode, "threads=" + std::to_string(pipeline.threads)}, machine,
       options);
@@ -140,6 +151,7 @@ OwningOpRef<ModuleOp> KernelBatch::takeAlone(LLVM::LLVMFuncOp function,
                                              ModuleOp module) {
   OwningOpRef<ModuleOp> alone = ModuleOp::create(module.getLoc());
   (*alone)->setDiscardableAttrs(module->getDiscardableAttrDictionary());
+  // What the function refers to, transitively: constants, external functions.
   llvm::SetVector<Operation *> used;
   SmallVector<Operation *> pending{function};
   while (!pending.empty()) {
@@ -153,6 +165,8 @@ OwningOpRef<ModuleOp> KernelBatch::takeAlone(LLVM::LLVMFuncOp function,
           symbol && symbol != function && used.insert(symbol))
         pending.push_back(symbol);
   }
+  // Cloned, as several kernels may refer to one declaration; the kernel is
+  // moved.
   for (Operation *symbol : used)
     alone->push_back(symbol->clone());
   function->remove();
@@ -207,6 +221,7 @@ Error KernelBatch::translate() {
 /// Machine code of one kernel.
 Error compile(Kernel &kernel, const Target &target, const JITOptions &options,
               PassTimes *times) {
+  // A target machine is not thread-safe: one for each compilation.
   auto machine = createTargetMachine(target, options.optLevel, /*jit=*/true);
   if (!machine)
     return machine.takeError();
@@ -236,12 +251,15 @@ Error compileMissing(MutableArrayRef<Kernel> kernels, const Target &target,
   if (missing.empty())
     return Error::success();
   llvm::sort(missing, [](const Kernel *a, const Kernel *b) {
+    // Largest first, keys break ties: the batches are the same in each run.
     return std::tie(b->size, a->key) < std::tie(a->size, b->key);
   });
   llvm::DefaultThreadPool pool(llvm::hardware_concurrency());
   std::vector<KernelBatch> batches(
       std::min<size_t>(pool.getMaxConcurrency(), missing.size()),
       KernelBatch(pipeline, options, times));
+  // Each goes to the batch with the least work so far, which balances them
+  // within the size of a kernel.
   for (Kernel *kernel : missing)
     llvm::min_element(batches, [](const KernelBatch &a, const KernelBatch &b) {
       return a.getSize() < b.getSize();
@@ -249,10 +267,13 @@ Error compileMissing(MutableArrayRef<Kernel> kernels, const Target &target,
   for (KernelBatch &batch : batches)
     pool.async([&] {
       if (Error error = batch.translate()) {
+        // An error of the batch is reported once.
         batch.getKernels().front()->error = llvm::toString(std::move(error));
         return;
       }
       for (Kernel *kernel : batch.getKernels())
+        // From here on kernels of all batches are in one queue, so that no core
+        // waits for the batch of another.
         pool.async([&, kernel] {
           if (Error error = compile(*kernel, target, options, times))
             kernel->error = llvm::toString(std::move(error));
@@ -298,6 +319,7 @@ kas::execution::compileKernels(ModuleOp module,
     compiled.numCached += kernel->object != nullptr;
     kernels.push_back(std::move(*kernel));
   }
+  // Calls are renamed like the functions: an object serves any module.
   module.walk([&](func::CallOp call) {
     if (auto found = renamed.find(call.getCallee()); found != renamed.end())
       call.setCalleeAttr(found->second);

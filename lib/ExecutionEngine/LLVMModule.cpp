@@ -38,6 +38,7 @@ using llvm::Expected;
 
 Expected<Target> kas::execution::chooseTarget(mlir::ModuleOp module) {
   std::optional<Target> target = getModuleTarget(module);
+  // A module without a target is compiled for this machine.
   if (!target)
     return getTarget();
   return getTarget({target->cpu, target->triple, target->features});
@@ -63,11 +64,15 @@ kas::execution::translateToLLVM(mlir::ModuleOp module,
   auto llvmModule = mlir::translateModuleToLLVMIR(module, context, "kas");
   if (!llvmModule)
     return createStringError("the module cannot be translated to LLVM IR");
+  // The translation uses MLIR's own layout; LLVM's optimizer needs that of the
+  // target.
   llvmModule->setDataLayout(machine.createDataLayout());
   llvmModule->setTargetTriple(machine.getTargetTriple());
   return llvmModule;
 }
 
+// Internal functions can be inlined and dropped. The translation makes all
+// functions external, whatever their visibility in MLIR.
 void kas::execution::makePrivateInternal(mlir::ModuleOp module,
                                          llvm::Module &translated) {
   for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>())
@@ -85,6 +90,7 @@ std::string kas::execution::computeKey(llvm::ArrayRef<llvm::StringRef> parts,
                                        const llvm::TargetMachine &machine,
                                        const JITOptions &options) {
   llvm::BLAKE3 hasher;
+  // Each part with its length: otherwise "ab" + "c" would equal "a" + "bc".
   auto add = [&](llvm::StringRef part) {
     hasher.update((llvm::Twine(part.size()) + ":").str());
     hasher.update(part);
@@ -108,6 +114,8 @@ bool kas::execution::isCallable(const llvm::Function &function) {
                       return !argument.getType()->isPointerTy();
                     }),
       function.arg_end());
+  // An entry point takes pointers, then integers, and returns nothing or a
+  // message.
   return !function.isDeclaration() && function.hasExternalLinkage() &&
          (function.getReturnType()->isVoidTy() ||
           function.getReturnType()->isPointerTy()) &&
@@ -117,6 +125,7 @@ bool kas::execution::isCallable(const llvm::Function &function) {
          });
 }
 
+// Buffers do not overlap by the interface of compiled functions.
 void kas::execution::addNoAlias(llvm::Function &function) {
   for (llvm::Argument &argument : function.args())
     if (argument.getType()->isPointerTy())
@@ -194,6 +203,8 @@ struct FixedInductionVariables : llvm::OptPassGate {
 Expected<std::unique_ptr<llvm::MemoryBuffer>>
 kas::execution::generateCode(llvm::Module &module,
                              llvm::TargetMachine &machine) {
+  // The only way to leave out a pass of the code generator without a global
+  // option: the context asks this gate before each optional pass.
   FixedInductionVariables gate;
   llvm::LLVMContext &context = module.getContext();
   llvm::OptPassGate &before = context.getOptPassGate();

@@ -25,8 +25,10 @@ using namespace kas;
 using namespace kas::execution;
 using llvm::Expected;
 
-/// Twelve accumulators hide the latency of the units of today's cores and fit
-/// the registers of AVX2; narrower machines split the vectors.
+/// The text of a function that does nothing but fused multiply-adds. Twelve
+/// accumulators hide the latency of the units of today's cores and fit the
+/// registers of AVX2; narrower machines split the vectors. The factor below 1
+/// keeps the values finite.
 static std::string makePeakText() {
   constexpr unsigned accumulators = 12;
   std::string text = R"mlir(
@@ -80,6 +82,8 @@ kas::execution::makePeakModule(mlir::MLIRContext &context) {
                                                  "peak");
 }
 
+// Copies are measured at sizes from 16 KiB to 64 MiB, so that each level of
+// cache has some of them.
 double MachineRoof::getBandwidth(int64_t bytes) const {
   if (copies.empty())
     return 0;
@@ -99,6 +103,8 @@ double MachineRoof::getBandwidth(int64_t bytes) const {
       .gigabytesPerSecond;
 }
 
+// The roofline: the longer of arithmetic at the peak and memory at its
+// bandwidth.
 double MachineRoof::getMilliseconds(int64_t flops, int64_t bytes) const {
   double arithmetic = peakGflops > 0 ? double(flops) / peakGflops * 1e-6 : 0;
   double bandwidth = getBandwidth(bytes);
@@ -121,6 +127,8 @@ static double measureTogether(unsigned threads,
     return best;
   }
   double best = HUGE_VAL, begin = 0;
+  // The function that a barrier runs when all have arrived: even phases start a
+  // round, odd ones end it.
   unsigned phase = 0;
   auto lap = [&]() noexcept {
     double now = monotonicSeconds();
@@ -145,6 +153,7 @@ static double measureTogether(unsigned threads,
   return best;
 }
 
+/// Operations per nanosecond of all threads together.
 static Expected<double> measurePeak(mlir::MLIRContext &context,
                                     unsigned threads) {
   constexpr unsigned repeats = 4;
@@ -152,6 +161,7 @@ static Expected<double> measurePeak(mlir::MLIRContext &context,
   if (!module)
     return llvm::createStringError("the kernel of the peak does not parse");
   CPUPipelineOptions pipeline;
+  // Each thread runs the serial function itself.
   pipeline.threads = 1;
   auto function = compileForCPU(*module, "peak", pipeline);
   if (!function)
@@ -169,13 +179,17 @@ static Expected<double> measurePeak(mlir::MLIRContext &context,
   return repeats * threads * peakFlops / seconds * 1e-9;
 }
 
+/// The bandwidth of copies that touch `bytes` in all threads together. Both the
+/// bytes read and those written count.
 static MachineRoof::Copy measureCopy(unsigned threads, int64_t bytes) {
   // Half is read and half written; small copies are repeated.
   size_t own = std::max<size_t>(64, bytes / 2 / threads);
+  // At least 1 MiB per measurement, far more than the clock's resolution.
   size_t repeats = std::max<size_t>(1, (size_t(1) << 20) / own);
   std::vector<std::unique_ptr<char[]>> buffers;
   for (unsigned thread = 0; thread < threads; ++thread) {
     buffers.push_back(std::make_unique<char[]>(2 * own));
+    // Pages are mapped before they are timed, by the first thread.
     std::memset(buffers.back().get(), 1, 2 * own);
   }
   double seconds = measureTogether(threads, [&](unsigned thread) {

@@ -9,6 +9,9 @@
 // Splits a large LLVM module into parts that are compiled in parallel; the
 // split depends on the module alone.
 //
+// LLVM optimizes a module, and generates its code, on one thread. Parts see one
+// another's functions as declarations, so that nothing is inlined across them.
+//
 //===----------------------------------------------------------------------===//
 
 #include "ModuleParts.h"
@@ -27,6 +30,8 @@ using llvm::Expected;
 using llvm::SmallVector;
 
 unsigned kas::execution::getNumParts(const llvm::Module &module) {
+  // Fixed numbers, not those of this machine: code and cache keys must not
+  // depend on it.
   constexpr unsigned mostFunctions = 32, numParts = 8;
   auto count = llvm::count_if(module, [](const llvm::Function &function) {
     return !function.isDeclaration();
@@ -52,6 +57,7 @@ static void makeVisible(llvm::Module &module) {
     if (value.hasLocalLinkage() && !isCopied(value)) {
       value.setName("_kas_part_" + value.getName());
       value.setLinkage(llvm::GlobalValue::ExternalLinkage);
+      // Hidden: not in the symbol table of what they are linked into.
       value.setVisibility(llvm::GlobalValue::HiddenVisibility);
     }
 }
@@ -63,6 +69,7 @@ distribute(const llvm::Module &module, unsigned numParts) {
   llvm::DenseMap<const llvm::GlobalValue *, unsigned> parts;
   // Equal sizes in the order of the module.
   SmallVector<std::tuple<uint64_t, unsigned, const llvm::Function *>> functions;
+  // Complemented, so that sorting upwards puts the largest first.
   for (const llvm::Function &function : module)
     if (!function.isDeclaration())
       functions.emplace_back(~uint64_t(function.getInstructionCount()),
@@ -74,6 +81,7 @@ distribute(const llvm::Module &module, unsigned numParts) {
     *smallest += ~size + 1;
     parts[function] = smallest - sizes.begin();
   }
+  // Variables that are written must exist once.
   for (const llvm::GlobalVariable &variable : module.globals())
     if (!variable.isDeclaration() && !isCopied(variable))
       parts[&variable] = 0;
@@ -90,6 +98,7 @@ struct Part {
 };
 } // namespace
 
+/// Optimizes and compiles one part; notes how long each took, in seconds.
 static Error compile(llvm::Module &module, const Target &target,
                      const JITOptions &options, Part &part) {
   auto machine = createTargetMachine(target, options.optLevel, /*jit=*/true);
@@ -133,6 +142,7 @@ kas::execution::compileParts(llvm::Module &module, unsigned numParts,
       llvm::ValueToValueMapTy mapping;
       std::unique_ptr<llvm::Module> some = llvm::CloneModule(
           module, mapping, [&](const llvm::GlobalValue *value) {
+            // What has no part, a copied constant, is defined in each.
             auto place = places.find(value);
             return place == places.end() || place->second == number;
           });
@@ -156,8 +166,8 @@ kas::execution::compileParts(llvm::Module &module, unsigned numParts,
     optimize += part.optimize;
     codegen += part.codegen;
   }
-  // Steps of parts run beside each other: the time that passed, in their
-  // shares.
+  // Parts run at the same time: the time that passed is divided in the ratio of
+  // the steps' own times.
   double passed = (monotonicSeconds() - start) * 1e3;
   double share = optimize / std::max(optimize + codegen, 1e-9);
   times.optimize += passed * share;

@@ -6,7 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Reads and writes .npy files, versions 1 to 3 of NumPy's format.
+// Reads and writes .npy files, versions 1 to 3 of NumPy's format
+// (numpy.lib.format, "Format Version 1.0" and later), and archives of them.
+//
+//    "\x93NUMPY" major minor | length, 2 or 4 bytes | header text | elements
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,6 +57,7 @@ public:
       std::string key;
       if (!parseString(key) || !consume(":"))
         return malformed();
+      // A key that occurs twice is malformed, like an unknown one.
       bool good = false;
       if (key == "descr" && !seenDtype)
         good = seenDtype = parseDtype(header.dtype);
@@ -76,6 +80,7 @@ private:
     return createStringError("malformed .npy header");
   }
 
+  /// Drops `token` and the blanks around it, if it is next.
   bool consume(StringRef token) {
     rest = rest.ltrim();
     bool found = rest.consume_front(token);
@@ -86,6 +91,7 @@ private:
     StringRef quote = rest.take_front(1);
     if ((quote != "'" && quote != "\"") || !consume(quote))
       return false;
+    // No escapes: NumPy writes none in keys and types.
     size_t end = rest.find(quote);
     if (end == StringRef::npos)
       return false;
@@ -130,6 +136,8 @@ private:
 
 Expected<NpyView> kas::execution::viewNpy(StringRef bytes) {
   constexpr StringRef magic("\x93NUMPY", 6);
+  // A shorter file that begins like the magic is truncated, not of another
+  // format.
   if (!bytes.starts_with(magic.take_front(bytes.size())) || bytes.empty())
     return createStringError("not an .npy file");
   if (bytes.size() < 10)
@@ -138,6 +146,7 @@ Expected<NpyView> kas::execution::viewNpy(StringRef bytes) {
   if (major < 1 || major > 3)
     return createStringError("expected .npy format version 1, 2 or 3, got " +
                              Twine(major));
+  // The length has two bytes in version 1, four in versions 2 and 3.
   size_t prefix = major == 1 ? 10 : 12;
   if (bytes.size() < prefix)
     return createStringError("truncated .npy header");
@@ -169,6 +178,8 @@ void copyFromFortranOrder(Tensor &to, const float *from) {
   llvm::SmallVector<int64_t> strides(shape.size(), 1), index(shape.size(), 0);
   for (size_t d = 1; d < shape.size(); ++d)
     strides[d] = strides[d - 1] * shape[d - 1];
+  // In C order, with the last index fastest; `index` is carried like an
+  // odometer.
   for (float &value : to.getValues()) {
     int64_t offset = 0;
     for (size_t d = 0; d < shape.size(); ++d)
@@ -202,7 +213,7 @@ Expected<Tensor> kas::execution::parseNpy(StringRef bytes) {
   if (!tensor || expected == 0)
     return tensor;
   if (header->fortranOrder && header->shape.size() > 1) {
-    // The data of a file may be at an odd address.
+    // The data of a file may be at any address, floats are at multiples of 4.
     Tensor aligned(ArrayRef<int64_t>{*count});
     std::memcpy(aligned.data(), data.data(), expected);
     copyFromFortranOrder(*tensor, aligned.data());

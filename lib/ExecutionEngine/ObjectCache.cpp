@@ -9,6 +9,9 @@
 // The cache of compiled objects: in memory, and on disk with a check sum in
 // each entry.
 //
+// The key of an entry is a hash of all that its code depends on (`computeKey`),
+// so an entry never becomes stale. Several threads and processes may share one.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/JIT.h"
@@ -37,7 +40,8 @@ static std::string checkSum(StringRef bytes) {
   return llvm::toHex(digest, /*LowerCase=*/true);
 }
 
-/// Forgets all others where they would take too much memory.
+/// Keeps a copy of `content` in memory. Forgets all others where they would
+/// take too much; with a directory they are read again.
 static void keep(llvm::StringMap<std::unique_ptr<MemoryBuffer>> &entries,
                  StringRef key, StringRef content) {
   size_t bytes = content.size();
@@ -61,6 +65,7 @@ std::unique_ptr<MemoryBuffer> ObjectCache::load(StringRef key) {
   std::lock_guard<std::mutex> lock(mutex);
   if (auto found = entries.find(key); found != entries.end()) {
     ++numHits;
+    // A copy, as linking takes the buffer.
     return MemoryBuffer::getMemBufferCopy(found->second->getBuffer(), key);
   }
   if (directory.empty())
@@ -69,10 +74,12 @@ std::unique_ptr<MemoryBuffer> ObjectCache::load(StringRef key) {
                                     /*RequiresNullTerminator=*/false);
   if (!file)
     return nullptr;
+  // File: magic, 32 hexadecimal digits of the check sum, object.
   StringRef content = (*file)->getBuffer();
   std::string sum = content.consume_front(magic) ? content.take_front(32).str()
                                                  : std::string();
   content = content.drop_front(std::min<size_t>(32, content.size()));
+  // A damaged entry counts as missing and is written anew.
   if (sum.empty() || sum != checkSum(content))
     return nullptr;
   ++numHits;
@@ -86,6 +93,8 @@ void ObjectCache::store(StringRef key, const MemoryBuffer &object) {
   if (directory.empty() || llvm::sys::fs::create_directories(directory))
     return;
   // A cache that cannot be written only costs time.
+  // `writeFile` writes to another name and renames, so that no reader sees half
+  // of an entry.
   llvm::consumeError(writeFile(getPath(key), [&](llvm::raw_ostream &stream) {
     stream << magic << checkSum(object.getBuffer()) << object.getBuffer();
     return llvm::Error::success();

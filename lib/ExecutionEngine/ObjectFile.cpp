@@ -9,6 +9,10 @@
 // Compiles a lowered module to a relocatable object file for the target that it
 // names.
 //
+// An object must link on its own with the C library (and OpenMP's where threads
+// are used), so functions that a JIT gets from this process are either added to
+// it or an error.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/ObjectFile.h"
@@ -81,6 +85,8 @@ declare double @llvm.fabs.f64(double)
 /// instruction they are calls of functions that C has since 2023 only, and
 /// libraries for small processors have not. Equal numbers have the same bits,
 /// but for zeros.
+// For the maximum (`and`, `ogt`): zeros of both signs give +0, as +0 has no bit
+// set; for the minimum (`or`, `olt`) they give -0.
 static std::string makeExtreme(const llvm::Twine &name,
                                const llvm::Twine &ofZeros,
                                const llvm::Twine &takesFirst) {
@@ -104,6 +110,7 @@ static std::string makeExtreme(const llvm::Twine &name,
       .str();
 }
 
+/// Whether code generation may call a rounding to bf16.
 static bool hasBFloat(const llvm::Module &module) {
   auto isBFloat = [](const llvm::Type *type) {
     return type->getScalarType()->isBFloatTy();
@@ -123,6 +130,7 @@ static bool hasBFloat(const llvm::Module &module) {
 /// Adds functions; each object may have them, and the linker keeps one.
 static void addFunctions(llvm::Module &module, llvm::StringRef text) {
   llvm::SMDiagnostic error;
+  // Weak definitions: the linker keeps one of those of all objects.
   auto functions = llvm::parseAssemblyString(text, error, module.getContext());
   assert(functions && "the texts above are valid");
   functions->setDataLayout(module.getDataLayout());
@@ -137,6 +145,8 @@ static void addLibraryFunctions(llvm::Module &module) {
   const llvm::Triple &triple = module.getTargetTriple();
   if (triple.isX86() && hasBFloat(module))
     addFunctions(module, roundingFunctions);
+  // 32-bit targets are those that may have a C library from before C23 and no
+  // instructions for extremes.
   if (triple.isArch32Bit())
     addFunctions(module, makeExtreme("fmaximumf", "and", "ogt") +
                              makeExtreme("fminimumf", "or", "olt"));
@@ -188,7 +198,9 @@ kas::execution::compileToObject(mlir::ModuleOp module, unsigned optLevel) {
     return createStringError("expected at least one public function that takes "
                              "pointers and returns nothing or a message, "
                              "got none");
+  // Before code generation, which calls them.
   addLibraryFunctions(**llvmModule);
+  // An object may become part of a shared library.
   (*llvmModule)->setPICLevel(llvm::PICLevel::BigPIC);
   optimize(**llvmModule, **machine, optLevel);
   return generateCode(**llvmModule, **machine);

@@ -9,6 +9,11 @@
 // Whether a function needs positive values of an argument, such as a variance:
 // follows its uses to roots, powers and assertions.
 //
+// A forward data-flow analysis that is only used to fill arguments with random
+// values: without it the reciprocal root of a negative "variance" would make
+// all results NaN, and a comparison would compare nothing. It may miss cases,
+// and callers may set an initializer.
+//
 //===----------------------------------------------------------------------===//
 
 #include "PositiveArguments.h"
@@ -57,6 +62,7 @@ static bool isAssertedPositive(Value value, arith::CmpFOp comparison) {
 static bool needsPositive(Value value, Operation *user) {
   if (isa<math::SqrtOp, math::RsqrtOp, linalg::SqrtOp, linalg::RsqrtOp>(user))
     return user->getOperand(0) == value;
+  // A power with a fraction as its exponent; integral ones take any base.
   if (auto power = dyn_cast<math::PowFOp>(user)) {
     auto exponent = getConstant(power.getRhs());
     return power.getLhs() == value && exponent &&
@@ -70,6 +76,7 @@ static bool needsPositive(Value value, Operation *user) {
 static void follow(OpOperand &use, SetVector<Value> &values) {
   Operation *user = use.getOwner();
   if (auto yield = dyn_cast<linalg::YieldOp>(user)) {
+    // A value that the body yields is an element of the result.
     Operation *loops = yield->getParentOp();
     if (use.getOperandNumber() < loops->getNumResults())
       values.insert(loops->getResult(use.getOperandNumber()));
@@ -94,6 +101,7 @@ static void follow(OpOperand &use, SetVector<Value> &values) {
           tensor::CollapseShapeOp, tensor::ReshapeOp, tensor::ExtractOp>(
           user) ||
       (isa<tensor::ExtractSliceOp>(user) && use.getOperandNumber() == 0);
+  // x + epsilon, as before the root of a variance.
   if (auto sum = dyn_cast<arith::AddFOp>(user)) {
     Value other = sum->getOperand(1 - use.getOperandNumber());
     auto constant = getConstant(other);
@@ -106,6 +114,7 @@ static void follow(OpOperand &use, SetVector<Value> &values) {
 bool kas::execution::mustBePositive(Value argument) {
   SetVector<Value> values;
   values.insert(argument);
+  // A worklist: `values` grows while it is walked, each value once.
   for (size_t i = 0; i < values.size(); ++i) {
     Value value = values[i];
     for (OpOperand &use : value.getUses()) {

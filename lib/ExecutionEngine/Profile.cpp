@@ -8,6 +8,11 @@
 //
 // Runs functions that call a clock, and relates the times to the model.
 //
+// The compiled function calls `recordLap(step)` at the end of each step. Steps
+// are mapped to rows, one per operation of the model, with the work of all that
+// was fused into it; each row is compared with the roof of the machine
+// (MachineRoof.cpp, docs/guide/profiling.md).
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/Profile.h"
@@ -42,6 +47,8 @@ static void recordLap(int64_t step) {
   LapRecorder *recorder = currentRecorder;
   if (!recorder)
     return;
+  // The time since the last lap belongs to `step`; a negative step only
+  // restarts the clock.
   double now = monotonicSeconds();
   if (step >= 0 && static_cast<size_t>(step) < recorder->seconds.size())
     recorder->seconds[step] += now - recorder->last;
@@ -70,6 +77,8 @@ static Expected<Run> runOnce(const CompiledFunction &function,
   return Run{std::move(recorder.seconds), end - begin};
 }
 
+/// Runs until time and number are reached, the warm-up not counted. Sorted by
+/// the time of the whole, the fastest first.
 static Expected<std::vector<Run>> runOften(const CompiledFunction &function,
                                            llvm::ArrayRef<float *> tensors,
                                            size_t numSteps,
@@ -159,6 +168,7 @@ static std::vector<ProfiledOperation> makeRows(const CompileRecord &record,
     ProfiledOperation &row = operations[found->second];
     ++row.calls;
     row.bytes += step.bytes;
+    // Work counts once per row, however many steps an operation has.
     for (unsigned other : step.operations)
       if (labels[found->second].insert(other)) {
         const codegen::ModelOperation &model = record.operations[other];
@@ -183,6 +193,8 @@ static unsigned resolveThreads(unsigned threads) {
   return std::max(std::thread::hardware_concurrency(), 1u);
 }
 
+/// Medians of each step over all runs, added up by rows; laps are those of the
+/// fastest run.
 static void addTimes(Profile &profile, llvm::ArrayRef<Run> runs,
                      llvm::ArrayRef<size_t> rows) {
   auto summarize = [&](llvm::function_ref<double(const Run &)> getSeconds) {
@@ -231,6 +243,7 @@ Expected<Profile> kas::execution::profileOnCPU(
   profile.function = name.str();
   profile.threads = resolveThreads(pipeline.threads);
   CPUPipelineOptions prepared = pipeline;
+  // As deployed: packing would be measured in each call otherwise.
   prepared.prepareWeights = true;
   // Several threads at once would be at several layers.
   prepared.splitBatch = false;
@@ -243,7 +256,8 @@ Expected<Profile> kas::execution::profileOnCPU(
     return function.takeError();
   profile.compileMilliseconds = function->getCompileMilliseconds();
   profile.passes = record.passes.getRuns();
-  // Before threads of the function wait for more work, which takes time.
+  // Before the first call: OpenMP's threads would spin while the roof is
+  // measured.
   auto roof = measureMachineRoof(*module.getContext(), profile.threads);
   if (!roof)
     return roof.takeError();

@@ -8,6 +8,9 @@
 //
 // Profiles as tables, as JSON, and as traces.
 //
+// Tables are for terminals, JSON for scripts, traces for viewers of the Trace
+// Event Format (Perfetto, chrome://tracing).
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/Profile.h"
@@ -48,10 +51,12 @@ static std::vector<PassSum> sumPasses(llvm::ArrayRef<PassRun> runs) {
   return sorted;
 }
 
+/// Per second and in units of 10^9, of `amount` in `milliseconds`.
 static double getRate(double amount, double milliseconds) {
   return milliseconds > 0 ? amount / milliseconds * 1e-6 : 0;
 }
 
+/// Milliseconds of all rows; less than the whole by the call itself.
 static double getSum(const Profile &profile) {
   double sum = 0;
   for (const ProfiledOperation &row : profile.operations)
@@ -96,6 +101,7 @@ static void printOperations(llvm::raw_ostream &stream, const Profile &profile,
             "roof %  "
             "operation                                 "
             "layer                         strategy        location\n";
+  // What is beyond `maxRows` is summed up in one line.
   double left = 0;
   for (auto [index, number] : llvm::enumerate(order)) {
     const ProfiledOperation *row = &profile.operations[number];
@@ -214,13 +220,15 @@ json::Object Profile::toJSON() const {
   };
 }
 
-/// Microseconds, as traces have them.
+/// A complete event ("ph": "X") from `begin` on; both times in microseconds, as
+/// traces have them.
 static json::Object makeEvent(llvm::StringRef name, int process, int thread,
                               double begin, double duration) {
   return json::Object{{"name", name.str()}, {"ph", "X"},   {"pid", process},
                       {"tid", thread},      {"ts", begin}, {"dur", duration}};
 }
 
+/// A metadata event ("ph": "M"): a group of lines in the viewer.
 static json::Object nameProcess(int process, llvm::StringRef name) {
   return json::Object{{"name", "process_name"},
                       {"ph", "M"},
@@ -233,6 +241,8 @@ static void addPasses(json::Array &events, llvm::ArrayRef<PassRun> passes) {
   if (passes.empty())
     return;
   double origin = passes.front().begin;
+  // When each line of the viewer is free again; a pass takes the first free
+  // one.
   std::vector<double> ends;
   for (const PassRun &run : passes) {
     size_t line = 0;

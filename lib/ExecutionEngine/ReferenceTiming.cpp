@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A reference kernel that is timed in turn with what is measured, so that
-// changes of the machine's speed cancel.
+// A reference kernel that is timed interleaved with what is measured, so that
+// changes of the machine's speed cancel, as of a virtual machine with busy
+// neighbours or of a core that changes its frequency.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +22,8 @@ using namespace kas;
 using namespace kas::execution;
 
 double kas::execution::timeReferenceKernel() {
+  // 4 KiB, in the first-level cache: its time depends on the clock of the core
+  // only.
   constexpr int size = 1024, repetitions = 1000;
   alignas(64) float values[size];
   for (int i = 0; i < size; ++i)
@@ -47,6 +50,8 @@ double kas::execution::getDriftFreeMedian(llvm::ArrayRef<double> times,
                                           llvm::ArrayRef<double> references,
                                           double nominal) {
   assert(references.size() == times.size() + 1 && "one before and one after");
+  // Each time is divided by the mean of the references right before and after
+  // it, and is then that of a machine on which the reference takes `nominal`.
   llvm::SmallVector<double> corrected;
   for (auto [index, time] : llvm::enumerate(times))
     corrected.push_back(2 * time * nominal /

@@ -9,6 +9,9 @@
 // Names, types, shapes and initializers of the arguments and results of a
 // function.
 //
+// Random arguments are reproducible by name: the same seed gives an argument
+// the same values whatever other arguments there are.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/Signature.h"
@@ -59,6 +62,7 @@ getTensor(mlir::Type type, const std::string &name, ElementTypes types) {
 
 unsigned TensorSignature::getElementBytes() const {
   unsigned bits = 0;
+  // "bf16", "ui8": the letters go.
   bool isWrong = StringRef(type).ltrim("bfiu").getAsInteger(10, bits);
   assert(!isWrong && "no type of elements");
   (void)isWrong;
@@ -96,6 +100,8 @@ Expected<FunctionSignature> FunctionSignature::get(mlir::ModuleOp module,
     // The data has no fan-in; a unit deviation is what networks are made for.
     if (index == 0 && !argument->shape.empty())
       argument->initializer = {Initializer::Kind::Normal, 1};
+    // In order of precedence: the default of the shape, the data's, positive
+    // values, what the function says.
     if (mustBePositive(function.getArgument(index)))
       argument->initializer = {Initializer::Kind::Positive, 1};
     if (auto init = function.getArgAttrOfType<mlir::StringAttr>(
@@ -106,6 +112,7 @@ Expected<FunctionSignature> FunctionSignature::get(mlir::ModuleOp module,
                                  "': " + llvm::toString(parsed.takeError()));
       argument->initializer = *parsed;
     }
+    // Given tensors are matched by name.
     if (!names.insert(argument->name).second)
       return createStringError("two arguments are named '" + argument->name +
                                "'");

@@ -36,6 +36,7 @@ Expected<int64_t> kas::execution::numElements(ArrayRef<int64_t> shape) {
   // A zero anywhere makes an empty tensor, however large the rest.
   if (llvm::is_contained(shape, 0))
     return 0;
+  // So that bytes of f64 do not overflow either.
   for (int64_t dimension : shape)
     if (llvm::MulOverflow(count, dimension, count) ||
         count > std::numeric_limits<int64_t>::max() / 8)
@@ -58,6 +59,8 @@ static float *allocate(int64_t size) {
       static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
   if (size > physicalBytes / static_cast<int64_t>(sizeof(float)))
     return nullptr;
+  // `aligned_alloc` needs a multiple of the alignment, and some pointer for no
+  // elements.
   size_t bytes = llvm::alignTo(std::max<size_t>(size, 1) * sizeof(float),
                                Tensor::alignment);
   void *pointer = std::aligned_alloc(Tensor::alignment, bytes);
@@ -92,6 +95,8 @@ Tensor Tensor::clone() const {
   return copy;
 }
 
+// Relative to the largest expected magnitude, not to each element: a sum that
+// cancels has the rounding errors of its terms. NaN and infinities must agree.
 double kas::execution::maxRelativeError(const Tensor &actual,
                                         const Tensor &expected) {
   assert(actual.getShape() == expected.getShape() && "shapes must agree");

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs functions until a time and a number of runs are reached, several in
-// turn, and summarizes the times.
+// Runs functions until a time and a number of runs are reached, several of them
+// interleaved, and summarizes the times by median and minimum.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +23,8 @@
 using namespace kas;
 using namespace kas::execution;
 
+// glibc returns blocks above the thresholds to the system at each `free`; their
+// pages are then zeroed again at each call. Few buffers take more than 1 GiB.
 void kas::execution::keepFreedMemory() {
 #ifdef __GLIBC__
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
@@ -74,6 +76,8 @@ llvm::SmallVector<Timing>
 kas::execution::measureInTurn(llvm::ArrayRef<std::function<void()>> functions,
                               const TimingOptions &options, int64_t rounds) {
   assert(rounds > 0 && "nothing would be timed");
+  // Each round has its share of runs and seconds. All functions meet the same
+  // changes of the machine's speed, as one round is short.
   TimingOptions part = options;
   part.minRuns = (options.minRuns + rounds - 1) / rounds;
   part.maxRuns = (options.maxRuns + rounds - 1) / rounds;

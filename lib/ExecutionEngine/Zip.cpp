@@ -9,6 +9,12 @@
 // Reads zip archives in memory, zip64 included, and writes stored members: the
 // container of .npz files.
 //
+// Offsets of fields and their names are those of "APPNOTE.TXT - .ZIP File
+// Format Specification" (PKWARE): 4.3.7 local file header, 4.3.12 central
+// directory header, 4.3.14 to 4.3.16 end records, 4.5.3 zip64 extra field. A
+// reader starts at the end, which names the central directory, which names the
+// members.
+//
 //===----------------------------------------------------------------------===//
 #include "kas/ExecutionEngine/Zip.h"
 #include "kas/ExecutionEngine/Inflate.h"
@@ -41,11 +47,14 @@ public:
 
   Expected<llvm::SmallVector<ZipMember, 0>> readDirectory() {
     constexpr size_t endSize = 22;
+    // The end record is followed by a comment of any length: searched from
+    // behind.
     size_t end = bytes.rfind(StringRef("PK\5\6", 4));
     if (end == StringRef::npos || bytes.size() - end < endSize)
       return corrupt("no end of the central directory");
     uint64_t count = read16le(at(end + 10));
     uint64_t position = read32le(at(end + 16));
+    // All ones: the number is in the zip64 record.
     if (count == 0xffff || position == 0xffffffff)
       if (!readZip64End(end, count, position))
         return corrupt("bad zip64 directory");
@@ -68,6 +77,8 @@ public:
       return corrupt("bad member header");
     if (read16le(at(member.offset + 6)) & 1)
       return createStringError("encrypted member");
+    // The lengths in the local header count: its extra field may differ from
+    // that of the directory.
     uint64_t start = member.offset + headerSize +
                      read16le(at(member.offset + 26)) +
                      read16le(at(member.offset + 28));
@@ -82,6 +93,8 @@ private:
   }
   const char *at(uint64_t position) const { return bytes.data() + position; }
 
+  /// Reads the zip64 end record, whose locator (20 bytes) is right before the
+  /// end record.
   bool readZip64End(size_t end, uint64_t &count, uint64_t &position) {
     if (end < 20)
       return false;
@@ -91,9 +104,11 @@ private:
       return false;
     count = llvm::support::endian::read64le(at(record + 32));
     position = llvm::support::endian::read64le(at(record + 48));
+    // An entry has more than one byte: bounds the loop over entries.
     return count <= bytes.size();
   }
 
+  /// Reads the directory's entry at `position`, which moves to the next one.
   bool readEntry(uint64_t &position, ZipMember &member) {
     constexpr size_t entrySize = 46;
     if (!has(position, entrySize) ||
@@ -126,8 +141,10 @@ private:
         return false;
       StringRef field = extra.substr(4, size);
       extra = extra.drop_front(4 + size);
+      // Other extra fields, such as times.
       if (kind != 1)
         continue;
+      // Only values that are all ones have a field, in this order.
       for (uint64_t *value :
            {&member.size, &member.compressedSize, &member.offset}) {
         if (*value != 0xffffffff)
@@ -227,6 +244,8 @@ Error ZipWriter::add(StringRef name, StringRef content) {
   return Error::success();
 }
 
+// Number of this disk and of that of the directory, entries here and in all,
+// size and offset of the directory, length of the comment.
 void ZipWriter::finish() {
   std::string end("PK\5\6\0\0\0\0", 8);
   appendLittleEndian(end, count, 2);
