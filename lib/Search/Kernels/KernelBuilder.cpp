@@ -8,6 +8,10 @@
 //
 // Sampled kernels as IR.
 //
+// The inverse of reading a kernel: `buildKernel` writes the signature, facts,
+// bindings and budget of the problem again, so that the result states the same
+// search, and the body from the nodes.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Kernels/KernelGraph.h"
@@ -20,13 +24,16 @@ using namespace kas::search;
 using namespace kas::solver;
 
 namespace {
+/// `names` is made first; every size is written with it.
 class KernelBuilder {
 public:
   KernelBuilder(OpBuilder &builder, Location location, const KernelGraph &graph,
                 const BudgetSolution *solution)
       : builder(builder), location(location), graph(graph),
         problem(*graph.problem), solution(solution) {
-    // Variables are named by their first occurrence.
+    // Variables are named by their first occurrence. The search takes the
+    // variables in any order; renaming them by their first occurrence makes
+    // equal kernels print alike.
     unsigned numFixed = problem.symbols.size() - problem.rules.variables.size();
     for (unsigned symbol = 0; symbol < numFixed; ++symbol)
       names.push_back(problem.symbols.getName(symbol));
@@ -35,6 +42,7 @@ public:
       names[variable] = problem.symbols.getName(numFixed + number);
   }
 
+  /// Nodes are in topological order, so one pass builds the body.
   KernelOp build(StringRef name) {
     KernelOp kernel = buildKernel(name);
     OpBuilder::InsertionGuard guard(builder);
@@ -44,12 +52,15 @@ public:
       values.push_back(node.step == KernelStep::Input
                            ? block.addArgument(getType(node.shape), location)
                            : buildStep(node));
+    // No size attributes: the output of a search has the shape of the
+    // signature, so nothing is left to be matched.
     DagOutputOp::create(builder, location, values.back(), SizeAttr(),
                         SizeAttr());
     return kernel;
   }
 
 private:
+  /// In the normal form of the attribute, with the names of this kernel.
   SizeAttr getSize(const Size &size) {
     return SizeAttr::getNormal(builder.getContext(), size, names);
   }
@@ -62,14 +73,19 @@ private:
         shape.numChannelDims);
   }
 
+  /// The names of the symbols [first, last).
   ArrayAttr getNames(unsigned first, unsigned last) {
     SmallVector<StringRef> list(names.begin() + first, names.begin() + last);
     return builder.getStrArrayAttr(list);
   }
 
+  /// One binding per layer: the symbols of the problem, with the number of
+  /// groups that was chosen, and the values of the variables if the budget
+  /// solver has some.
   ArrayAttr getBindings() {
     SmallVector<Attribute> bindings;
     unsigned numFixed = problem.symbols.size() - problem.rules.variables.size();
+    // The solution lists its values by ascending number of the variable.
     SmallVector<unsigned> sorted(graph.variables.begin(),
                                  graph.variables.end());
     llvm::sort(sorted);
@@ -89,6 +105,7 @@ private:
     return builder.getArrayAttr(bindings);
   }
 
+  /// The bounds that the problem has.
   DictionaryAttr getBudget() {
     NamedAttrList entries;
     auto add = [&](StringRef name, std::optional<int64_t> value) {
@@ -102,6 +119,8 @@ private:
     return entries.getDictionary(builder.getContext());
   }
 
+  /// The certificate: the totals at the values, and the bound of the objective.
+  /// docs/reference/tensor-level.md, section 5, says what it proves.
   DictionaryAttr getSolution() {
     NamedAttrList entries;
     if (solution && !solution->totals.empty()) {
@@ -110,6 +129,7 @@ private:
       };
       add("flops", solution->totals[0]);
       add("params", solution->totals[1]);
+      // The objective is FLOPs where they are bounded, or where nothing is.
       add(problem.maxFlops || !problem.maxParams ? "flops_bound"
                                                  : "params_bound",
           solution->bound);
@@ -121,6 +141,8 @@ private:
     return entries.getDictionary(builder.getContext());
   }
 
+  /// Symbols of a problem are in this order: primaries, coefficients,
+  /// variables.
   KernelOp buildKernel(StringRef name) {
     unsigned numFixed = problem.symbols.size() - problem.rules.variables.size();
     SmallVector<Attribute> divisors, multiples;
@@ -144,6 +166,7 @@ private:
     return builder.getStrArrayAttr(list);
   }
 
+  /// The dimensions of the mask, ascending.
   static SmallVector<int64_t> getDims(const KernelNode &node) {
     SmallVector<int64_t> dims;
     for (unsigned mask = node.dims; mask; mask &= mask - 1)
@@ -151,6 +174,9 @@ private:
     return dims;
   }
 
+  /// One operation of the dialect per step. Enumerators of a family (folds,
+  /// merges, functions) follow each other in the same order as those of the
+  /// dialect's attribute, hence the differences.
   Value buildStep(const KernelNode &node) {
     using enum KernelStep;
     Value left = values[node.left];
@@ -187,6 +213,7 @@ private:
       return DagNormOp::create(builder, location, left);
     case Mix: {
       SmallVector<Attribute> sizes;
+      // A mix writes the new sizes, of which the node has only the product.
       for (int64_t dim : dims)
         sizes.push_back(getSize(node.shape.dims[dim]));
       return DagMixOp::create(builder, location, left, dims,
@@ -217,6 +244,7 @@ private:
       return DagMatMulOp::create(builder, location, left, values[node.right],
                                  node.amount, node.transposesLeft,
                                  node.transposesRight, node.isScaled);
+    // Functions of one element: ReLU to Sqr.
     default:
       return DagUnaryOp::create(
           builder, location,
@@ -231,7 +259,7 @@ private:
   const KernelGraph &graph;
   const KernelProblem &problem;
   const BudgetSolution *solution;
-  /// By symbol of the problem.
+  /// By symbol of the problem. Variables that do not occur have no name.
   SmallVector<StringRef> names;
   SmallVector<Value> values;
 };

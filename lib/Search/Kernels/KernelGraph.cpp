@@ -9,6 +9,9 @@
 // A finished kernel of the tensor-level search: from a state to a graph, and
 // its budget problem.
 //
+// A state keeps sizes as small numbers in flat arrays, for speed; a graph has
+// sizes themselves and outlives the state.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Kernels/KernelGraph.h"
@@ -31,6 +34,7 @@ public:
       : space(space), sizes(space.sizes), data(data),
         graph(std::make_shared<KernelGraph>()) {}
 
+  /// Variables come in the order in which steps introduce them, by `size`.
   std::shared_ptr<KernelGraph> write() {
     graph->problem = space.problem;
     for (const FlatNode &node : data.getNodes())
@@ -47,6 +51,7 @@ public:
   }
 
 private:
+  /// Field by field; sizes are looked up.
   KernelNode writeNode(const FlatNode &flat) {
     KernelNode node;
     node.step = flat.step;
@@ -59,6 +64,7 @@ private:
     node.transposesLeft = flat.transposesLeft;
     node.transposesRight = flat.transposesRight;
     node.isScaled = flat.isScaled;
+    // Subtraction of equal shapes is aligned, too, but does not commute.
     node.commutes = flat.isAligned && flat.step != KernelStep::Sub;
     node.size = sizes[flat.size];
     node.shape.numChannelDims = flat.shape.numChannels;
@@ -68,14 +74,18 @@ private:
       addWindows(flat, node);
     for (SizeId size : flat.implied)
       if (size != oneSize)
+        // 1 is no condition.
         node.impliedSizes.push_back(sizes[size]);
     if (flat.flopsFactor)
+      // Without a factor there are no FLOPs; `flops` is `noSize` then.
       node.flops = CostTerm{flat.flopsFactor, sizes[flat.flops]};
     if (flat.params != noSize)
       node.params = CostTerm{1, sizes[flat.params]};
     return node;
   }
 
+  /// A node stores the number of the choice; each spatial dimension has its own
+  /// windows.
   void addWindows(const FlatNode &flat, KernelNode &node) {
     const FlatShape &operand = data.nodes[flat.left].shape;
     for (unsigned dim = 0; dim < operand.rank; ++dim)
@@ -91,6 +101,8 @@ private:
 };
 } // namespace
 
+/// The key of the state identifies the kernel up to isomorphism, see
+/// KernelHash.cpp.
 std::shared_ptr<const Solution> KernelState::getSolution() const {
   assert(isTerminal() && "only a terminal state has a solution");
   std::shared_ptr<KernelGraph> graph = GraphWriter(*space, data).write();
@@ -98,6 +110,7 @@ std::shared_ptr<const Solution> KernelState::getSolution() const {
   return graph;
 }
 
+/// `numKernelSteps` + 3 numbers, the same for all kernels.
 void KernelGraph::getFeatures(llvm::SmallVectorImpl<double> &features) const {
   llvm::SmallVector<double, numKernelSteps> counts(numKernelSteps, 0);
   for (const KernelNode &node : nodes)
@@ -106,6 +119,7 @@ void KernelGraph::getFeatures(llvm::SmallVectorImpl<double> &features) const {
   features.append(counts.begin(), counts.end());
   features.push_back(static_cast<double>(nodes.size()));
   features.push_back(static_cast<double>(variables.size()));
+  // The logarithm, so that twice as many groups are one more.
   features.push_back(groups ? std::log2(static_cast<double>(*groups)) : 0);
 }
 
@@ -113,6 +127,8 @@ void KernelGraph::getFeatures(llvm::SmallVectorImpl<double> &features) const {
 // Budgets
 //===----------------------------------------------------------------------===//
 
+/// Layers differ by their bindings only. A variable has a value for each layer,
+/// which must make all `sizes` integers.
 BudgetProblem KernelGraph::getBudgetProblem() const {
   BudgetProblem result;
   const KernelProblem &from = *problem;
@@ -122,8 +138,11 @@ BudgetProblem KernelGraph::getBudgetProblem() const {
   for (auto [binding, count] :
        llvm::zip_equal(from.rules.bindings, from.multiplicities)) {
     BudgetProblem::Layer layer{binding, count, 1};
+    // The chosen number of groups takes the place of the symbol's own value in
+    // every layer.
     if (from.groups && groups)
       layer.binding[*from.groups] = *groups;
+    // Values are proportioned to the input channels.
     for (const Size &size :
          llvm::ArrayRef(from.input.dims).take_front(from.input.numChannelDims))
       layer.channels *= size.evaluate(layer.binding).value_or(1);
@@ -132,12 +151,15 @@ BudgetProblem KernelGraph::getBudgetProblem() const {
   result.costs.resize(2);
   result.costs[0] = {"flops", {}, from.minFlops, from.maxFlops};
   result.costs[1] = {"params", {}, from.minParams, from.maxParams};
+  // The heuristic orders the layers by the growth of cost 1, the parameters.
   result.sensitivity = 1;
+  // As in the certificate that KernelBuilder.cpp writes.
   result.objective = from.maxFlops || !from.maxParams ? 0 : 1;
   auto addSize = [&](const Size &size) {
     if (!llvm::is_contained(result.sizes, size))
       result.sizes.push_back(size);
   };
+  // Sizes of all tensors must be integers, and so must the implied ones.
   for (const KernelNode &node : nodes) {
     std::optional<Size> elements = Size();
     for (const Size &size : node.shape.dims) {
@@ -146,7 +168,8 @@ BudgetProblem KernelGraph::getBudgetProblem() const {
     }
     for (const Size &size : node.impliedSizes)
       addSize(size);
-    // The search has seen that these fit.
+    // The search has seen that these fit. Each is stated once; limits are the
+    // same for equal products.
     if (llvm::none_of(result.limits, [&](const BudgetProblem::Limit &limit) {
           return limit.terms[0].size == *elements;
         }))
@@ -160,6 +183,8 @@ BudgetProblem KernelGraph::getBudgetProblem() const {
   return result;
 }
 
+/// Solved on demand and kept: several evaluators need the values. `call_once`
+/// makes it safe for threads.
 const BudgetSolution &KernelGraph::solve() const {
   std::call_once(solved, [&] { solution = solveBudget(getBudgetProblem()); });
   return solution;

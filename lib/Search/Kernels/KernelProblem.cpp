@@ -9,6 +9,9 @@
 // The problem of a tensor-level search: signature, primitives and limits (after
 // Canvas; docs/internals/tensor-level.md).
 //
+// A kernel with bindings and a budget states the search: its signature,
+// symbols, facts and layers are the problem; its body is not used.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Kernels/KernelProblem.h"
@@ -20,6 +23,7 @@ using namespace kas;
 using namespace kas::search;
 using namespace kas::solver;
 
+// In the order of `KernelStep`; also the names of kinds and of limits.
 static constexpr StringLiteral stepNames[numKernelSteps] = {
     "fc",        "group",    "group_all",
     "shift",     "unfold",   "transpose",
@@ -43,7 +47,8 @@ StringRef kas::search::getName(KernelStep step) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A limit by name, with the values that make sense.
+/// A limit by name, with the values that make sense. Bounds keep arrays and bit
+/// fields of the state from overflowing.
 struct NamedLimit {
   StringLiteral name;
   int64_t least, most;
@@ -51,6 +56,7 @@ struct NamedLimit {
 };
 } // namespace
 
+// Of the plain numbers; primitives are limits as well, with 0 or 1.
 static constexpr NamedLimit namedLimits[] = {
     {"steps-min", 1, KernelProblem::maxSteps,
      [](KernelLimits &l, int64_t v) { l.minSteps = v; }},
@@ -76,6 +82,7 @@ static constexpr NamedLimit namedLimits[] = {
     {"max-elements", 1, int64_t(1) << 58,
      [](KernelLimits &l, int64_t v) { l.maxElements = v; }}};
 
+/// `name=integer`; the error says what the range or the names are.
 llvm::Error kas::search::parseKernelLimit(StringRef text,
                                           KernelLimits &limits) {
   auto [name, number] = text.split('=');
@@ -118,14 +125,18 @@ llvm::Error kas::search::parseKernelLimit(StringRef text,
 //===----------------------------------------------------------------------===//
 
 /// The symbols of `kernel`, and as many variables as there is room for.
+/// Variables of the kernel itself are dropped: its body is not used, and the
+/// search names its own.
 static LogicalResult addSymbols(KernelOp kernel, KernelProblem &problem) {
   SymbolSet all = kernel.getSymbolSet();
   unsigned numFixed = all.size() - kernel.getVariables().size();
   problem.numPrimaries = kernel.getPrimaries().size();
   for (unsigned index = 0; index < numFixed; ++index)
     llvm::cantFail(problem.symbols.add(all.getName(index), all.getKind(index)));
+  // A set of symbols is full at `SymbolSet::maxSymbols`.
   problem.limits.variables =
       std::min(problem.limits.variables, SymbolSet::maxSymbols - numFixed);
+  // x0, x1, ..., skipping names that the kernel uses.
   for (unsigned number = 0;
        problem.symbols.size() < numFixed + problem.limits.variables; ++number) {
     std::string name = "x" + std::to_string(number);
@@ -134,10 +145,12 @@ static LogicalResult addSymbols(KernelOp kernel, KernelProblem &problem) {
   }
   SizeRules &rules = problem.rules;
   rules.numSymbols = problem.symbols.size();
+  // Variables are the last symbols.
   for (unsigned index = numFixed; index < rules.numSymbols; ++index)
     rules.variables.push_back(index);
   SizeRules known = getSizeRules(kernel);
   rules.facts = known.facts;
+  // A binding has no values for variables; 1 fills their positions.
   for (const Binding &binding : known.bindings) {
     rules.bindings.push_back(Binding(ArrayRef(binding).take_front(numFixed)));
     rules.bindings.back().resize(rules.numSymbols, 1);
@@ -149,6 +162,8 @@ static LogicalResult addSymbols(KernelOp kernel, KernelProblem &problem) {
   return success();
 }
 
+/// The input and the output in symbols of the problem, which agree with those
+/// of the kernel but for variables.
 static LogicalResult addShapes(KernelOp kernel, KernelProblem &problem) {
   Block &block = kernel.getBody().front();
   if (block.getNumArguments() != 1)
@@ -165,6 +180,7 @@ static LogicalResult addShapes(KernelOp kernel, KernelProblem &problem) {
       return kernel.emitOpError("requires at most ")
              << problem.limits.rank << " dimensions to search for kernels, got "
              << shape->dims.size();
+    // The search matches the output to the signature, so it must be fixed.
     for (const Size &size : shape->dims)
       for (unsigned variable =
                problem.symbols.size() - problem.rules.variables.size();
@@ -176,7 +192,9 @@ static LogicalResult addShapes(KernelOp kernel, KernelProblem &problem) {
   return success();
 }
 
-/// Sorts the coefficients into divisors and windows.
+/// Sorts the coefficients into divisors and windows. A coefficient that divides
+/// a symbol by a fact is a number of groups, any other one is the size of a
+/// window.
 static void addCoefficients(KernelProblem &problem) {
   SmallVector<unsigned> windows;
   unsigned numFixed = problem.symbols.size() - problem.rules.variables.size();
@@ -189,8 +207,11 @@ static void addCoefficients(KernelProblem &problem) {
     else
       windows.push_back(symbol);
   }
+  // One list of windows for each spatial dimension of the input.
   unsigned numSpatial =
       problem.input.dims.size() - problem.input.numChannelDims;
+  // As many windows as dimensions: each has its own (k1 for H, k2 for W),
+  // unless `pairedWindows` is off.
   for (unsigned dim = 0; dim < numSpatial; ++dim)
     if (windows.size() == numSpatial && problem.limits.pairedWindows)
       problem.windows.push_back({windows[dim]});
@@ -198,6 +219,7 @@ static void addCoefficients(KernelProblem &problem) {
       problem.windows.emplace_back(windows.begin(), windows.end());
 }
 
+/// The values to choose from are those that divide the channels at every layer.
 static LogicalResult addGroups(KernelOp kernel, StringRef groups,
                                KernelProblem &problem) {
   if (groups.empty())
@@ -207,6 +229,7 @@ static LogicalResult addGroups(KernelOp kernel, StringRef groups,
     return kernel.emitOpError("requires a coefficient that divides another "
                               "symbol as groups, got '")
            << groups << "'";
+  // All channels that the symbol must divide, over all layers.
   SmallVector<int64_t> multiples;
   for (const SizeRules::Divides &fact : problem.rules.facts)
     if (fact.divisor == Size::symbol(*symbol))
@@ -217,6 +240,8 @@ static LogicalResult addGroups(KernelOp kernel, StringRef groups,
   return success();
 }
 
+/// Contradictory limits are reported at the kernel, as their options have no
+/// location.
 FailureOr<KernelProblem> KernelProblem::get(KernelOp kernel,
                                             const KernelLimits &limits,
                                             StringRef groups) {
@@ -228,6 +253,7 @@ FailureOr<KernelProblem> KernelProblem::get(KernelOp kernel,
   if (limits.minWeights > limits.maxWeights)
     return kernel.emitOpError("requires weights-min <= weights, got ")
            << limits.minWeights << " and " << limits.maxWeights;
+  // Shapes need the symbols, and groups the coefficients.
   if (failed(addSymbols(kernel, problem)) || failed(addShapes(kernel, problem)))
     return failure();
   addCoefficients(problem);

@@ -9,6 +9,11 @@
 // What a partial kernel must keep so that it can be completed: legal sizes,
 // steps that are left, budgets.
 //
+// Feasibility: what Canvas checks of a finished kernel is tested here after
+// every step, as a bound on the steps that are left
+// (docs/internals/tensor-level.md, "Feasibility"). Bounds must never exclude a
+// kernel that could be completed; `KernelBruteForceTest` checks this.
+//
 //===----------------------------------------------------------------------===//
 
 #include "KernelStateImpl.h"
@@ -25,7 +30,9 @@ using namespace kas::solver;
 // Sizes
 //===----------------------------------------------------------------------===//
 
-/// Theorem 1 for sizes that `at` maps; false when one does not fit.
+/// Theorem 1 for sizes that `at` maps; false when one does not fit. Canvas,
+/// Theorem 1: at most one variable in all dimensions, and none in spatial ones.
+/// `at` maps a size to what it is after a substitution.
 template <typename Map>
 static bool isLegalShape(const KernelSpace &space, const FlatShape &shape,
                          Map at) {
@@ -34,6 +41,7 @@ static bool isLegalShape(const KernelSpace &space, const FlatShape &shape,
     SizeId size = at(shape.dims[dim]);
     if (!space.sizes.isLegal(size))
       return false;
+    // 255 when a variable is in a denominator, which fails here as well.
     unsigned ofDim = space.sizes.getDegree(size);
     // The solver of budgets takes one variable in a size, with or without the
     // theorem.
@@ -43,6 +51,7 @@ static bool isLegalShape(const KernelSpace &space, const FlatShape &shape,
       return false;
     degree += ofDim;
   }
+  // One variable in the whole shape.
   return degree <= 1;
 }
 
@@ -51,10 +60,13 @@ bool kas::search::isLegalShape(const KernelSpace &space,
   return ::isLegalShape(space, shape, [](SizeId size) { return size; });
 }
 
+/// Implied sizes are integers that no dimension shows, such as the channels per
+/// group.
 bool kas::search::isLegalImplied(const KernelSpace &space, SizeId size) {
   const KernelSizes &sizes = space.sizes;
   if (!sizes.isLegal(size))
     return false;
+  // The budget solver takes c/x or c*x, for one variable x.
   if (!sizes.isBelow(size))
     return sizes.getDegree(size) <= 1;
   unsigned used = sizes.getVariables(size);
@@ -62,6 +74,8 @@ bool kas::search::isLegalImplied(const KernelSpace &space, SizeId size) {
          sizes.getExponent(size, llvm::countr_zero(used)) == -1;
 }
 
+/// A tensor with too many elements cannot be allocated, however good the
+/// kernel. The least value decides, as variables may still be chosen.
 bool kas::search::isSmallEnough(const KernelSpace &space, SizeId elements) {
   const KernelLimits &limits = space.problem->limits;
   return elements != noSize &&
@@ -69,12 +83,14 @@ bool kas::search::isSmallEnough(const KernelSpace &space, SizeId elements) {
              static_cast<double>(limits.maxElements);
 }
 
+/// Sub is between Add and Max in the enumeration.
 static bool isCommutative(KernelStep step) {
   return step >= KernelStep::Add && step <= KernelStep::Max &&
          step != KernelStep::Sub;
 }
 
-/// A merge of two shapes that are one, element by element.
+/// A merge of two shapes that are one, element by element. Such a merge may
+/// have its operands swapped.
 static bool isAlignedMerge(const KernelSpace &space,
                            llvm::ArrayRef<FlatNode> nodes,
                            const FlatNode &node) {
@@ -82,7 +98,8 @@ static bool isAlignedMerge(const KernelSpace &space,
          nodes[node.left].shape.hasSameDims(nodes[node.right].shape);
 }
 
-/// Calls `visit` with each size of a node that may hold a variable.
+/// Calls `visit` with each size of a node that may hold a variable. One list
+/// for all passes over sizes, so that none is forgotten. `Node` may be const.
 template <typename Node, typename Visit>
 static void forEachSize(Node &node, Visit visit) {
   for (unsigned dim = 0; dim < node.shape.rank; ++dim)
@@ -93,6 +110,7 @@ static void forEachSize(Node &node, Visit visit) {
     visit(*size);
 }
 
+/// A cache: most nodes have no variable, and substitutions skip them.
 void kas::search::summarize(const KernelSpace &space, FlatNode &node) {
   node.variables = 0;
   forEachSize(node, [&](SizeId size) {
@@ -101,13 +119,15 @@ void kas::search::summarize(const KernelSpace &space, FlatNode &node) {
   });
 }
 
-/// What a node adds to the totals of a kernel.
+/// What a node adds to the totals of a kernel. At the least values of
+/// variables, so a lower bound.
 static std::pair<double, double> getTotals(const KernelSizes &sizes,
                                            const FlatNode &node) {
   return {node.flopsFactor ? node.flopsFactor * sizes.getTotal(node.flops) : 0,
           node.params != noSize ? sizes.getTotal(node.params) : 0};
 }
 
+/// Returns the changed copy.
 static FlatNode substituteIn(KernelSizes &sizes, FlatNode node,
                              unsigned variable, SizeId value) {
   forEachSize(node, [&](SizeId &size) {
@@ -116,7 +136,8 @@ static FlatNode substituteIn(KernelSizes &sizes, FlatNode node,
   return node;
 }
 
-/// `node` stays legal with `value` for `variable`.
+/// `node` stays legal with `value` for `variable`. Without making the copy:
+/// this runs for each factor that is tried.
 static bool canSubstituteIn(const KernelSpace &space, KernelSizes &sizes,
                             const FlatNode &node, unsigned variable,
                             SizeId value) {
@@ -128,11 +149,14 @@ static bool canSubstituteIn(const KernelSpace &space, KernelSizes &sizes,
   for (SizeId size : node.implied)
     if (!isLegalImplied(space, put(size)))
       return false;
+  // A cost that does not fit 16-bit sizes cannot be represented.
   return isSmallEnough(space, put(node.elements)) &&
          (!node.flopsFactor || put(node.flops) != noSize) &&
          (node.params == noSize || put(node.params) != noSize);
 }
 
+/// A substitution changes the whole kernel at once, so all its nodes must stay
+/// legal. `last` is the step that needs it, not yet among `nodes`.
 bool kas::search::canSubstitute(KernelSpace &space,
                                 llvm::ArrayRef<FlatNode> nodes,
                                 const FlatNode *last, unsigned variable,
@@ -144,7 +168,9 @@ bool kas::search::canSubstitute(KernelSpace &space,
     if ((node.variables >> variable & 1) &&
         !canSubstituteIn(space, sizes, node, variable, value))
       return false;
-  // Two merges of the same two operands that commute now would be one.
+  // Two merges of the same two operands that commute now would be one. Example:
+  // add(a, b) and add(b, a) of different shapes are different kernels; with
+  // equal shapes they are one.
   auto put = [&](SizeId size) {
     return sizes.substitute(size, variable, value);
   };
@@ -171,6 +197,7 @@ bool kas::search::canSubstitute(KernelSpace &space,
   return true;
 }
 
+/// Totals are summed up again, since any node may have changed.
 void kas::search::substitute(KernelSpace &space, KernelStateData &data,
                              unsigned variable, SizeId value) {
   data.flops = data.params = 0;
@@ -184,9 +211,11 @@ void kas::search::substitute(KernelSpace &space, KernelStateData &data,
     data.flops += flops;
     data.params += params;
   }
+  // Shapes that are equal now make merges aligned.
   for (unsigned index = 0; index < data.numNodes; ++index)
     data.nodes[index].isAligned =
         isAlignedMerge(space, data.getNodes(), data.nodes[index]);
+  // The variable is free to be used again.
   data.variables &= ~(1u << variable);
 }
 
@@ -194,6 +223,8 @@ void kas::search::substitute(KernelSpace &space, KernelStateData &data,
 // Steps
 //===----------------------------------------------------------------------===//
 
+/// `pending` was made for this state. Updates everything that is kept about the
+/// kernel as a whole.
 void kas::search::addStep(KernelSpace &space, KernelStateData &data,
                           const PendingStep &pending) {
   const FlatNode &node = data.nodes[data.numNodes++] = pending.node;
@@ -209,17 +240,23 @@ void kas::search::addStep(KernelSpace &space, KernelStateData &data,
       node.step == KernelStep::Group || node.step == KernelStep::GroupAll;
   data.hasShuffle |= node.step == KernelStep::Shuffle;
   data.variables |= space.sizes.getVariables(node.size);
+  // Last: the substitution concerns the new node, too.
   if (pending.variable >= 0)
     substitute(space, data, pending.variable, pending.value);
 }
 
+/// The output has the spatial dimensions of the signature in their order;
+/// channels need only agree in their product, as the output is a view. A
+/// variable in the product takes what is missing.
 std::optional<std::pair<int, SizeId>>
 kas::search::matchOutput(KernelSpace &space, const FlatShape &shape) {
   KernelSizes &sizes = space.sizes;
   unsigned numSpatial = space.outputSpatial.size();
+  // Windows that are left would count as channels here.
   if (shape.rank - shape.numChannels != numSpatial)
     return std::nullopt;
   for (unsigned dim = 0; dim < numSpatial; ++dim)
+    // The size and the role: a transposed image is no output.
     if (shape.dims[shape.numChannels + dim] != space.outputSpatial[dim] ||
         shape.roles[shape.numChannels + dim] != Spatial + dim)
       return std::nullopt;
@@ -229,11 +266,13 @@ kas::search::matchOutput(KernelSpace &space, const FlatShape &shape) {
   SizeId ratio = sizes.divide(space.outputChannels, channels);
   if (ratio == oneSize)
     return std::pair(-1, oneSize);
+  // No variable to solve for, or several.
   if (ratio == noSize || !llvm::has_single_bit(sizes.getVariables(ratio)))
     return std::nullopt;
   int variable = llvm::countr_zero(sizes.getVariables(ratio));
   unsigned first =
       space.problem->symbols.size() - space.problem->rules.variables.size();
+  // The ratio is (value) / x: only then x can take the value.
   if (sizes[ratio].getExponent(first + variable) != -1)
     return std::nullopt;
   SizeId value =
@@ -243,7 +282,9 @@ kas::search::matchOutput(KernelSpace &space, const FlatShape &shape) {
   return std::pair(variable, value);
 }
 
-/// The last step is `pending`: its result becomes the output.
+/// The last step is `pending`: its result becomes the output. Makes the step in
+/// a copy. A kernel that uses groups needs one number of groups within the
+/// budgets; which one is the next move.
 static bool completes(KernelSpace &space, const KernelStateData &data,
                       const PendingStep &pending) {
   KernelStateData after = data;
@@ -268,14 +309,19 @@ static bool completes(KernelSpace &space, const KernelStateData &data,
 
 namespace {
 
-/// What the leaves of a kernel can still become, according to their shapes.
+/// What the leaves of a kernel can still become, according to their shapes. A
+/// bound by the shapes of the leaves: with few steps left, they must fit
+/// together. Looks one or two steps ahead only, as the cost is paid for every
+/// move that is tried.
 class Prospect {
 public:
   Prospect(KernelSpace &space, const KernelStateData &data,
            const PendingStep &pending)
       : space(space), sizes(space.sizes), pending(pending) {
+    // Shapes after the substitution that the step needs.
     for (int index = 0; index < data.numNodes; ++index) {
       FlatShape shape = getShape(data.nodes[index].shape);
+      // Operands of the step are leaves no longer.
       bool isLeaf = data.nodes[index].users == 0 &&
                     index != pending.node.left && index != pending.node.right;
       (isLeaf ? leaves : others).push_back(shape);
@@ -284,22 +330,27 @@ public:
   }
 
   /// With `spare` steps beside those that merge the leaves, and `weights`
-  /// fully-connected layers at most.
+  /// fully-connected layers at most. `spare` is the number of steps beyond the
+  /// merges: 0 means that only merges follow.
   bool canFinish(unsigned spare, unsigned weights) {
+    // Two free steps can change any shape, as far as this test knows.
     if (spare >= 2)
       return true;
     bool hasOutput = llvm::any_of(
         leaves, [&](const FlatShape &leaf) { return isOutput(leaf); });
     if (spare == 0)
       return hasOutput && canMergeAll();
+    // The one spare step may do anything else.
     if (hasOutput)
       return true;
+    // No leaf is an output: the spare step must make one.
     return llvm::any_of(leaves, [&](const FlatShape &leaf) {
       return canBeFixed(leaf, weights > 0);
     });
   }
 
 private:
+  /// The shape with the substitution of `pending`.
   FlatShape getShape(FlatShape shape) {
     if (pending.variable >= 0)
       for (unsigned dim = 0; dim < shape.rank; ++dim)
@@ -312,6 +363,7 @@ private:
     return matchOutput(space, shape).has_value();
   }
 
+  /// `left` can be repeated to the shape of `right`, perhaps by a substitution.
   bool canMerge(const FlatShape &left, const FlatShape &right) {
     SizeId ratio = sizes.divide(getElements(right), getElements(left));
     if (ratio == noSize)
@@ -321,6 +373,7 @@ private:
     // A variable below may take what it needs.
     return sizes.getVariables(getElements(left)) != 0;
   }
+  /// The product of all dimensions; `noSize` when it does not fit.
   SizeId getElements(const FlatShape &shape) {
     SizeId product = oneSize;
     for (unsigned dim = 0; dim < shape.rank; ++dim)
@@ -329,11 +382,14 @@ private:
   }
 
   /// Every leaf but an output goes into another one. Products of matrices are
-  /// not looked at closely.
+  /// not looked at closely. A leaf that merges into no other one is stuck; one
+  /// leaf, the last, need not merge.
   bool canMergeAll() {
     unsigned stuck = 0;
     for (unsigned left = 0; left < leaves.size(); ++left) {
+      // A single leaf has nothing to merge with.
       bool merges = leaves.size() == 1;
+      // Of two leaves the other one must be the output, as nothing follows.
       for (unsigned right = 0; right < leaves.size() && !merges; ++right)
         merges = left != right &&
                  (leaves.size() > 2 || isOutput(leaves[right])) &&
@@ -343,11 +399,15 @@ private:
     return stuck <= 1;
   }
 
-  /// One step makes an output of `leaf`, or merges it into one.
+  /// One step makes an output of `leaf`, or merges it into one. The steps that
+  /// can change a shape to that of the output in one go: a layer or a `mix`
+  /// (any channels), a fold, a transposition, or a merge with a tensor that is
+  /// an output already.
   bool canBeFixed(const FlatShape &leaf, bool hasWeight) {
     bool isSpatial = leaf.rank - leaf.numChannels == space.outputSpatial.size();
     for (unsigned dim = 0; isSpatial && dim < space.outputSpatial.size(); ++dim)
       isSpatial = leaf.dims[leaf.numChannels + dim] == space.outputSpatial[dim];
+    // A layer gives any number of channels.
     if (isSpatial && hasWeight)
       return true;
     if (space.problem->limits.steps[static_cast<unsigned>(KernelStep::Mix)] &&
@@ -355,6 +415,7 @@ private:
       return true;
     if (isSpatial && canFold(leaf))
       return true;
+    // With the two spatial dimensions swapped.
     FlatShape swapped = leaf;
     if (leaf.rank == leaf.numChannels + 2) {
       std::swap(swapped.dims[leaf.rank - 1], swapped.dims[leaf.rank - 2]);
@@ -368,6 +429,7 @@ private:
   }
 
   /// Without one channel dimension, or without all windows, it is an output.
+  /// Folding removes dimensions, one channel dimension or all windows at once.
   bool canFold(const FlatShape &leaf) {
     auto without = [&](auto isFolded) {
       FlatShape rest;
@@ -392,14 +454,18 @@ private:
 
 } // namespace
 
+/// First the counts of steps, then shapes, then budgets: from cheap to
+/// expensive.
 bool kas::search::isFeasible(KernelSpace &space, const KernelStateData &data,
                              const PendingStep &pending) {
   const KernelLimits &limits = space.problem->limits;
   const FlatNode &node = pending.node;
   unsigned left = data.getNumLeft() - 1;
+  // The leaves after the step: its result, and all others that it does not use.
   unsigned leaves = 1, mostReorders = 0;
   auto countReorders = [&](const FlatNode &leaf) {
     unsigned sum = 0;
+    // Two bits for each of four spatial dimensions.
     for (unsigned place = 0; place < 8; place += 2)
       sum += leaf.reorders >> place & 3;
     mostReorders = std::max(mostReorders, sum);
@@ -418,20 +484,24 @@ bool kas::search::isFeasible(KernelSpace &space, const KernelStateData &data,
   // A map along the dimensions undoes all at once.
   if (limits.steps[static_cast<unsigned>(KernelStep::Mix)])
     mostReorders = std::min(mostReorders, 1u);
-  // Each needs steps of its own.
+  // Each needs steps of its own. A lower bound on the steps that must still
+  // come.
   unsigned needed = leaves - 1 + mostReorders;
   needed += weights < limits.minWeights ? limits.minWeights - weights : 0;
   needed += (space.toCover & ~(data.covered | node.covers)) != 0;
   needed += hasShuffle && !hasGroup;
+  // `width` limits how many tensors wait to be merged.
   if (leaves > limits.width || needed > left)
     return false;
   if (left == 0)
     return completes(space, data, pending);
+  // With two or more free steps the shapes say nothing.
   if (left - (leaves - 1) < 2 &&
       !Prospect(space, data, pending)
            .canFinish(left - (leaves - 1), limits.maxWeights - weights))
     return false;
 
+  // The lower budgets cannot be decided yet, as further steps add to the costs.
   const KernelProblem &problem = *space.problem;
   if (!problem.maxFlops && !problem.maxParams)
     return true;
@@ -441,12 +511,14 @@ bool kas::search::isFeasible(KernelSpace &space, const KernelStateData &data,
     flops += ofFlops;
     params += ofParams;
   };
+  // Without a substitution the totals just grow by the step.
   if (pending.variable < 0) {
     add(node);
   } else {
     auto put = [&](const FlatNode &step) {
       return substituteIn(space.sizes, step, pending.variable, pending.value);
     };
+    // A substitution may change every node.
     flops = params = 0;
     for (const FlatNode &step : data.getNodes())
       add(step.variables >> pending.variable & 1 ? put(step) : step);
@@ -468,11 +540,14 @@ struct Totals {
 };
 } // namespace
 
+/// Lower bounds count only when the kernel has no variable left (`isExact`):
+/// else the values can be raised.
 static bool isWithin(const KernelProblem &problem, const Totals &totals,
                      bool isExact) {
   auto isBetween = [&](double value, std::optional<int64_t> lower,
                        std::optional<int64_t> upper) {
-    // Sums of doubles: a hair of room.
+    // Sums of doubles: a hair of room. 1e-12 is far more than rounding, and
+    // less than one in budgets of interest.
     return (!upper || value <= static_cast<double>(*upper) * (1 + 1e-12)) &&
            (!lower || !isExact ||
             value >= static_cast<double>(*lower) * (1 - 1e-12));
@@ -481,6 +556,9 @@ static bool isWithin(const KernelProblem &problem, const Totals &totals,
          isBetween(totals.params, problem.minParams, problem.maxParams);
 }
 
+/// The least values of the variables are the least common multiples of what the
+/// sizes demand; larger values cost more, so a kernel that is over the budget
+/// with them has no legal values at all.
 bool kas::search::isWithinBudgets(KernelSpace &space,
                                   llvm::ArrayRef<FlatNode> nodes,
                                   unsigned groups) {
@@ -491,6 +569,7 @@ bool kas::search::isWithinBudgets(KernelSpace &space,
   llvm::SmallVector<std::array<double, KernelProblem::maxVariables>, 16> least(
       numLayers, {1, 1, 1, 1});
   bool isFree = false;
+  // The size is (a / b) * x, and x must be a multiple of b / gcd(a, b).
   auto require = [&](SizeId size) {
     if (sizes.getDegree(size) != 1)
       return;
@@ -500,6 +579,7 @@ bool kas::search::isWithinBudgets(KernelSpace &space,
     for (size_t layer = 0; layer < numLayers; ++layer) {
       double &value = least[layer][variable];
       auto step = static_cast<double>(steps[layer]);
+      // Values are small integers in doubles, so the test is exact.
       if (std::fmod(value, step) != 0)
         value = static_cast<double>(
             std::lcm(static_cast<int64_t>(value), steps[layer]));
@@ -511,7 +591,8 @@ bool kas::search::isWithinBudgets(KernelSpace &space,
     for (SizeId size : node.implied)
       require(size);
   }
-  // Where a variable must divide something, so must its least value.
+  // Where a variable must divide something, so must its least value. Example: a
+  // layer over x groups, x free: x must divide its outputs.
   auto divides = [&](SizeId size) {
     if (!sizes.isBelow(size))
       return true;
@@ -525,6 +606,7 @@ bool kas::search::isWithinBudgets(KernelSpace &space,
   for (const FlatNode &node : nodes)
     if (!llvm::all_of(node.implied, divides))
       return false;
+  // The exact value of a size at the least values.
   auto evaluate = [&](SizeId size, size_t layer) {
     double value = sizes.getValues(size, groups)[layer];
     for (unsigned used = sizes.getVariables(size); used; used &= used - 1) {
@@ -550,9 +632,11 @@ bool kas::search::isWithinBudgets(KernelSpace &space,
           static_cast<double>(problem.limits.maxElements))
         return false;
     }
+  // Without free sizes the totals are exact, so lower budgets hold or not.
   return isWithin(problem, totals, !isFree);
 }
 
+/// Only then there is a number of groups to choose.
 bool kas::search::usesGroups(const KernelSpace &space,
                              llvm::ArrayRef<FlatNode> nodes) {
   if (!space.problem->groups)

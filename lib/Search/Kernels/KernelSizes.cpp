@@ -9,6 +9,9 @@
 // Sizes with free variables in a search of kernels, interned, with what the
 // search asks about them.
 //
+// A search asks the same few thousand sizes again and again; each gets a 16-bit
+// number, and the answers are kept with it.
+//
 //===----------------------------------------------------------------------===//
 
 #include "KernelSizes.h"
@@ -22,13 +25,17 @@ using namespace kas;
 using namespace kas::search;
 using namespace kas::solver;
 
+/// Size 1 is number 0.
 KernelSizes::KernelSizes(const KernelProblem &problem)
     : problem(problem), rules(problem.rules),
       firstVariable(problem.symbols.size() - problem.rules.variables.size()) {
+  // Legality must follow from facts alone: bindings would make it depend on the
+  // layers.
   rules.bindings.clear();
   intern(Size());
 }
 
+/// `noSize` when all 65 535 numbers are in use.
 SizeId KernelSizes::intern(const Size &size) {
   auto [found, isNew] = ids.try_emplace(size, entries.size());
   if (!isNew)
@@ -39,16 +46,19 @@ SizeId KernelSizes::intern(const Size &size) {
   }
   Entry entry;
   entry.size = size;
+  // Computed once, here.
   entry.legal = rules.isLegal(size);
   for (unsigned number = 0; number < rules.variables.size(); ++number) {
     int exponent = size.getExponent(firstVariable + number);
     if (exponent != 0)
       entry.variables |= 1u << number;
+    // 255: a variable is in the denominator, see `isBelow`.
     if (exponent < 0)
       entry.degree = 255;
     else if (entry.degree != 255)
       entry.degree += exponent;
   }
+  // The hash is of the size without its variables, see `getHash`.
   Size rest = size;
   for (unsigned variable : rules.variables)
     rest = rest.divide(Size::symbol(variable, size.getExponent(variable)))
@@ -59,6 +69,8 @@ SizeId KernelSizes::intern(const Size &size) {
   return found->second;
 }
 
+/// Lower bounds: a variable is 1, and the symbol that is chosen has the value
+/// at which the size is least.
 void KernelSizes::evaluate(Entry &entry) const {
   for (auto [binding, count] :
        llvm::zip_equal(problem.rules.bindings, problem.multiplicities)) {
@@ -69,6 +81,7 @@ void KernelSizes::evaluate(Entry &entry) const {
       if (exponent == 0)
         continue;
       auto base = static_cast<double>(binding[symbol]);
+      // Least where it is in the numerator, largest in the denominator.
       if (problem.groups == symbol)
         base =
             static_cast<double>(exponent > 0 ? problem.groupCandidates.front()
@@ -80,12 +93,14 @@ void KernelSizes::evaluate(Entry &entry) const {
   }
 }
 
+/// `groups` is the number of a candidate.
 int64_t KernelSizes::getSymbolValue(unsigned symbol, const Binding &binding,
                                     unsigned groups) const {
   return problem.groups == symbol ? problem.groupCandidates[groups]
                                   : binding[symbol];
 }
 
+/// Kept by size and candidate.
 llvm::ArrayRef<double> KernelSizes::getValues(SizeId id, unsigned groups) {
   std::vector<double> &entry = getEntry(values, id, groups);
   if (!entry.empty())
@@ -103,6 +118,8 @@ llvm::ArrayRef<double> KernelSizes::getValues(SizeId id, unsigned groups) {
   return entry;
 }
 
+/// The size at a layer is (above / below) * x in lowest terms, so x must be a
+/// multiple of below / gcd(above, below).
 llvm::ArrayRef<int64_t> KernelSizes::getSteps(SizeId id, unsigned groups) {
   std::vector<int64_t> &entry = getEntry(steps, id, groups);
   if (!entry.empty())
@@ -112,6 +129,8 @@ llvm::ArrayRef<int64_t> KernelSizes::getSteps(SizeId id, unsigned groups) {
     int64_t below = entries[id].size.getDenominator();
     for (unsigned symbol = 0; symbol < firstVariable; ++symbol) {
       int64_t value = getSymbolValue(symbol, binding, groups);
+      // Saturating, with the sign bit cleared: a size that large is illegal for
+      // other reasons.
       for (int e = entries[id].size.getExponent(symbol); e > 0; --e)
         above = llvm::SaturatingMultiply<uint64_t>(above, value) & INT64_MAX;
       for (int e = entries[id].size.getExponent(symbol); e < 0; ++e)
@@ -122,6 +141,7 @@ llvm::ArrayRef<int64_t> KernelSizes::getSteps(SizeId id, unsigned groups) {
   return entry;
 }
 
+/// Interns the result; `noSize` when it does not fit.
 SizeId KernelSizes::computeSubstitution(SizeId id, unsigned variable,
                                         SizeId value) {
   Substitution made{firstVariable + variable, (*this)[value]};
@@ -129,7 +149,8 @@ SizeId KernelSizes::computeSubstitution(SizeId id, unsigned variable,
 }
 
 /// Equal in variables and in the symbol whose value is chosen, and in numbers
-/// in what is left.
+/// in what is left. Such factors give the same kernel at every layer, for
+/// example H and W of square images.
 bool KernelSizes::areEqualAtAllLayers(const Size &a, const Size &b) const {
   std::optional<Size> ratio = a.divide(b);
   if (!ratio || (problem.groups && ratio->getExponent(*problem.groups) != 0))
@@ -142,6 +163,7 @@ bool KernelSizes::areEqualAtAllLayers(const Size &a, const Size &b) const {
   });
 }
 
+/// Kept by size: merges ask for the factors of the same ratios again and again.
 llvm::ArrayRef<SizeId> KernelSizes::getFactors(SizeId id) {
   auto [found, isNew] = factors.try_emplace(id);
   if (!isNew)
@@ -152,6 +174,7 @@ llvm::ArrayRef<SizeId> KernelSizes::getFactors(SizeId id) {
           return areEqualAtAllLayers((*this)[other], factor);
         }))
       result.push_back(intern(factor));
+  // Factors for which there is no number left.
   llvm::erase(result, noSize);
   return factors[id] = std::move(result);
 }

@@ -8,6 +8,10 @@
 //
 // The state of a tensor-level search: its moves, and how a rollout draws them.
 //
+// A kernel is built from the input towards the output, primitive by primitive
+// (Canvas, section 6.1). `apply` is cheap and `nextMove` expensive, so rollouts
+// draw moves (`drawMove`) instead of listing them.
+//
 //===----------------------------------------------------------------------===//
 
 #include "KernelStateImpl.h"
@@ -18,9 +22,11 @@ using namespace kas;
 using namespace kas::search;
 using namespace kas::solver;
 
+/// Translates the problem to interned sizes once.
 KernelSpace::KernelSpace(std::shared_ptr<const KernelProblem> given)
     : problem(std::move(given)), sizes(*problem) {
   const TensorShape &output = problem->output;
+  // Channels of the output count by their product only.
   for (unsigned dim = 0; dim < output.dims.size(); ++dim)
     if (dim < output.numChannelDims)
       outputChannels =
@@ -29,6 +35,7 @@ KernelSpace::KernelSpace(std::shared_ptr<const KernelProblem> given)
       outputSpatial.push_back(sizes.intern(output.dims[dim]));
   for (unsigned divisor : problem->divisors)
     divisors.push_back(sizes.intern(Size::symbol(divisor)));
+  // By spatial dimension of the input.
   for (const auto &symbols : problem->windows) {
     windows.emplace_back();
     for (unsigned symbol : symbols)
@@ -36,6 +43,7 @@ KernelSpace::KernelSpace(std::shared_ptr<const KernelProblem> given)
     maxWindows = std::max<unsigned>(maxWindows, symbols.size());
   }
 
+  // The input is node 0 of every kernel.
   FlatNode &node = root.nodes[root.numNodes++];
   const TensorShape &input = problem->input;
   for (unsigned dim = 0; dim < input.dims.size(); ++dim) {
@@ -46,16 +54,19 @@ KernelSpace::KernelSpace(std::shared_ptr<const KernelProblem> given)
     node.elements = sizes.multiply(node.elements, size);
     if (!isSpatial)
       continue;
+    // Shifts must be smaller than the image at every layer.
     int64_t extent = INT64_MAX;
     for (const Binding &binding : problem->rules.bindings)
       extent = std::min(extent, input.dims[dim].evaluate(binding).value_or(1));
     extents.push_back(extent);
+    // `neighbours` demands that each spatial dimension is covered by some step.
     if (problem->limits.neighbours)
       toCover |= 1u << (dim - input.numChannelDims);
   }
   node.shape.numChannels = input.numChannelDims;
 }
 
+/// The copy of the root's data is the whole state.
 KernelState::KernelState(std::shared_ptr<KernelSpace> space)
     : space(space), data(space->root) {}
 
@@ -65,6 +76,7 @@ kas::search::makeKernelState(std::shared_ptr<const KernelProblem> problem) {
       std::make_shared<KernelSpace>(std::move(problem)));
 }
 
+/// Names of kinds show in statistics of the tree search.
 llvm::StringRef KernelState::getKindName(unsigned kind) const {
   if (kind == stepsKind)
     return "steps";
@@ -73,7 +85,10 @@ llvm::StringRef KernelState::getKindName(unsigned kind) const {
   return getName(static_cast<KernelStep>(kind));
 }
 
+/// Kinds are equally probable but for layers with weights, see below; then
+/// `drawStep` draws operands and parameters.
 std::optional<Move> KernelState::drawMove(Random &random) const {
+  // The number of steps or of groups: few moves, so they are listed.
   if (data.numSteps == 0 || data.isFinished) {
     llvm::SmallVector<Move, 16> moves;
     State::getMoves(moves);
@@ -85,6 +100,7 @@ std::optional<Move> KernelState::drawMove(Random &random) const {
   const KernelLimits &limits = space->problem->limits;
   double wanted =
       0.5 * (limits.minWeights + limits.maxWeights) - data.numWeights;
+  // Between 2 % and 90 %, so that neither kind is ever excluded.
   double share = std::clamp(wanted / data.getNumLeft(), 0.02, 0.9);
   constexpr auto fc = static_cast<unsigned>(KernelStep::FC);
   bool wantsWeight = static_cast<double>(random.uniform()) < share;
@@ -93,6 +109,7 @@ std::optional<Move> KernelState::drawMove(Random &random) const {
   for (unsigned kind = 0; kind < numKernelSteps; ++kind)
     if (kind != fc && limits.steps[kind])
       kinds.push_back(kind);
+  // A kind that turns out to have no move is not drawn again.
   while (wantsWeight || !kinds.empty()) {
     unsigned kind = fc;
     if (!wantsWeight) {
@@ -106,19 +123,23 @@ std::optional<Move> KernelState::drawMove(Random &random) const {
             drawStep(*space, data, static_cast<KernelStep>(kind), random))
       return Move{kind, *code};
   }
+  // Nothing but a layer is left.
   if (auto code = drawStep(*space, data, KernelStep::FC, random))
     return Move{fc, *code};
   return std::nullopt;
 }
 
+/// Finished, and the number of groups chosen where the kernel uses it.
 bool KernelState::isTerminal() const {
   return data.isFinished && !data.needsGroups;
 }
 
+/// Three phases: the number of steps, the steps, the number of groups.
 std::optional<Move> KernelState::nextMove(unsigned kind,
                                           std::optional<Move> previous) const {
   std::optional<Move> result;
   uint32_t first = previous ? previous->code + 1 : 0;
+  // Code = number of steps.
   if (data.numSteps == 0) {
     const KernelLimits &limits = space->problem->limits;
     first = std::max(first, limits.minSteps);
@@ -128,6 +149,7 @@ std::optional<Move> KernelState::nextMove(unsigned kind,
   }
   if (data.isFinished) {
     if (kind == groupsKind && !isTerminal())
+      // Numbers of groups that are within the budgets.
       for (; first < space->problem->groupCandidates.size() && !result; ++first)
         if (isWithinBudgets(*space, data.getNodes(), first))
           result = Move{kind, first};
@@ -141,6 +163,7 @@ std::optional<Move> KernelState::nextMove(unsigned kind,
   return result;
 }
 
+/// The default would list each kind from its beginning for every single move.
 void KernelState::getMoves(llvm::SmallVectorImpl<Move> &moves) const {
   if (data.numSteps == 0 || data.isFinished)
     return State::getMoves(moves);
@@ -151,20 +174,25 @@ void KernelState::getMoves(llvm::SmallVectorImpl<Move> &moves) const {
     });
 }
 
+/// The codes are those of `nextMove`.
 void KernelState::apply(Move move) {
   if (move.kind == stepsKind) {
     data.numSteps = static_cast<uint8_t>(move.code);
     return;
   }
   if (move.kind == groupsKind) {
+    // 0 means that none is chosen.
     data.groups = static_cast<uint8_t>(move.code + 1);
     data.needsGroups = false;
     return;
   }
+  // Made again instead of being kept in the move: moves are 8 bytes.
   std::optional<PendingStep> pending =
       makeStep(*space, data, static_cast<KernelStep>(move.kind), move.code);
   assert(pending && "a move that this state gave");
   addStep(*space, data, *pending);
+  // After the last step the output is matched: a variable may still take a
+  // value.
   if (data.getNumLeft() > 0)
     return;
   auto match = matchOutput(*space, data.nodes[data.numNodes - 1].shape);
@@ -175,9 +203,12 @@ void KernelState::apply(Move move) {
   data.needsGroups = usesGroups(*space, data.getNodes());
 }
 
+/// States with the same steps in another order have the same key: the future
+/// depends on the set of tensors only.
 uint64_t KernelState::key() const {
   uint64_t hash = getCanonicalHash(*space, data.getNodes());
   if (data.isFinished)
+    // The number of groups is part of the finished kernel.
     return mixBits(hash + data.groups);
   // The rest of the rollout depends on how many steps there are to be.
   return mixBits(hash ^ mixBits(0x1000u + data.numSteps));

@@ -23,6 +23,8 @@ namespace kas::search {
 /// the spatial dimension of the input that it belongs to.
 enum DimRole : uint8_t { Channel = 0, Group = 1, Window = 16, Spatial = 32 };
 
+/// A shape of at most 8 dimensions, channels first, as numbers of interned
+/// sizes.
 struct FlatShape {
   uint8_t rank = 0, numChannels = 0;
   std::array<SizeId, KernelProblem::maxRank> dims = {};
@@ -31,6 +33,8 @@ struct FlatShape {
   llvm::ArrayRef<SizeId> getDims() const {
     return llvm::ArrayRef(dims).take_front(rank);
   }
+  /// Roles do not count: a merge only needs equal sizes. Unused entries are 0,
+  /// so whole arrays can be compared.
   bool hasSameDims(const FlatShape &other) const {
     return rank == other.rank && numChannels == other.numChannels &&
            dims == other.dims;
@@ -47,6 +51,7 @@ struct FlatShape {
   }
 };
 
+/// See `KernelNode` for the fields of the same names.
 struct FlatNode {
   KernelStep step = KernelStep::Input;
   int8_t left = -1, right = -1;
@@ -56,31 +61,39 @@ struct FlatNode {
   bool transposesLeft = false, transposesRight = false, isScaled = false;
   /// A merge of two tensors of one shape, element by element.
   bool isAligned = false;
+  /// The number of the window among those of the dimension.
   uint8_t window = 0;
   /// Bit i: reads neighbours along spatial dimension i.
   uint8_t covers = 0;
   /// Of a fold: `Window`, `Spatial` or 0 for channels.
   uint8_t foldedRole = 0;
+  /// How many nodes read it; a leaf has none.
   uint8_t users = 0;
   /// By spatial dimension, two bits: reorders that wait for their inverse.
   uint8_t reorders = 0;
+  /// FLOPs per element of `flops`; 0: none.
   uint8_t flopsFactor = 0;
   /// Bit i: variable i occurs in one of the sizes below.
   uint8_t variables = 0;
   SizeId size = oneSize;
   /// The size of the common prefix of a merge.
   SizeId prefixSize = oneSize;
+  /// Sizes that must be integers, though no dimension shows them; 1 when
+  /// unused.
   std::array<SizeId, 2> implied = {oneSize, oneSize};
   SizeId flops = noSize, params = noSize;
+  /// The product of all dimensions.
   SizeId elements = oneSize;
   FlatShape shape;
 };
 
+/// All of a state; `assign` copies it as it is.
 struct KernelStateData {
   std::array<FlatNode, KernelProblem::maxSteps + 1> nodes;
   uint8_t numNodes = 0;
   /// How many primitives the kernel is to have; 0: not chosen.
   uint8_t numSteps = 0;
+  /// Counts fully-connected layers, not of all weighted steps.
   uint8_t numWeights = 0;
   /// Bit i: variable i occurs.
   uint8_t variables = 0;
@@ -94,6 +107,7 @@ struct KernelStateData {
   /// The shape of the output is solved; the number of groups is open.
   bool isFinished = false, needsGroups = false;
 
+  /// Primitives still to be added; the input is no primitive.
   unsigned getNumLeft() const { return numSteps + 1 - numNodes; }
   unsigned getNumLeaves() const {
     return llvm::count_if(getNodes(),
@@ -110,8 +124,10 @@ struct KernelSpace {
 
   std::shared_ptr<const KernelProblem> problem;
   KernelSizes sizes;
+  /// The product of the channels.
   SizeId outputChannels = oneSize;
   llvm::SmallVector<SizeId, 2> outputSpatial;
+  /// By number of the divisor.
   llvm::SmallVector<SizeId, 2> divisors;
   llvm::SmallVector<llvm::SmallVector<SizeId, 2>, 2> windows;
   KernelStateData root;
@@ -131,6 +147,7 @@ struct PendingStep {
   SizeId value = oneSize;
 };
 
+// The kinds after those of primitives.
 constexpr unsigned stepsKind = numKernelSteps, groupsKind = stepsKind + 1,
                    numKernelKinds = groupsKind + 1;
 
@@ -196,6 +213,7 @@ bool usesGroups(const KernelSpace &space, llvm::ArrayRef<FlatNode> nodes);
 uint64_t getCanonicalHash(const KernelSpace &space,
                           llvm::ArrayRef<FlatNode> nodes);
 
+/// Copies share the space.
 class KernelState final : public State {
 public:
   explicit KernelState(std::shared_ptr<KernelSpace> space);

@@ -8,6 +8,12 @@
 //
 // What all steps have in common, and steps with one operand.
 //
+// Each `make...` function decodes `code`, checks what the step requires of its
+// operands, sets the result's shape and roles, and takes costs and implied
+// sizes from `solver::TensorRules`, which the dialect's type inference uses as
+// well. It returns false for codes that are no step, among them those that a
+// shorter kernel covers (docs/internals/tensor-level.md, "Left out").
+//
 //===----------------------------------------------------------------------===//
 
 #include "KernelSteps.h"
@@ -16,16 +22,20 @@
 using namespace kas;
 using namespace kas::search;
 
+/// ReLU, GELU, Sigmoid, TanH.
 static bool isActivation(KernelStep step) {
   return step >= KernelStep::ReLU && step <= KernelStep::TanH;
 }
 
 /// `after` of `before` is the identity, or has a shorter form, or is one that
 /// Canvas leaves out (facts: an activation of the input or of an activation).
+/// Examples: abs(exp(x)) = exp(x), relu(sqr(x)) = sqr(x), sqr(neg(x)) = sqr(x),
+/// and sqrt(sqr(x)) = abs(x).
 static bool isRedundant(KernelStep before, KernelStep after) {
   using enum KernelStep;
   if (isActivation(after) && (before == Input || isActivation(before)))
     return true;
+  // Idempotent, self-inverse, or a chain that Canvas leaves out as well.
   if (before == after)
     return true;
   auto isOneOf = [&](std::initializer_list<KernelStep> list) {
@@ -45,6 +55,7 @@ static bool isRedundant(KernelStep before, KernelStep after) {
   }
 }
 
+/// Starts with the operand's shape: steps that keep it need not set it.
 bool StepMaker::makeByKind() {
   using enum KernelStep;
   node.shape = left().shape;
@@ -96,17 +107,20 @@ bool StepMaker::makeByKind() {
   }
 }
 
+/// Costs are sizes, too: elements times a small factor.
 void StepMaker::take(const Rules::Step &step) {
   node.shape = step.shape;
   llvm::copy(step.implied, node.implied.begin());
   node.flopsFactor = static_cast<uint8_t>(step.flopsFactor);
   node.flops = step.flopsFactor ? step.flops : noSize;
+  // Weights of one shape each; norm has four.
   node.params = step.numWeights ? step.weight : noSize;
   if (step.numWeights > 1)
     node.params = sizes.multiply(sizes.intern(*Size::constant(step.numWeights)),
                                  node.params);
 }
 
+/// The last check of every step: the result and all of its sizes are legal.
 bool StepMaker::finish() {
   if (node.shape.rank == 0 || node.shape.rank > limits.rank)
     return false;
@@ -115,7 +129,9 @@ bool StepMaker::finish() {
     return false;
   if (node.flopsFactor && node.flops == noSize)
     return false;
+  // `canSubstitute` needs the variables of the node.
   summarize(space, node);
+  // With a substitution the whole kernel is checked, with the step.
   if (pending.variable >= 0)
     return canSubstitute(space, data.getNodes(), &node, pending.variable,
                          pending.value);
@@ -126,16 +142,20 @@ bool StepMaker::finish() {
          isSmallEnough(space, node.elements);
 }
 
+/// Two layers on one tensor compute two functions of one family: a single layer
+/// with more outputs covers most uses, so `repeats` is off by default.
 bool StepMaker::isTaken() const {
   if (limits.repeats)
     return false;
   return llvm::any_of(data.getNodes(), [&](const FlatNode &other) {
+    // Scales of different dimensions are different; so are mixes.
     return other.step == node.step && other.left == node.left &&
            ((node.step != KernelStep::Scale && node.step != KernelStep::Mix) ||
             other.dims == node.dims);
   });
 }
 
+/// The same step on the same operands is the same tensor.
 bool StepMaker::isRepeated() const {
   return llvm::any_of(data.getNodes(), [&](const FlatNode &other) {
     return other.step == node.step && other.left == node.left &&
@@ -148,6 +168,8 @@ bool StepMaker::isRepeated() const {
   });
 }
 
+/// The lowest number that is free, so that equal kernels introduce variables in
+/// the same order.
 SizeId StepMaker::getFreshVariable() {
   unsigned variable = llvm::countr_one(data.variables);
   if (variable >= limits.variables)
@@ -157,6 +179,8 @@ SizeId StepMaker::getFreshVariable() {
   return sizes.intern(Size::symbol(first + variable));
 }
 
+/// Code bit 0: a new variable (0) or the channels of the output (1) as the
+/// number of outputs. Bit 1: look at groups (0) or mix all channels (1).
 bool StepMaker::makeFC() {
   const FlatShape &shape = left().shape;
   if (code > 3 || data.numWeights >= limits.maxWeights || isTaken() ||
@@ -175,12 +199,15 @@ bool StepMaker::makeFC() {
   } else {
     node.size = space.outputChannels;
   }
+  // With groups, each of them has a layer of its own.
   unsigned groups = shape.roles[0] == DimRole::Group && !ignoresGroups;
   node.amount = static_cast<int8_t>(groups);
   take(rules.fc(shape, groups, node.size));
   return node.params != noSize;
 }
 
+/// Splits the first channel dimension in (groups, rest); the divisor is a
+/// symbol. One dimension of groups at most.
 bool StepMaker::makeGroup() {
   const FlatShape &shape = left().shape;
   if (code >= space.divisors.size() || shape.numChannels == 0 ||
@@ -190,19 +217,24 @@ bool StepMaker::makeGroup() {
   node.size = space.divisors[code];
   take(rules.group(shape, 0, node.size));
   node.shape.roles[0] = DimRole::Group;
+  // One channel per group is `group_all`.
   return node.shape.dims[1] != oneSize && !isRepeated();
 }
 
+/// One group for each channel.
 bool StepMaker::makeGroupAll() {
   const FlatShape &shape = left().shape;
   if (code != 0 || shape.numChannels == 0 || shape.hasRole(DimRole::Group) ||
       shape.rank + 2 - shape.numChannels > KernelProblem::maxRank)
     return false;
+  // All channel dimensions become one of groups; the channels left are 1.
   take(rules.groupAll(shape));
   node.shape.roles[0] = DimRole::Group;
   return node.shape.dims[0] != oneSize && !isRepeated();
 }
 
+/// `code` = (dimension, amount, direction). The image is shifted cyclically
+/// along a spatial dimension.
 bool StepMaker::makeShift() {
   const FlatShape &shape = left().shape;
   unsigned dim = code / (2 * limits.shift), rest = code % (2 * limits.shift);
@@ -210,9 +242,11 @@ bool StepMaker::makeShift() {
     return false;
   unsigned spatial = shape.roles[dim] - Spatial;
   int amount = static_cast<int>(rest / 2) + 1;
+  // A shift by the whole image is none.
   if (amount >= space.extents[spatial])
     return false;
-  // Shifts in a row are in the order of their dimensions, one for each.
+  // Shifts in a row are in the order of their dimensions, one for each. So of
+  // the orders of several shifts one is left.
   if (left().step == KernelStep::Shift && left().dims >= 1u << dim)
     return false;
   node.dims = static_cast<uint8_t>(1u << dim);
@@ -221,11 +255,14 @@ bool StepMaker::makeShift() {
   return !isRepeated();
 }
 
+/// `code` = (set of spatial dimensions, window, dilation). Each dimension gets
+/// a window dimension among the channels, in the order of the set.
 bool StepMaker::makeUnfold() {
   const FlatShape &shape = left().shape;
   unsigned dilation = code % limits.dilation;
   unsigned window = code / limits.dilation % space.maxWindows;
   unsigned mask = code / limits.dilation / space.maxWindows;
+  // Windows of windows are larger windows.
   if (mask == 0 || mask >> shape.rank || left().step == KernelStep::Unfold ||
       KernelProblem::maxRank < unsigned(shape.rank + llvm::popcount(mask)))
     return false;
@@ -236,6 +273,8 @@ bool StepMaker::makeUnfold() {
     if (!isSpatial(shape.roles[dim]))
       return false;
     unsigned spatial = shape.roles[dim] - Spatial;
+    // Also left out: a second window of a dimension while the first one is
+    // there.
     if (window >= space.windows[spatial].size() ||
         shape.hasRole(Window + spatial))
       return false;
@@ -243,6 +282,7 @@ bool StepMaker::makeUnfold() {
     windows.push_back(space.windows[spatial][window]);
   }
   take(rules.unfold(shape, windows));
+  // Window dimensions are inserted before the spatial ones.
   unsigned at = shape.numChannels;
   for (unsigned rest = mask; rest; rest &= rest - 1)
     node.shape.roles[at++] = static_cast<uint8_t>(
@@ -253,6 +293,7 @@ bool StepMaker::makeUnfold() {
   return !isRepeated();
 }
 
+/// Swaps the two spatial dimensions. Twice in a row is nothing.
 bool StepMaker::makeTranspose() {
   FlatShape &shape = node.shape;
   unsigned first = shape.numChannels;
@@ -266,6 +307,8 @@ bool StepMaker::makeTranspose() {
   return !isRepeated();
 }
 
+/// Permutes channels so that those of different groups alternate: 1 2 3 4 5 6
+/// by 2 gives 1 4 2 5 3 6.
 bool StepMaker::makeShuffle() {
   const FlatShape &shape = left().shape;
   if (space.divisors.empty())
@@ -277,9 +320,12 @@ bool StepMaker::makeShuffle() {
   node.size = space.divisors[code % space.divisors.size()];
   node.dims = static_cast<uint8_t>(1u << dim);
   take(rules.shuffle(shape, dim, node.size));
+  // With one channel per group the permutation is the identity.
   return node.implied[1] != oneSize && !isRepeated();
 }
 
+/// Even positions first, then odd ones, along a spatial dimension, or back;
+/// each must be undone before the end. At most 3 deep, as there are two bits.
 bool StepMaker::makeReorder() {
   const FlatShape &shape = left().shape;
   bool isInverse = node.step == KernelStep::InverseReorder;
@@ -292,6 +338,7 @@ bool StepMaker::makeReorder() {
     return false;
   unsigned place = 2 * (shape.roles[code] - Spatial);
   unsigned depth = left().reorders >> place & 3;
+  // Nothing to undo, or no room.
   if (isInverse ? depth == 0 : depth == 3)
     return false;
   node.reorders =
@@ -300,6 +347,7 @@ bool StepMaker::makeReorder() {
   return !isRepeated();
 }
 
+/// Code 0: a weight for all channel dimensions; code 1: for all spatial ones.
 bool StepMaker::makeScale() {
   const FlatShape &shape = left().shape;
   if (code > 1)
@@ -310,9 +358,12 @@ bool StepMaker::makeScale() {
   if (node.dims == 0 || isTaken() || left().step == KernelStep::Scale)
     return false;
   take(rules.scale(shape, unsigned(node.dims)));
+  // A single weight is no scale.
   return node.params != oneSize && node.params != noSize;
 }
 
+/// Normalization with the four weights of inference per channel: factor,
+/// offset, mean, variance.
 bool StepMaker::makeNorm() {
   const FlatShape &shape = left().shape;
   if (code != 0 || shape.numChannels == 0 || isTaken() ||
@@ -329,9 +380,11 @@ bool StepMaker::makeMix() {
   unsigned dim = code / 3;
   if (dim > shape.rank)
     return false;
+  // Code `rank` is all spatial dimensions at once.
   unsigned mask = dim < shape.rank ? 1u << dim : getMask(shape, isSpatial);
   if (mask == 0 || (dim == shape.rank && llvm::has_single_bit(mask)))
     return false;
+  // A map along the only channel dimension is a layer.
   if (dim < shape.rank &&
       (shape.dims[dim] == oneSize || shape.roles[dim] == DimRole::Group ||
        (dim == 0 && shape.numChannels == 1)))
@@ -356,6 +409,8 @@ bool StepMaker::makeMix() {
   return node.params != noSize;
 }
 
+/// `choice` 0 keeps the sizes, 1 makes the first one a new variable and the
+/// others 1, 2 takes the sizes of the output.
 bool StepMaker::chooseMixedSizes(unsigned choice) {
   const FlatShape &shape = left().shape;
   SizeId first = choice == 1 ? getFreshVariable() : oneSize;
@@ -376,6 +431,7 @@ bool StepMaker::chooseMixedSizes(unsigned choice) {
                      : isChanged && first != noSize;
 }
 
+/// `code` is always 0. Costs depend on the function, see `getFlopsPerElement`.
 bool StepMaker::makeUnary() {
   if (code != 0 || isRedundant(left().step, node.step) || isRepeated())
     return false;
@@ -386,11 +442,13 @@ bool StepMaker::makeUnary() {
   return true;
 }
 
+/// Other sets of dimensions would be many and of little use.
 bool StepMaker::isReducedSet(unsigned mask) const {
   const FlatShape &shape = left().shape;
   if (mask == 0 || mask >> shape.rank)
     return false;
   for (unsigned dim = 0; dim < shape.rank; ++dim)
+    // Reducing a dimension of size 1 changes nothing.
     if ((mask >> dim & 1) && shape.dims[dim] == oneSize)
       return false;
   return llvm::has_single_bit(mask) || mask == getMask(shape, isSpatial) ||
@@ -400,36 +458,44 @@ bool StepMaker::isReducedSet(unsigned mask) const {
            mask == getPerGroupMask(shape)));
 }
 
+/// With a dimension of groups, softmax over all channels within a group.
 unsigned StepMaker::getPerGroupMask(const FlatShape &shape) {
   return getMask(shape, [](unsigned role) { return role != DimRole::Group; }) &
          ((1u << shape.numChannels) - 1);
 }
 
+/// A reduction over a window, or a whole spatial dimension, sees neighbours.
 void StepMaker::coverReduced(unsigned mask) {
   const FlatShape &shape = left().shape;
   for (unsigned dim = 0; dim < shape.rank; ++dim)
     if ((mask >> dim & 1) && shape.roles[dim] >= Window)
+      // The low four bits of a role are the spatial dimension.
       node.covers |= 1u << (shape.roles[dim] & 15);
 }
 
+/// `code` is the set of dimensions. Folds of one kind in a row that could be
+/// one are left out.
 bool StepMaker::makeFold() {
   const FlatShape &shape = left().shape;
   if (!isReducedSet(code))
     return false;
   node.dims = static_cast<uint8_t>(code);
-  // Two folds of one kind over dimensions that could go at once.
+  // Two folds of one kind over dimensions that could go at once. The role
+  // without the number of its dimension: Window, Spatial or 0.
   unsigned role = shape.roles[llvm::countr_zero(code)] & ~15u;
   if (left().step == node.step && left().foldedRole == role && role != 0)
     return false;
   node.foldedRole = static_cast<uint8_t>(role);
   coverReduced(code);
   take(rules.fold(shape, unsigned(code)));
+  // A dimension that is gone has nothing to undo.
   for (unsigned dim = 0; dim < shape.rank; ++dim)
     if ((code >> dim & 1) && isSpatial(shape.roles[dim]))
       node.reorders &= ~(3u << 2 * (shape.roles[dim] - Spatial));
   return !isRepeated();
 }
 
+/// Keeps the shape; `code` as for folds.
 bool StepMaker::makeSoftmax() {
   if (!isReducedSet(code) || left().step == KernelStep::Softmax)
     return false;
