@@ -8,6 +8,12 @@
 //
 // The gradient of a table look-up (embedding): adds each element of the
 // result's gradient to the row that it came from.
+// Look-ups are not linear in an operand of a structured operation, but in a
+// tensor that the body reads by a computed position, so the gradient is a
+// scatter:
+//    table_gradient[position(i, j)] += gradient[i, j]
+// Positions may repeat. Sequential loops add in a fixed order, for the same
+// bits on any number of threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +31,7 @@ using namespace kas;
 using namespace kas::networks;
 
 /// The element of a table that the body yields.
+/// Null if the body yields anything else.
 static tensor::ExtractOp getLookup(linalg::LinalgOp op) {
   Block *body = op.getBlock();
   return body->getTerminator()
@@ -32,8 +39,10 @@ static tensor::ExtractOp getLookup(linalg::LinalgOp op) {
       .getDefiningOp<tensor::ExtractOp>();
 }
 
+/// Null unless `op` does nothing but look elements of one of `tables` up.
 Value kas::networks::getLookupTable(linalg::LinalgOp op,
                                     const DenseSet<Value> &tables) {
+  // One element of the result for each iteration, at its indices.
   if (op->getNumResults() != 1 || op.getNumReductionLoops() != 0 ||
       !op.getIndexingMapsArray().back().isIdentity() ||
       op.getBlock()->getTerminator()->getNumOperands() != 1)
@@ -44,6 +53,7 @@ Value kas::networks::getLookupTable(linalg::LinalgOp op,
     return nullptr;
   // The position must not depend on another element of a table.
   bool isOnly = true;
+  // Steps with regions could read the table inside.
   for (Operation &step : *op.getBlock())
     if (&step != lookup)
       isOnly &= step.getNumRegions() == 0 &&
@@ -65,9 +75,12 @@ public:
       : op(op), gradient(gradient), loc(op.getLoc()) {}
 
   /// Loops from dimension number `indices.size()` on, which add to `sum`.
+  /// `indices` are those of the loops outside; returns the table's gradient
+  /// after all additions, which loops carry as a tensor.
   Value emit(OpBuilder &builder, SmallVectorImpl<Value> &indices, Value sum);
 
 private:
+  /// Adds one element of the result's gradient to its position.
   Value emitElement(OpBuilder &builder, ArrayRef<Value> indices, Value sum);
 
   linalg::LinalgOp op;
@@ -80,6 +93,7 @@ private:
 Value ScatterBuilder::emit(OpBuilder &builder, SmallVectorImpl<Value> &indices,
                            Value sum) {
   auto type = cast<RankedTensorType>(gradient.getType());
+  // All loops are there.
   if (indices.size() == size_t(type.getRank()))
     return emitElement(builder, indices, sum);
   auto constant = [&](int64_t value) -> Value {
@@ -103,6 +117,7 @@ Value ScatterBuilder::emitElement(OpBuilder &builder, ArrayRef<Value> indices,
   IRMapping mapping;
   for (OpOperand *operand : op.getDpsInputOperands()) {
     AffineMap map = op.getMatchingIndexingMap(operand);
+    // Where the operand is read in this iteration.
     SmallVector<Value> at =
         llvm::map_to_vector(map.getResults(), [&](AffineExpr result) -> Value {
           if (auto dimension = dyn_cast<AffineDimExpr>(result))
@@ -115,7 +130,8 @@ Value ScatterBuilder::emitElement(OpBuilder &builder, ArrayRef<Value> indices,
         op.getMatchingBlockArgument(operand),
         Value(tensor::ExtractOp::create(builder, loc, operand->get(), at)));
   }
-  // The forward operation has looked at what is asserted.
+  // Steps without results are assertions, which the forward operation has
+  // checked.
   for (Operation &step : op.getBlock()->without_terminator()) {
     if (auto index = dyn_cast<linalg::IndexOp>(step))
       mapping.map(index.getResult(), indices[index.getDim()]);
@@ -124,6 +140,7 @@ Value ScatterBuilder::emitElement(OpBuilder &builder, ArrayRef<Value> indices,
   }
   SmallVector<Value> position =
       llvm::map_to_vector(lookup.getIndices(), [&](Value index) {
+        // Positions from outside of the body are the same here.
         return mapping.lookupOrDefault(index);
       });
   Value share = tensor::ExtractOp::create(builder, loc, gradient, indices);
@@ -132,6 +149,7 @@ Value ScatterBuilder::emitElement(OpBuilder &builder, ArrayRef<Value> indices,
   return tensor::InsertOp::create(builder, loc, added, sum, position);
 }
 
+/// Starts from zeros of the shape of the table.
 Value kas::networks::emitLookupGradient(OpBuilder &builder, linalg::LinalgOp op,
                                         Value gradient) {
   Value zeros =

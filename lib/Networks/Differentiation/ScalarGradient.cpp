@@ -8,6 +8,10 @@
 //
 // Reverse accumulation over the scalar operations of one block: derivatives of
 // arith and math.
+// The same scheme as in Differentiate.cpp, one level below: values are scalars,
+// and the code is emitted into the body of the gradient's operation.
+// `maximumf(a, b)` at a = b gives the gradient to a, as docs/guide/gradients.md
+// says.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,14 +31,18 @@ using namespace kas::networks;
 namespace {
 
 /// Reverse accumulation over the operations of one block.
+/// The original block is read, code goes to the builder; `mapping` has the
+/// copies of the forward values there.
 class ScalarReverse {
 public:
   ScalarReverse(OpBuilder &builder, Value argument, const IRMapping &mapping)
       : builder(builder), argument(argument), mapping(mapping) {}
 
+  /// The gradient by the argument, or null after an error.
   Value run(Value result, Value gradient);
 
 private:
+  /// Kept in `dependence`: a chain of n steps would take 2^n visits without.
   bool dependsOnArgument(Value value);
   /// Adds `gradient` to that of `value`, a value of the original block.
   void add(Value value, Value gradient);
@@ -56,10 +64,12 @@ private:
   Value mul(Value a, Value b) { return make<arith::MulFOp>(a, b); }
   Value div(Value a, Value b) { return make<arith::DivFOp>(a, b); }
   Value neg(Value a) { return make<arith::NegFOp>(a); }
+  /// `gradient` where the condition holds, else zero.
   Value choose(Value condition, Value gradient) {
     return make<arith::SelectOp>(condition, gradient, constant(gradient, 0));
   }
   /// The gradient of a maximum or minimum goes to one of two values.
+  /// `first`: the predicate by which the first operand is taken.
   void divide(Operation *op, Value gradient, arith::CmpFPredicate first);
 
   OpBuilder &builder;
@@ -76,6 +86,7 @@ bool ScalarReverse::dependsOnArgument(Value value) {
   if (value == argument)
     return true;
   Operation *op = value.getDefiningOp();
+  // Values from outside of the body are constants of it.
   if (!op || op->getBlock() != argument.getParentBlock())
     return false;
   if (auto found = dependence.find(value); found != dependence.end())
@@ -86,6 +97,7 @@ bool ScalarReverse::dependsOnArgument(Value value) {
   return dependence[value] = result;
 }
 
+/// Shares of values that do not depend on the argument are never emitted.
 void ScalarReverse::add(Value value, Value gradient) {
   if (!dependsOnArgument(value))
     return;
@@ -102,6 +114,8 @@ void ScalarReverse::divide(Operation *op, Value gradient,
       make<arith::SelectOp>(isFirst, constant(gradient, 0), gradient));
 }
 
+/// Functions of one operand: the derivative from the operand x or, where that
+/// is cheaper, from the result y.
 LogicalResult ScalarReverse::propagateMath(Operation *op, Value gradient) {
   Value x = get(op->getOperand(0)), y = get(op->getResult(0));
   Value slope =
@@ -114,6 +128,7 @@ LogicalResult ScalarReverse::propagateMath(Operation *op, Value gradient) {
           .Case([&](math::Log1pOp) {
             return div(constant(x, 1), make<arith::AddFOp>(x, constant(x, 1)));
           })
+          // Infinite at 0, as in PyTorch.
           .Case([&](math::SqrtOp) { return div(constant(x, 0.5), y); })
           .Case([&](math::RsqrtOp) {
             return mul(constant(x, -0.5), mul(y, mul(y, y)));
@@ -128,6 +143,7 @@ LogicalResult ScalarReverse::propagateMath(Operation *op, Value gradient) {
           })
           .Case([&](math::SinOp) { return make<math::CosOp>(x); })
           .Case([&](math::CosOp) { return neg(make<math::SinOp>(x)); })
+          // At 0 it is 1 or -1 by the sign of the zero.
           .Case([&](math::AbsFOp) {
             return make<math::CopySignOp>(constant(x, 1), x);
           })
@@ -138,6 +154,7 @@ LogicalResult ScalarReverse::propagateMath(Operation *op, Value gradient) {
   return success();
 }
 
+/// n * x^(n-1); 0 for n = 0, unless x is 0 as well.
 Value ScalarReverse::emitPowerSlope(math::FPowIOp op) {
   Value x = get(op.getLhs()), exponent = get(op.getRhs());
   Value one = arith::ConstantOp::create(
@@ -147,6 +164,8 @@ Value ScalarReverse::emitPowerSlope(math::FPowIOp op) {
              make<math::FPowIOp>(x, make<arith::SubIOp>(exponent, one)));
 }
 
+/// A share is built only for operands that depend on the argument where
+/// building it takes operations.
 LogicalResult ScalarReverse::propagate(Operation *op, Value gradient) {
   auto operand = [&](unsigned index) { return op->getOperand(index); };
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
@@ -167,6 +186,7 @@ LogicalResult ScalarReverse::propagate(Operation *op, Value gradient) {
             add(operand(index), mul(gradient, get(operand(1 - index))));
         return success();
       })
+      // With q = a/b and gradient g: g/b for a, -g/b * q for b.
       .Case([&](arith::DivFOp) {
         Value quotient = div(gradient, get(operand(1)));
         add(operand(0), quotient);
@@ -186,12 +206,14 @@ LogicalResult ScalarReverse::propagate(Operation *op, Value gradient) {
         divide(op, gradient, arith::CmpFPredicate::OLE);
         return success();
       })
+      // The condition is an integer and has no gradient.
       .Case([&](arith::SelectOp) {
         Value zero = constant(gradient, 0), condition = get(operand(0));
         add(operand(1), make<arith::SelectOp>(condition, gradient, zero));
         add(operand(2), make<arith::SelectOp>(condition, zero, gradient));
         return success();
       })
+      // The gradient has the precision of the operand.
       .Case<arith::ExtFOp, arith::TruncFOp>([&](Operation *) {
         Type type = operand(0).getType();
         add(operand(0),
@@ -218,6 +240,8 @@ Value ScalarReverse::run(Value result, Value gradient) {
   if (result == argument)
     return gradient;
   // A comparison has no derivative; a select by it does.
+  // From the result to the first operation: all shares of a value come from
+  // operations after it.
   for (Operation *op = result.getDefiningOp(); op; op = op->getPrevNode()) {
     if (op->getNumResults() != 1)
       continue;

@@ -8,6 +8,12 @@
 //
 // Gradients of structured operations that work element by element, add up or
 // take the maximum, each as a structured operation.
+// An operation `result[f(i)] (+|max)= term(inputs[g(i)])` gets for its input k
+// the operation over the same iterations
+//    gradient_k[g_k(i)] += d term / d input_k * gradient[f(i)]
+// with the maps exchanged. It is elementwise where g_k is a permutation, and a
+// scatter where g_k adds up indices: those of windows go to WindowGradient.cpp.
+// Rectifiers and maxima have forms of their own (docs/internals/training.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,6 +56,7 @@ struct Body {
   Value term;
 };
 
+/// The gradient of one operation by one operand.
 class StructuredReverse {
 public:
   StructuredReverse(OpBuilder &builder, linalg::LinalgOp op, OpOperand &operand,
@@ -59,8 +66,11 @@ public:
   FailureOr<OperandGradient> run();
 
 private:
+  /// How the body combines its term with the result, or an error.
   FailureOr<Body> matchBody();
+  /// By the initial value of the result.
   FailureOr<Value> emitInitGradient(const Body &body);
+  /// By an input, over the iterations of the forward operation.
   FailureOr<Value> emitInputGradient(const Body &body);
   /// The body up to its term, for the elements `arguments` of the inputs; the
   /// values of the body are in `mapping` then. `nested` is in an operation with
@@ -71,6 +81,7 @@ private:
   Value shareGradient(const Body &body);
   bool isRectifier();
   Value emitRectifierGradient();
+  /// One sum for each phase of the stride.
   FailureOr<OperandGradient> emitWindowGradient(const WindowGradient &windows,
                                                 const Body &body);
   /// A structured operation to a tensor of `type` that computes the gradient by
@@ -92,6 +103,7 @@ private:
 // Bodies
 //===----------------------------------------------------------------------===//
 
+/// The last argument of the body is the element of the result.
 FailureOr<Body> StructuredReverse::matchBody() {
   Block *block = op.getBlock();
   Value previous = block->getArguments().back();
@@ -101,6 +113,7 @@ FailureOr<Body> StructuredReverse::matchBody() {
   Operation *combine = yielded.getDefiningOp();
   if (previous.hasOneUse() && combine &&
       *previous.getUsers().begin() == combine) {
+    // Sums and maxima commute: the element may be either operand.
     Value term = combine->getOperand(0) == previous ? combine->getOperand(1)
                                                     : combine->getOperand(0);
     if (isa<arith::AddFOp>(combine))
@@ -116,6 +129,8 @@ FailureOr<Body> StructuredReverse::matchBody() {
 // Operands
 //===----------------------------------------------------------------------===//
 
+/// What is overwritten has no gradient, what is added to has that of the
+/// result.
 FailureOr<Value> StructuredReverse::emitInitGradient(const Body &body) {
   if (body.kind == BodyKind::Elementwise)
     return makeZeros(builder, loc, operand.get().getType());
@@ -147,6 +162,7 @@ Value StructuredReverse::cloneTerm(OpBuilder &nested, const Body &body,
   Block *block = op.getBlock();
   for (unsigned index = 0; index < op.getNumDpsInputs(); ++index)
     mapping.map(block->getArgument(index), arguments[index]);
+  // The steps after the term combine it with the result.
   Operation *end = body.term.getDefiningOp();
   if (end && end->getBlock() == block)
     for (Operation &step : *block) {
@@ -161,11 +177,15 @@ static Value isEqual(OpBuilder &builder, Location loc, Value a, Value b) {
   return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, a, b);
 }
 
+/// Two operations: how many elements equal each maximum, and the gradient
+/// divided by that.
 Value StructuredReverse::shareGradient(const Body &body) {
   // Elements may be equal because they are copies of one element, whose
   // gradient would be counted more than once.
   SmallVector<Value> inputs = op.getDpsInputs();
   inputs.push_back(op->getResult(0));
+  // The result is read as an input at the map of the result; the counts are
+  // added up at the same.
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
   maps.push_back(maps.back());
   auto type = cast<RankedTensorType>(gradient.getType());
@@ -193,6 +213,7 @@ Value StructuredReverse::shareGradient(const Body &body) {
                                     type.getElementType())),
       ArrayRef{identity, identity, identity}, parallel,
       [](OpBuilder &builder, Location loc, ValueRange arguments) {
+        // A maximum equals at least one element, so the count is at least 1.
         Value share =
             arith::DivFOp::create(builder, loc, arguments[0], arguments[1]);
         linalg::YieldOp::create(builder, loc, share);
@@ -202,10 +223,12 @@ Value StructuredReverse::shareGradient(const Body &body) {
 
 FailureOr<Value> StructuredReverse::emitInputGradient(const Body &body) {
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  // The operand's map becomes that of the result.
   AffineMap output = maps[operand.getOperandNumber()];
   AffineMap resultMap = maps.back();
   SmallVector<Value> inputs = op.getDpsInputs();
   maps.pop_back();
+  // The term is compared with the result to know which elements were taken.
   if (body.kind == BodyKind::Maximum) {
     inputs.push_back(op->getResult(0));
     maps.push_back(resultMap);
@@ -219,6 +242,8 @@ FailureOr<Value> StructuredReverse::emitInputGradient(const Body &body) {
                     cast<RankedTensorType>(operand.get().getType()));
 }
 
+/// `maps` are those of `inputs` and, last, that of the result; null for a body
+/// without derivative, after an error.
 FailureOr<Value> StructuredReverse::emitShares(const Body &body,
                                                ValueRange inputs,
                                                ArrayRef<AffineMap> maps,
@@ -227,6 +252,7 @@ FailureOr<Value> StructuredReverse::emitShares(const Body &body,
   // Where each element is written once, nothing has to be added up.
   bool isSum = !output.isPermutation();
   Value init =
+      // A fill would be one pass over memory for nothing.
       isSum ? makeZeros(builder, loc, type)
             : Value(tensor::EmptyOp::create(builder, loc, type.getShape(),
                                             type.getElementType()));
@@ -245,10 +271,14 @@ FailureOr<Value> StructuredReverse::emitShares(const Body &body,
           incoming =
               arith::SelectOp::create(builder, loc, isTaken, incoming, zero);
         }
+        // The derivative of the term by the argument of the body that is the
+        // operand.
         Value share = emitScalarGradient(
             builder, body.term, incoming,
             op.getBlock()->getArgument(operand.getOperandNumber()), mapping);
         isValid = share != nullptr;
+        // The body must yield something; the operation is thrown away by the
+        // caller.
         if (!isValid)
           share = arguments.back();
         else if (isSum)
@@ -264,6 +294,7 @@ FailureOr<Value> StructuredReverse::emitShares(const Body &body,
 // Windows
 //===----------------------------------------------------------------------===//
 
+/// Windows ask for sums with other inputs and maps; the body is the same.
 FailureOr<OperandGradient>
 StructuredReverse::emitWindowGradient(const WindowGradient &windows,
                                       const Body &body) {
@@ -272,6 +303,7 @@ StructuredReverse::emitWindowGradient(const WindowGradient &windows,
                      RankedTensorType type) -> Value {
     FailureOr<Value> sum = emitShares(body, inputs, maps, type);
     isValid &= succeeded(sum);
+    // Zeros of the right type let the emission run to its end.
     return succeeded(sum) ? *sum : makeZeros(builder, loc, type);
   };
   Value result = windows.emit(builder, gradient, makeSum);
@@ -286,6 +318,7 @@ StructuredReverse::emitWindowGradient(const WindowGradient &windows,
 
 /// Whether the operation is a rectifier: its only input where that is greater
 /// than zero, else zero.
+/// The form of torch-mlir and of kas's importers: select(x > 0, x, 0).
 bool StructuredReverse::isRectifier() {
   Block *block = op.getBlock();
   if (op.getNumDpsInputs() != 1 || op.getNumReductionLoops() != 0 ||
@@ -310,6 +343,7 @@ bool StructuredReverse::isRectifier() {
 
 /// A rectifier's gradient by its result, which is greater than zero where its
 /// input is: then nobody needs the input any more. At zero it is zero.
+/// As PyTorch does; NaN compares as greater (UGT) and keeps its gradient.
 Value StructuredReverse::emitRectifierGradient() {
   AffineMap identity = builder.getMultiDimIdentityMap(op.getNumParallelLoops());
   auto type = cast<RankedTensorType>(gradient.getType());
@@ -331,6 +365,7 @@ Value StructuredReverse::emitRectifierGradient() {
   return generic.getResult(0);
 }
 
+/// The cheapest form that applies: rectifier, windows, then the general one.
 FailureOr<OperandGradient> StructuredReverse::run() {
   if (op->getNumResults() != 1 || !op.hasPureTensorSemantics())
     return op->emitError("to differentiate, requires an operation on tensors "
@@ -340,6 +375,7 @@ FailureOr<OperandGradient> StructuredReverse::run() {
   FailureOr<Body> body = matchBody();
   if (failed(body))
     return failure();
+  // Only sums that are linear in the operand can do without its value.
   if (isSumOfProducts(op) && !op.isDpsInit(&operand))
     if (auto windows = WindowGradient::match(op, operand))
       return emitWindowGradient(*windows, *body);

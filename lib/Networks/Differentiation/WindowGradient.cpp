@@ -8,6 +8,14 @@
 //
 // Gradients of sums over windows (convolutions, pooling) by their input, phase
 // by phase of the stride, so that each phase is a plain sum.
+// The input of a convolution is read at `x[s*i + d*k - p]`, i the position of
+// the window, k the offset in it. For the element x[e] the pairs (i, k) with
+// s*i + d*k = e + p contribute. For a fixed remainder of e by s (a phase) these
+// are again a window with a constant stride, over the result's gradient:
+//    gradient_x[e] = sum over k' of gradient[i(e) - step * k'] * w[k(k')]
+// so each phase is a convolution without a stride, and every phase writes its
+// own elements: no zeros between elements, no scatter
+// (docs/internals/training.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,6 +40,7 @@ static RankedTensorType getType(Value value) {
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// A loop times a positive constant.
 struct Term {
   unsigned loop;
   int64_t factor;
@@ -52,6 +61,7 @@ static std::optional<Term> getTerm(AffineExpr expr) {
   return Term{dim.getPosition(), factor.getValue()};
 }
 
+/// The number of the window whose place or offset is the loop, or -1.
 int WindowGradient::find(unsigned loop, unsigned Window::*member) const {
   for (auto [number, window] : llvm::enumerate(windows))
     if (window.*member == loop)
@@ -59,6 +69,7 @@ int WindowGradient::find(unsigned loop, unsigned Window::*member) const {
   return -1;
 }
 
+/// The number of the window whose whole index, s*i + d*k, is `expr`; or -1.
 int WindowGradient::findIndex(AffineExpr expr) const {
   AffineMap map = op.getMatchingIndexingMap(&operand);
   for (auto [number, window] : llvm::enumerate(windows))
@@ -68,11 +79,14 @@ int WindowGradient::findIndex(AffineExpr expr) const {
   return -1;
 }
 
+/// Fills `windows`: the dimensions of the operand that are s*i + d*k. All
+/// others must be single loops.
 bool WindowGradient::matchWindows() {
   AffineMap map = op.getMatchingIndexingMap(&operand);
   AffineMap result = op.getIndexingMapsArray().back();
   if (!result.isProjectedPermutation())
     return false;
+  // Loops of windows, each of one alone, and loops that are a dimension alone.
   llvm::SmallDenseSet<unsigned> used, bare;
   for (AffineExpr expr : map.getResults())
     if (auto loop = dyn_cast<AffineDimExpr>(expr))
@@ -81,6 +95,7 @@ bool WindowGradient::matchWindows() {
   for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
     if (isa<AffineDimExpr>(expr))
       continue;
+    // Exactly two terms; MLIR keeps constants elsewhere, so there is none.
     auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
     if (!sum || sum.getKind() != AffineExprKind::Add)
       return false;
@@ -89,6 +104,7 @@ bool WindowGradient::matchWindows() {
     if (!place || !offset)
       return false;
     if (!result.isFunctionOfDim(place->loop))
+      // The place indexes the result, the offset is summed over.
       std::swap(place, offset);
     if (!result.isFunctionOfDim(place->loop) ||
         result.isFunctionOfDim(offset->loop) || bare.contains(place->loop) ||
@@ -106,6 +122,8 @@ bool WindowGradient::matchWindows() {
 
 /// Other inputs may have offsets and places, each as a dimension of its own,
 /// and the index of a window itself.
+/// Everything else that depends on a window's loops has no form as a sum over
+/// phases.
 bool WindowGradient::matchInputs() {
   for (OpOperand *input : op.getDpsInputOperands()) {
     if (input == &operand)
@@ -122,6 +140,8 @@ bool WindowGradient::matchInputs() {
 }
 
 /// Elements of padding need no gradient.
+/// The target becomes the tensor before the padding; the windows keep how much
+/// was padded in front.
 void WindowGradient::takePadding() {
   auto pad = target.getDefiningOp<tensor::PadOp>();
   Value value = pad ? pad.getConstantPaddingValue() : nullptr;
@@ -131,6 +151,8 @@ void WindowGradient::takePadding() {
       getConstantIntValues(pad.getMixedLowPad());
   if (!low)
     return;
+  // Dimensions without windows must not be padded: nothing would cut their
+  // gradient.
   for (int64_t dim = 0; dim < pad.getSourceType().getRank(); ++dim) {
     bool isWindow = llvm::any_of(
         windows, [&](const Window &window) { return window.dim == dim; });
@@ -143,6 +165,7 @@ void WindowGradient::takePadding() {
   target = pad.getSource();
 }
 
+/// Phases need numbers, so shapes have to be static.
 std::optional<WindowGradient> WindowGradient::match(linalg::LinalgOp op,
                                                     OpOperand &operand) {
   WindowGradient windows(op, operand);
@@ -161,6 +184,9 @@ std::optional<WindowGradient> WindowGradient::match(linalg::LinalgOp op,
 // Phases
 //===----------------------------------------------------------------------===//
 
+/// The elements e = first + stride * j, j < count. Offsets that meet them are
+/// firstOffset, firstOffset + offsetStep, ..., numOffsets of them, perhaps
+/// none.
 WindowGradient::Phase WindowGradient::getPhase(const Window &window,
                                                int64_t first) const {
   int64_t size = getType(target).getDimSize(window.dim);
@@ -168,7 +194,9 @@ WindowGradient::Phase WindowGradient::getPhase(const Window &window,
   Phase phase{};
   phase.first = first;
   phase.count = llvm::divideCeilSigned(size - first, window.stride);
+  // d * k mod s repeats after s / gcd(s, d) offsets.
   phase.offsetStep = window.stride / std::gcd(window.stride, window.dilation);
+  // The place moves back by so much from one of these offsets to the next.
   phase.step = window.dilation * phase.offsetStep / window.stride;
   auto isMet = [&](int64_t offset) {
     return (first + window.padding - window.dilation * offset) %
@@ -182,9 +210,11 @@ WindowGradient::Phase WindowGradient::getPhase(const Window &window,
     return phase;
   phase.numOffsets =
       llvm::divideCeilSigned(numOffsets - phase.firstOffset, phase.offsetStep);
+  // Exact: `isMet` holds for the first offset.
   int64_t place =
       (first + window.padding - window.dilation * phase.firstOffset) /
       window.stride;
+  // Of the last offset, which is the first in memory.
   phase.start = place - phase.step * (phase.numOffsets - 1);
   return phase;
 }
@@ -226,6 +256,8 @@ Value WindowGradient::copy(OpBuilder &builder, Value tensor,
 /// Another input at the offsets of the phases, the last one first, so that what
 /// is multiplied with them is read in increasing order. `map` becomes that of
 /// the result.
+/// For example the weights of a convolution with stride 2: of 3 offsets one
+/// phase has the two even ones, turned around.
 Value WindowGradient::cutOffsets(OpBuilder &builder, Value input,
                                  AffineMap &map, ArrayRef<Phase> phases) const {
   RankedTensorType type = getType(input);
@@ -236,6 +268,7 @@ Value WindowGradient::cutOffsets(OpBuilder &builder, Value input,
     indices.push_back(builder.getAffineDimExpr(dim));
     auto loop = dyn_cast<AffineDimExpr>(expr);
     int number = loop ? find(loop.getPosition(), &Window::offset) : -1;
+    // A size of 1 is read by every offset alike.
     if (number < 0 || shape[dim] == 1)
       continue;
     const Phase &phase = phases[number];
@@ -262,6 +295,8 @@ Value WindowGradient::cutOffsets(OpBuilder &builder, Value input,
 
 /// What `map` indexes, at the places of the phases and at the elements that
 /// windows read: zeros where there are none.
+/// Padding with zeros stands for places before the first and after the last
+/// one.
 Value WindowGradient::cutPlaces(OpBuilder &builder, Value tensor, AffineMap map,
                                 ArrayRef<Phase> phases) const {
   Location loc = op.getLoc();
@@ -275,9 +310,11 @@ Value WindowGradient::cutPlaces(OpBuilder &builder, Value tensor, AffineMap map,
     int64_t size = type.getDimSize(dim), start = 0, count = size, step = 1;
     if (place >= 0) {
       const Phase &phase = phases[place];
+      // Places from that of the last offset at the first element on.
       start = phase.start;
       count = phase.count + phase.step * (phase.numOffsets - 1);
     } else if (index >= 0) {
+      // Other inputs may be read at the element itself: those of the phase.
       start = phases[index].first + windows[index].padding;
       count = phases[index].count;
       step = windows[index].stride;
@@ -286,6 +323,7 @@ Value WindowGradient::cutPlaces(OpBuilder &builder, Value tensor, AffineMap map,
     int64_t before = std::clamp<int64_t>(-start, 0, count);
     int64_t last = llvm::divideCeilSigned(size - start, step);
     last = std::clamp<int64_t>(last, before, count);
+    // Nothing may be inside: then the slice is empty and starts anywhere valid.
     starts.push_back(builder.getIndexAttr(before < last ? start + step * before
                                                         : int64_t(0)));
     steps.push_back(builder.getIndexAttr(step));
@@ -296,6 +334,7 @@ Value WindowGradient::cutPlaces(OpBuilder &builder, Value tensor, AffineMap map,
     high.push_back(builder.getIndexAttr(count - last));
   }
   Value cut = tensor;
+  // No slice and no pad where nothing changes.
   if (ArrayRef(inside) != type.getShape())
     cut = tensor::ExtractSliceOp::create(builder, loc, type.clone(inside),
                                          tensor, starts, sizes, steps);
@@ -309,6 +348,8 @@ Value WindowGradient::cutPlaces(OpBuilder &builder, Value tensor, AffineMap map,
 
 /// The tensor with its last offset first where the offsets are dimensions of
 /// the operand.
+/// The sum has these offsets in decreasing order, as `cutOffsets` has turned
+/// them.
 Value WindowGradient::turnKept(OpBuilder &builder, Value tensor) const {
   AffineMap map = op.getMatchingIndexingMap(&operand);
   RankedTensorType type = getType(tensor);
@@ -325,6 +366,7 @@ Value WindowGradient::turnKept(OpBuilder &builder, Value tensor) const {
   return isChanged ? copy(builder, tensor, type.getShape(), indices) : tensor;
 }
 
+/// The sum of one combination of phases, one phase for each window.
 Value WindowGradient::emitPhases(OpBuilder &builder, Value gradient,
                                  ArrayRef<Phase> phases,
                                  MakeSumFn makeSum) const {
@@ -333,6 +375,7 @@ Value WindowGradient::emitPhases(OpBuilder &builder, Value gradient,
   SmallVector<AffineExpr> places;
   for (unsigned loop = 0; loop < numLoops; ++loop)
     places.push_back(builder.getAffineDimExpr(loop));
+  // Place of the forward loop = element of the phase + step * offset.
   for (auto [window, phase] : llvm::zip_equal(windows, phases))
     places[window.place] = places[window.place] +
                            builder.getAffineDimExpr(window.offset) * phase.step;
@@ -346,6 +389,7 @@ Value WindowGradient::emitPhases(OpBuilder &builder, Value gradient,
       if (window.dim == dim)
         elements.back() = builder.getAffineDimExpr(window.place);
   }
+  // The loops of places run over the elements of the phase now.
   AffineMap output =
       AffineMap::get(numLoops, 0, elements, builder.getContext());
   RankedTensorType targetType = getType(target);
@@ -380,6 +424,8 @@ Value WindowGradient::emitPhases(OpBuilder &builder, Value gradient,
   return turnKept(builder, makeSum(inputs, maps, targetType.clone(shape)));
 }
 
+/// All remainders of rows, columns, ... by the strides, like the digits of a
+/// counter; the result is put together from the parts.
 Value WindowGradient::emit(OpBuilder &builder, Value gradient,
                            MakeSumFn makeSum) const {
   Location loc = op.getLoc();
@@ -387,7 +433,9 @@ Value WindowGradient::emit(OpBuilder &builder, Value gradient,
   SmallVector<Phase> phases;
   SmallVector<int64_t> firsts(windows.size(), 0), counts;
   for (const Window &window : windows)
+    // A dimension that is smaller than the stride has fewer phases.
     counts.push_back(std::min(window.stride, type.getDimSize(window.dim)));
+  // Stride 1: one phase is all, and its sum is the result.
   bool isWhole = llvm::all_of(counts, [](int64_t count) { return count == 1; });
   Value result;
   // Counts through all combinations of remainders.
@@ -399,6 +447,7 @@ Value WindowGradient::emit(OpBuilder &builder, Value gradient,
         phases, [](const Phase &phase) { return phase.numOffsets > 0; });
     if (isWhole && isReached)
       return emitPhases(builder, gradient, phases, makeSum);
+    // Elements that no window reaches stay zero.
     if (!result)
       result = makeZeros(builder, loc, type);
     if (isReached) {

@@ -8,6 +8,10 @@
 //
 // Functions that measure what quantization needs: the range of each layer's
 // data, and the error that int8 makes in each layer.
+// Calibration is a program like any other: `-kas-data-ranges` and
+// `-kas-quantization-errors` add a function that returns two numbers for each
+// layer, it is compiled and run on batches, and `-kas-quantize` takes what came
+// out (docs/guide/quantization.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +22,8 @@ using namespace kas::networks;
 using namespace mlir;
 
 /// The least and the largest of zero and of all elements of `tensor`.
+/// Zero is included, because padding and rectifiers need it to be a value of
+/// int8.
 static std::pair<Value, Value> reduceRange(OpBuilder &builder, Location loc,
                                            Value tensor) {
   Emitter emitter(builder, loc);
@@ -39,7 +45,8 @@ static std::pair<Value, Value> reduceRange(OpBuilder &builder, Location loc,
   return {lower, reduce(true)};
 }
 
-/// Adds up what `body` makes of the elements of `inputs`, which have one shape.
+/// Adds up the squares of what `body` makes of the elements of `inputs`, which
+/// have one shape; a scalar.
 static Value sumElements(OpBuilder &builder, Location loc, ValueRange inputs,
                          Emitter::Body body) {
   Emitter emitter(builder, loc);
@@ -60,6 +67,7 @@ static Value sumElements(OpBuilder &builder, Location loc, ValueRange inputs,
 
 /// A copy of `function` after it that returns two numbers for each layer, which
 /// `measure` adds to the code; null, with a diagnostic, without layers.
+/// The result is a tensor [layers, 2].
 static FailureOr<func::FuncOp> makeMeasuringFunction(
     func::FuncOp function, StringRef name,
     function_ref<std::pair<Value, Value>(unsigned, QuantizableLayer)> measure) {
@@ -72,6 +80,8 @@ static FailureOr<func::FuncOp> makeMeasuringFunction(
     clone.erase();
     return emitNoLayers(function);
   }
+  // Two for each layer, in the order of the layers, which `-kas-quantize`
+  // counts in the same way.
   SmallVector<Value> values;
   for (auto [number, layer] : llvm::enumerate(layers)) {
     auto [first, second] = measure(number, layer);
@@ -86,6 +96,8 @@ static FailureOr<func::FuncOp> makeMeasuringFunction(
       tensor::FromElementsOp::create(builder, function.getLoc(), type, values);
   func::ReturnOp::create(builder, function.getLoc(), result);
   end->erase();
+  // The network's own results are not returned: what only they need is dead
+  // code.
   while (clone.getNumResults() > 0)
     (void)clone.eraseResult(0);
   (void)clone.insertResult(0, type, {});
@@ -96,6 +108,7 @@ FailureOr<func::FuncOp> kas::networks::makeRangesFunction(func::FuncOp function,
                                                           StringRef name) {
   return makeMeasuringFunction(
       function, name, [](unsigned, QuantizableLayer layer) {
+        // Zero padding is added after quantization, and belongs to any range.
         Value data = layer.data->get();
         if (tensor::PadOp pad = getZeroPadding(data))
           data = pad.getSource();
@@ -105,6 +118,8 @@ FailureOr<func::FuncOp> kas::networks::makeRangesFunction(func::FuncOp function,
 }
 
 FailureOr<func::FuncOp>
+/// For each layer alone, all others in f32: the sum of squares of the error,
+/// and of the result itself, whose ratio does not depend on the scale.
 kas::networks::makeErrorsFunction(func::FuncOp function,
                                   ArrayRef<DataRange> ranges, StringRef name) {
   if (failed(verifyRanges(function, ranges)))
@@ -114,6 +129,7 @@ kas::networks::makeErrorsFunction(func::FuncOp function,
         OpBuilder builder(layer.op);
         Value rounded = LayerQuantizer(builder, layer, ranges[number])
                             .run(/*sharesBytes=*/false);
+        // Both results must be there.
         builder.setInsertionPointAfter(layer.op);
         Location loc = layer.op.getLoc();
         Value exact = layer.op->getResult(0);

@@ -8,6 +8,13 @@
 //
 // Matches layers of models that were quantized elsewhere (dequantize, layer,
 // quantize) and lets them multiply int8.
+// Models that ONNX Runtime or PT2E have quantized compute in f32 with pairs
+// quantize/dequantize around each layer. Where data and weights of a layer are
+// dequantized bytes, the layer becomes one of int8 on the bytes themselves:
+//    sum (x - zx) sx * w sw = sx sw (sum x w - zx sum w)
+// Views between the dequantization and the layer are repeated on the bytes. The
+// stored convention is data as unsigned bytes, weights as signed ones, as
+// `vpdpbusd` wants them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,14 +33,17 @@ namespace {
 struct Dequantized {
   Value bytes;
   bool isUnsigned = false;
+  /// In the sign of the bytes: 0 to 255, or -128 to 127.
   int64_t zeroPoint = 0;
   /// A scalar, or, with an axis, a tensor with a number for each of its places.
   Value scale;
+  /// The dimension of `bytes` along which the scale varies.
   std::optional<unsigned> axis;
 };
 
 /// A value and the operations that make it of `source`, last first: they move
 /// elements, or put zeros around them.
+/// For example a transposition of a padded tensor.
 struct ViewedValue {
   Value source;
   SmallVector<Operation *> views;
@@ -43,6 +53,7 @@ struct ViewedValue {
 
 /// The integer that all of `elements`, which are kept outside of the module,
 /// are.
+/// Large constants are resources, which `m_ConstantInt` does not look into.
 template <typename ResourceAttr>
 static std::optional<int64_t> getEqual(ElementsAttr elements) {
   auto resource = dyn_cast<ResourceAttr>(elements);
@@ -53,6 +64,7 @@ static std::optional<int64_t> getEqual(ElementsAttr elements) {
 }
 
 /// The integer that `value`, or all of its elements, are.
+/// Nothing for values that differ, or are not constant.
 static std::optional<int64_t> getConstantInteger(Value value, bool isUnsigned) {
   APInt number;
   if (matchPattern(value, m_ConstantInt(&number)))
@@ -68,6 +80,7 @@ static std::optional<int64_t> getConstantInteger(Value value, bool isUnsigned) {
 
 /// The number of `value`, also where it is a constant of another type that is
 /// rounded; nothing if it is no constant.
+/// Importers keep scales in f64 and round them in the body.
 static std::optional<double> getConstantFloat(Value value) {
   if (auto rounded = value.getDefiningOp<arith::TruncFOp>())
     value = rounded.getIn();
@@ -84,11 +97,14 @@ static std::optional<double> getConstantFloat(Value value) {
 namespace {
 
 /// Reads the body of an operation that turns bytes into floats.
+/// The form is `float(int(byte) - zeroPoint) * scale`, with integers of any
+/// width.
 class DequantizeMatcher {
 public:
   explicit DequantizeMatcher(linalg::GenericOp op) : op(op) {}
 
   std::optional<Dequantized> match() {
+    // Elementwise, the bytes being the first input at the identity.
     if (op.getNumLoops() != op.getNumParallelLoops() ||
         op.getNumDpsInputs() == 0 || op.getNumDpsInits() != 1 ||
         !op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isIdentity() ||
@@ -116,6 +132,7 @@ private:
   }
 
   /// A number for all elements, or one for each place of an axis.
+  /// From outside of the body a scalar is the same for all elements.
   bool matchScale(Value value) {
     if (auto *input = getInput(value)) {
       AffineMap map = op.getMatchingIndexingMap(input);
@@ -134,6 +151,8 @@ private:
   }
 
   /// The byte as an integer, less the zero point, as a float.
+  /// Three forms: byte to float; extended, to float; extended less zero point,
+  /// to float.
   bool matchSteps(Value value) {
     if (auto convert = value.getDefiningOp<arith::UIToFPOp>()) {
       result.isUnsigned = true;
@@ -150,11 +169,13 @@ private:
     return matchExtended(convert.getIn());
   }
 
+  /// Whether `value` is the element of the bytes.
   bool isByte(Value value) {
     OpOperand *input = getInput(value);
     return input && input->getOperandNumber() == 0;
   }
 
+  /// The byte as a wider integer; notes its sign.
   bool matchExtended(Value value) {
     if (auto extended = value.getDefiningOp<arith::ExtUIOp>()) {
       result.isUnsigned = true;
@@ -164,6 +185,7 @@ private:
     return extended && isByte(extended.getIn());
   }
 
+  /// A constant, in the body or an operand whose elements are all equal.
   bool matchZeroPoint(Value value) {
     bool isUnsigned = false;
     if (auto extended = value.getDefiningOp<arith::ExtUIOp>()) {
@@ -194,6 +216,8 @@ static std::optional<Dequantized> matchDequantize(Value value) {
 // Views
 //===----------------------------------------------------------------------===//
 
+/// Follows `value` back through reshapes, transpositions and padding with
+/// zeros.
 static ViewedValue traceViews(Value value) {
   ViewedValue traced{value, {}};
   while (Operation *op = traced.source.getDefiningOp()) {
@@ -209,6 +233,7 @@ static ViewedValue traceViews(Value value) {
 
 /// The same views of `value`, whose elements have another type; what is put
 /// around them is `padding`.
+/// In forward order; the padding value is the zero point for bytes.
 static Value repeatViews(OpBuilder &builder, ViewedValue traced, Value value,
                          TypedAttr padding) {
   for (Operation *op : llvm::reverse(traced.views)) {
@@ -240,6 +265,8 @@ static Value repeatViews(OpBuilder &builder, ViewedValue traced, Value value,
 
 /// The dimensions that an axis of the source becomes; nothing where it is mixed
 /// with others, or where there are zeros around it.
+/// Splitting an axis gives several dimensions, joining it with others of size 1
+/// gives one.
 static std::optional<SmallVector<int64_t>> moveAxis(ViewedValue traced,
                                                     int64_t axis) {
   SmallVector<int64_t> axes{axis};
@@ -254,6 +281,7 @@ static std::optional<SmallVector<int64_t>> moveAxis(ViewedValue traced,
            llvm::enumerate(collapse.getReassociationIndices())) {
         bool has = llvm::any_of(
             group, [&](int64_t one) { return llvm::is_contained(axes, one); });
+        // The step would differ within one dimension.
         bool mixes = llvm::any_of(group, [&](int64_t one) {
           return !llvm::is_contained(axes, one) && shape[one] != 1;
         });
@@ -280,6 +308,7 @@ static std::optional<SmallVector<int64_t>> moveAxis(ViewedValue traced,
 
 /// Whether each output channel of `layer` has one step of the weights, which
 /// differ along `axes` of them.
+/// Along a reduction the steps could not be taken out of the sum.
 static bool hasStepPerChannel(QuantizableLayer layer, ArrayRef<int64_t> axes) {
   AffineMap map = layer.op.getMatchingIndexingMap(layer.weights);
   auto kinds = layer.op.getIteratorTypesArray();
@@ -292,6 +321,7 @@ static bool hasStepPerChannel(QuantizableLayer layer, ArrayRef<int64_t> axes) {
 }
 
 /// `bytes` of the other sign: each less, or more, by 128.
+/// XOR with the top bit: unsigned b is signed b - 128.
 static Value changeSign(OpBuilder &builder, Location loc, Value bytes) {
   Value bit =
       arith::ConstantOp::create(builder, loc, builder.getI8IntegerAttr(-128));
@@ -304,6 +334,8 @@ static Value changeSign(OpBuilder &builder, Location loc, Value bytes) {
 }
 
 /// The step of each of the weights, whose type is that of the floats.
+/// A tensor of the shape of the weights, since the quantizer takes one for each
+/// output channel out of it.
 static Value makeSteps(OpBuilder &builder, Location loc,
                        const Dequantized &weights, RankedTensorType type) {
   Value scale = weights.scale;
@@ -326,6 +358,8 @@ static Value makeSteps(OpBuilder &builder, Location loc,
 
 /// What stands for the result of a layer whose data and weights are dequantized
 /// bytes; null if they are not.
+/// Data needs one constant scale; weights a zero point of 0 (128 of unsigned
+/// bytes), so that the correction by the sum of weights is all there is.
 static Value fuse(QuantizableLayer layer) {
   ViewedValue dataView = traceViews(layer.data->get());
   ViewedValue weightView = traceViews(layer.weights->get());
@@ -335,11 +369,13 @@ static Value fuse(QuantizableLayer layer) {
       weights->zeroPoint != (weights->isUnsigned ? 128 : 0) ||
       llvm::any_of(weightView.views, llvm::IsaPred<tensor::PadOp>))
     return Value();
+  // A step for each output channel can be applied after the sum.
   if (weights->axis) {
     auto axes = moveAxis(weightView, *weights->axis);
     if (!axes || !hasStepPerChannel(layer, *axes))
       return Value();
   }
+  // In terms of unsigned bytes.
   int64_t zeroPoint = data->zeroPoint + (data->isUnsigned ? 0 : 128);
   if (zeroPoint < 0 || zeroPoint > 255)
     return Value();
@@ -348,6 +384,7 @@ static Value fuse(QuantizableLayer layer) {
   Value bytes = data->bytes;
   if (!data->isUnsigned)
     bytes = changeSign(builder, loc, bytes);
+  // Padding of zeros is padding of zero points in bytes.
   bytes = repeatViews(
       builder, dataView, bytes,
       builder.getI8IntegerAttr(static_cast<int8_t>(uint8_t(zeroPoint))));
@@ -356,6 +393,7 @@ static Value fuse(QuantizableLayer layer) {
     given = changeSign(builder, loc, given);
   Value steps = makeSteps(builder, loc, *weights,
                           cast<RankedTensorType>(weightView.source.getType()));
+  // Weights have no padding; the value is not used.
   given = repeatViews(builder, weightView, given, builder.getI8IntegerAttr(0));
   steps = repeatViews(builder, weightView, steps, builder.getF32FloatAttr(0));
   LayerQuantizer quantizer(builder, layer, *getConstantFloat(data->scale),
@@ -363,8 +401,8 @@ static Value fuse(QuantizableLayer layer) {
   return quantizer.run(bytes, given, steps);
 }
 
-/// Signed bytes as unsigned ones, more by 128, also where constants are around
-/// them.
+/// Signed bytes as unsigned ones, more by 128. Padding is kept outside, with
+/// its constant moved as well, so that the layer still sees a padded tensor.
 static Value makeUnsigned(OpBuilder &builder, Location loc, Value bytes) {
   auto pad = bytes.getDefiningOp<tensor::PadOp>();
   Value around = pad ? pad.getConstantPaddingValue() : Value();
@@ -383,6 +421,8 @@ static Value makeUnsigned(OpBuilder &builder, Location loc, Value bytes) {
 
 /// What stands for the result of a layer of signed bytes with zero points; null
 /// where that of the weights is another than 0.
+/// These are operations such as `linalg.conv_2d_nhwc_hwcf_q`, with the zero
+/// points as operands 2 and 3; the result is of integers, so there is no scale.
 static Value fuseZeroPoints(QuantizableLayer layer) {
   auto ofData = getConstantInteger(layer.op->getOperand(2), false);
   auto ofWeights = getConstantInteger(layer.op->getOperand(3), false);
@@ -404,6 +444,8 @@ static void multiplyByInverseSteps(func::FuncOp function) {
   function.walk([&](arith::DivFOp op) {
     if (op->hasOneUse() && isa<math::RoundEvenOp>(*op->user_begin()) &&
         op->getParentOfType<linalg::GenericOp>() &&
+        // The inverse of a subnormal step is infinite; divisions that are not
+        // followed by rounding are no quantization.
         std::isnormal(
             static_cast<float>(getConstantFloat(op.getRhs()).value_or(0))))
       divisions.push_back(op);
@@ -422,6 +464,8 @@ static void multiplyByInverseSteps(func::FuncOp function) {
 
 unsigned kas::networks::fuseDequantize(func::FuncOp function) {
   unsigned numFused = 0;
+  // Operations before it that nobody reads any more are removed by later
+  // passes.
   auto replace = [&](QuantizableLayer layer, Value result) {
     if (!result)
       return;
@@ -429,6 +473,7 @@ unsigned kas::networks::fuseDequantize(func::FuncOp function) {
     layer.op->erase();
     ++numFused;
   };
+  // The list is made before anything changes.
   for (QuantizableLayer layer : findQuantizableLayers(function))
     replace(layer, fuse(layer));
   for (QuantizableLayer layer : findIntegerLayers(function))

@@ -8,6 +8,14 @@
 //
 // Rewrites one layer as products of int8 with sums in int32: quantizes data and
 // weights, corrects for zero points, scales the result.
+// The scheme, for each output channel with weights w = sw * qw and data x = sx
+// * (qx - zx), qx in 0..255 and qw in -127..127:
+//    sum x w = sx sw (sum qx qw - zx sum qw)
+// The first sum is one of int8 products in int32, exact up to 2^16 terms; the
+// second, of weights alone, is an offset per channel. Weights have a step for
+// each output channel, data one for the layer (docs/guide/quantization.md).
+// What weights alone decide is computed where the function prepacks its
+// weights.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,21 +39,26 @@ tensor::PadOp kas::networks::getZeroPadding(Value value) {
 
 /// `value` rounded to the nearest of the integers from `lower` to `upper`, as a
 /// byte.
+/// `upper` may be 255: the byte has the bits of an unsigned one then.
 static Value roundToByte(OpBuilder &builder, Location loc, Value value,
                          double lower, double upper) {
   auto constant = [&](double number) {
     return arith::ConstantOp::create(
         builder, loc, builder.getF32FloatAttr(static_cast<float>(number)));
   };
+  // Half to even, as the standards of quantized formats have it.
   value = math::RoundEvenOp::create(builder, loc, value);
   // Of NaN and a number, the number.
   value = arith::MaxNumFOp::create(builder, loc, value, constant(lower));
   value = arith::MinNumFOp::create(builder, loc, value, constant(upper));
+  // Through i32, since i8 could not hold 128 to 255.
   value = arith::FPToSIOp::create(builder, loc, builder.getI32Type(), value);
   return arith::TruncIOp::create(builder, loc, builder.getI8Type(), value);
 }
 
 /// The step between the values of 255 bytes for a range with zero in it.
+/// With zero in the range, so that padding and rectifiers are exact; a range of
+/// a single point has any step.
 static double getStep(DataRange range) {
   float lower = std::min(range.lower, 0.0f);
   float upper = std::max(range.upper, 0.0f);
@@ -59,6 +72,7 @@ LayerQuantizer::LayerQuantizer(OpBuilder &builder, QuantizableLayer layer,
                      static_cast<int32_t>(std::lround(
                          -std::min(range.lower, 0.0f) / getStep(range)))) {}
 
+/// For data whose scale and zero point are known.
 LayerQuantizer::LayerQuantizer(OpBuilder &builder, QuantizableLayer layer,
                                double scale, int32_t zeroPoint)
     : builder(builder), loc(layer.op.getLoc()), emitter(builder, loc),
@@ -66,15 +80,18 @@ LayerQuantizer::LayerQuantizer(OpBuilder &builder, QuantizableLayer layer,
   findChannels();
 }
 
+/// Data and weights in f32: both are quantized by code that is emitted.
 Value LayerQuantizer::run(bool sharesBytes) {
   Value data = quantizeData(sharesBytes);
   quantizeWeights();
   return finish(data);
 }
 
+/// Bytes are given, and the steps of weights as a tensor of their shape.
 Value LayerQuantizer::run(Value data, Value given, Value steps) {
   weights = given;
   // All in a channel are equal.
+  // The maximum of equal values reads the one step of each channel.
   scales = reduceWeights(
       steps, emitter.floating(-std::numeric_limits<double>::infinity()),
       [](OpBuilder &inner, Location loc, ValueRange values) -> Value {
@@ -84,12 +101,14 @@ Value LayerQuantizer::run(Value data, Value given, Value steps) {
   return finish(data);
 }
 
+/// The same formula without scales: results stay int32.
 Value LayerQuantizer::runOnIntegers(Value data, Value given) {
   weights = given;
   sumWeights();
   Value start = op.getDpsInitOperand(0)->get();
   Value bias = findBias(start);
   Type wide = builder.getI32Type();
+  // -zx, by which the sums of weights are multiplied.
   Value zero = arith::ConstantOp::create(builder, loc,
                                          builder.getI32IntegerAttr(-zeroPoint));
   SmallVector<Value> inputs{sums};
@@ -99,6 +118,7 @@ Value LayerQuantizer::runOnIntegers(Value data, Value given) {
   SmallVector<AffineMap> maps(inputs.size() + 1,
                               builder.getMultiDimIdentityMap(rank));
   Value empty = tensor::EmptyOp::create(builder, loc, channelShape, wide);
+  // bias - zx * sum qw, for each channel.
   offsets = emitter.generic(
       inputs, empty, maps, Emitter::getParallel(rank),
       [&](OpBuilder &inner, Location loc, ValueRange values) -> Value {
@@ -113,6 +133,7 @@ Value LayerQuantizer::runOnIntegers(Value data, Value given) {
   inputs = {products, offsets};
   maps = {identity,
           AffineMap::get(type.getRank(), 0, ofOutput, builder.getContext())};
+  // The layer adds to a tensor that is no bias: added afterwards.
   if (!bias) {
     inputs.push_back(start);
     maps.push_back(identity);
@@ -138,6 +159,8 @@ Value LayerQuantizer::finish(Value data) {
   return scaleSums(multiply(data), bias ? Value() : start);
 }
 
+/// The dimensions of the weights that are no reductions are output channels;
+/// where they are in the weights and in the output.
 void LayerQuantizer::findChannels() {
   AffineMap map = op.getMatchingIndexingMap(layer.weights);
   AffineMap output = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
@@ -159,6 +182,8 @@ void LayerQuantizer::findChannels() {
 void LayerQuantizer::readBytes(Value data, Value bytes) {
   if (isa<BlockArgument>(data))
     return;
+  // After the layer and in its block, so that the bytes are there; elementwise,
+  // so that the conversion fuses into it.
   auto readsElements = [&](OpOperand &use) {
     auto reader = dyn_cast<linalg::LinalgOp>(use.getOwner());
     return reader && reader.isDpsInput(&use) &&
@@ -173,6 +198,7 @@ void LayerQuantizer::readBytes(Value data, Value bytes) {
       uses.push_back(&use);
   if (uses.empty())
     return;
+  // (byte - zeroPoint) * scale, as the layer reads it.
   Value offset = arith::ConstantOp::create(
       builder, loc, builder.getI32IntegerAttr(-zeroPoint));
   Value step = emitter.floating(scale);
@@ -199,12 +225,14 @@ Value LayerQuantizer::quantizeData(bool sharesBytes) {
   Value bytes = emitter.elementwise(
       data, builder.getI8Type(),
       [&](OpBuilder &inner, Location loc, ValueRange values) {
+        // A product with the inverse: a division takes many times as long.
         Value factor = arith::ConstantOp::create(
             inner, loc, inner.getF32FloatAttr(static_cast<float>(1 / scale)));
         Value offset = arith::ConstantOp::create(
             inner, loc, inner.getF32FloatAttr(static_cast<float>(zeroPoint)));
         Value steps = arith::MulFOp::create(inner, loc, values[0], factor);
         steps = arith::AddFOp::create(inner, loc, steps, offset);
+        // Saturates: calibration may not have seen the largest value.
         return roundToByte(inner, loc, steps, 0, 255);
       });
   if (sharesBytes)
@@ -220,6 +248,7 @@ Value LayerQuantizer::quantizeData(bool sharesBytes) {
                                pad.getMixedHighPad(), zero);
 }
 
+/// A value for each output channel from all its weights.
 Value LayerQuantizer::reduceWeights(Value tensor, Value start,
                                     Emitter::Body body) {
   unsigned rank = weightKinds.size();
@@ -229,8 +258,11 @@ Value LayerQuantizer::reduceWeights(Value tensor, Value start,
                          weightKinds, body);
 }
 
+/// Symmetric, by the largest magnitude of a channel: no zero point, and -128 is
+/// not used.
 void LayerQuantizer::quantizeWeights() {
   Value tensor = layer.weights->get();
+  // For 127 steps on each side.
   Value largest = reduceWeights(
       tensor, emitter.floating(0),
       [](OpBuilder &inner, Location loc, ValueRange values) -> Value {
@@ -262,6 +294,7 @@ void LayerQuantizer::quantizeWeights() {
   sumWeights();
 }
 
+/// Sums in i32 for the correction by the data's zero point.
 void LayerQuantizer::sumWeights() {
   Value zero =
       arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0));
@@ -274,6 +307,8 @@ void LayerQuantizer::sumWeights() {
       });
 }
 
+/// The contraction of the layer with its own maps; the operand order is kept.
+/// The body is the one that `-kas-pack-bytes` knows: extend, multiply, add.
 Value LayerQuantizer::multiply(Value data) {
   unsigned dataNumber = layer.data->getOperandNumber();
   SmallVector<Value> inputs{weights, weights};
@@ -306,6 +341,7 @@ Value LayerQuantizer::findBias(Value start) {
     return Value();
   int64_t rank = cast<RankedTensorType>(start.getType()).getRank();
   unsigned channel = cast<AffineDimExpr>(ofOutput.front()).getPosition();
+  // All dimensions but the channel's are those of the broadcast.
   ArrayRef<int64_t> added = broadcast.getDimensions();
   bool isBias = int64_t(added.size()) == rank - 1 &&
                 !llvm::is_contained(added, int64_t(channel));
@@ -328,6 +364,7 @@ void LayerQuantizer::scaleChannels(Value bias) {
   if (bias)
     inputs.push_back(bias);
   SmallVector<AffineMap> maps(inputs.size() + 1, identity);
+  // Zero points are at most 255: exact in f32.
   Value zero = emitter.floating(-zeroPoint);
   Value empty =
       tensor::EmptyOp::create(builder, loc, channelShape, builder.getF32Type());
@@ -346,6 +383,7 @@ void LayerQuantizer::scaleChannels(Value bias) {
 
 /// The products in f32, added to `start` if there is one.
 Value LayerQuantizer::scaleSums(Value products, Value start) {
+  // Adding zeros is left out.
   auto fill = start ? start.getDefiningOp<linalg::FillOp>() : linalg::FillOp();
   bool adds =
       start && !(fill && matchPattern(fill.getInputs()[0], m_AnyZeroFloat()));

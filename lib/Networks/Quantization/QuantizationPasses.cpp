@@ -8,6 +8,8 @@
 //
 // The passes of this folder: ranges, errors, quantization, and fusion of models
 // that are quantized already.
+// Layers are counted in program order; that order connects ranges, errors and
+// the option `kept`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +40,7 @@ LogicalResult applyToRanges(
   func::FuncOp target = findFunction(module, function, added);
   if (!target)
     return failure();
+  // The least and the largest value, for each layer.
   if (numbers.size() % 2 != 0)
     return target.emitError("option 'ranges' requires two numbers for each "
                             "layer, got ")

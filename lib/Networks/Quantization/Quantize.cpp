@@ -8,6 +8,9 @@
 //
 // Finds the layers of a function that can multiply int8, and quantizes them by
 // given ranges.
+// A layer is a contraction of data and weights that sums over channels: int8
+// pays there, not for depthwise windows. Data is what depends on an argument
+// that is data (`isData`), weights what does not.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,11 +26,13 @@ using namespace kas::networks;
 using namespace mlir;
 
 /// Whether some reduction is the index of a dimension of both factors.
+/// A window is no such index: the data is read there at a sum of loops.
 static bool sumsOverChannels(linalg::LinalgOp op) {
   SmallVector<unsigned> reductions;
   op.getReductionDims(reductions);
   return llvm::any_of(reductions, [&](unsigned loop) {
     AffineExpr dim = getAffineDimExpr(loop, op->getContext());
+    // A channel of size 1 sums nothing.
     return op.getStaticLoopRanges()[loop] > 1 &&
            llvm::all_of(ArrayRef<unsigned>{0, 1}, [&](unsigned number) {
              AffineMap map =
@@ -37,6 +42,8 @@ static bool sumsOverChannels(linalg::LinalgOp op) {
   });
 }
 
+/// Contractions of f32 with static shapes, two factors, and a result whose
+/// dimensions are loops.
 static bool isQuantizable(linalg::LinalgOp op) {
   auto isF32 = [](Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
@@ -50,6 +57,7 @@ static bool isQuantizable(linalg::LinalgOp op) {
 }
 
 /// Whether the weights have all reductions, and dimensions that are loops.
+/// Sums of weights per channel are the correction; they need all reductions.
 static bool areWeights(linalg::LinalgOp op, OpOperand *weights) {
   AffineMap map = op.getMatchingIndexingMap(weights);
   SmallVector<unsigned> reductions;
@@ -60,6 +68,7 @@ static bool areWeights(linalg::LinalgOp op, OpOperand *weights) {
 }
 
 SmallVector<QuantizableLayer>
+/// The named operations with zero points, in which quantized models may come.
 kas::networks::findIntegerLayers(func::FuncOp function) {
   SmallVector<QuantizableLayer> layers;
   function.walk([&](linalg::LinalgOp op) {
@@ -69,6 +78,7 @@ kas::networks::findIntegerLayers(func::FuncOp function) {
              linalg::QuantizedMatmulOp>(op))
       return;
     OpOperand *weights = op.getDpsInputOperand(1);
+    // Zero points are scalars and not tensors.
     auto isStatic = [](Value value) {
       auto type = dyn_cast<RankedTensorType>(value.getType());
       return !type || type.hasStaticShape();
@@ -81,6 +91,8 @@ kas::networks::findIntegerLayers(func::FuncOp function) {
 }
 
 SmallVector<QuantizableLayer>
+/// In program order. A layer whose factors both depend on data, as in
+/// attention, or neither, is none.
 kas::networks::findQuantizableLayers(func::FuncOp function) {
   SmallVector<QuantizableLayer> layers;
   if (function.getNumArguments() == 0)
@@ -91,6 +103,8 @@ kas::networks::findQuantizableLayers(func::FuncOp function) {
     if (isData(argument))
       data.insert(argument);
   for (Operation &inner : function.getBody().front()) {
+    // Regions are not looked into: operations of networks pass data as
+    // operands.
     if (llvm::any_of(inner.getOperands(),
                      [&](Value operand) { return data.contains(operand); }))
       data.insert_range(inner.getResults());
@@ -103,6 +117,7 @@ kas::networks::findQuantizableLayers(func::FuncOp function) {
     if (isFirstData == data.contains(second->get()))
       continue;
     if (!isFirstData)
+      // Weights may be the first factor.
       std::swap(first, second);
     if (areWeights(op, second))
       layers.push_back({op, first, second});
@@ -116,6 +131,7 @@ InFlightDiagnostic kas::networks::emitNoLayers(func::FuncOp function) {
       "of f32 over channels, got none");
 }
 
+/// Ranges come from a run of another function, perhaps of an older network.
 LogicalResult kas::networks::verifyRanges(func::FuncOp function,
                                           ArrayRef<DataRange> ranges) {
   size_t numLayers = findQuantizableLayers(function).size();
@@ -142,6 +158,8 @@ LogicalResult kas::networks::quantize(func::FuncOp function,
       return function.emitError("requires numbers of layers from 0 to ")
              << ranges.size() - 1 << " in 'kept', got " << number;
   for (auto [number, layer] :
+       // The list is made before the first layer changes, so numbers stay
+       // right.
        llvm::enumerate(findQuantizableLayers(function))) {
     if (llvm::is_contained(kept, int64_t(number)))
       continue;

@@ -8,6 +8,11 @@
 //
 // The Fisher Potential of each layer (Turner et al., "Neural Architecture
 // Search as Program Transformation Exploration", ASPLOS 2021).
+// For an activation A of N samples and the gradient g of the loss by it (eq. 4
+// and 5):
+//    delta_c = 1/(2N) sum over n of (sum over rows, columns of A[n,c] g[n,c])^2
+// and the score of a layer is the sum over its channels c
+// (docs/guide/gradients.md#fisher-potential).
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,11 +26,13 @@ using namespace kas;
 using namespace kas::networks;
 using namespace kas::scalars;
 
+/// `spatial` are the dimensions of rows and columns, `batch` that of samples.
 Value kas::networks::emitFisher(OpBuilder &builder, Value activation,
                                 Value gradient, unsigned batch,
                                 ArrayRef<unsigned> spatial) {
   Location loc = activation.getLoc();
   auto type = cast<RankedTensorType>(activation.getType());
+  // [N, C]
   Value sums = TensorEmitter(builder, loc, type)
                    .sum({{activation, {}}, {gradient, {}}}, spatial,
                         [](OpBuilder &builder, Location loc, ValueRange v) {
@@ -35,6 +42,7 @@ Value kas::networks::emitFisher(OpBuilder &builder, Value activation,
   auto sumsType = cast<RankedTensorType>(sums.getType());
   SmallVector<unsigned> all =
       llvm::to_vector(llvm::seq<unsigned>(sumsType.getRank()));
+  // All of the factor goes into each term: one pass.
   return TensorEmitter(builder, loc, sumsType)
       .sum({{sums, {}}}, all,
            [&](OpBuilder &builder, Location loc, ValueRange v) {
@@ -68,6 +76,8 @@ kas::networks::makeFisherFunction(func::FuncOp function, StringRef name,
         "for Fisher Potential, requires a convolution, got none");
     return fail();
   }
+  // Activations are results of layers before the normalization, if any is
+  // inserted.
   SmallVector<Value> activations;
   for (const Layer &layer : layers) {
     names.push_back(layer.name);
@@ -75,6 +85,7 @@ kas::networks::makeFisherFunction(func::FuncOp function, StringRef name,
     if (options.normalize)
       normalizeLayer(builder, layer);
   }
+  // Probabilities of classes, one row for each sample.
   Value labels = addArgument(fisher, resultType, "labels");
   Operation *end = block.getTerminator();
   builder.setInsertionPoint(end);

@@ -8,6 +8,10 @@
 //
 // Scores what could take the place of a layer by zero-cost proxies: runs the
 // network once, then each replacement by itself on what was observed.
+// A candidate for one layer is scored without running the network again: the
+// scorer keeps the layer's input and the gradient of its output
+// (docs/guide/gradients.md, "One layer at a time"). Equal candidates of layers
+// of one shape share compiled code, by their text.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,6 +44,7 @@ ArrayRef<llvm::StringLiteral> kas::networks::getProxyNames() {
   return names;
 }
 
+/// `original` is the score of the layer itself, which `ensemble` divides by.
 double kas::networks::getProxy(StringRef name, const LayerScore &score,
                                const LayerScore &original) {
   if (name == "fisher")
@@ -57,6 +62,7 @@ double kas::networks::getProxy(StringRef name, const LayerScore &score,
   if (name == "flops")
     return 2 * score.macs;
   assert(name == "ensemble" && "the names are those of getProxyNames");
+  // The mean of logarithms: scores of different units are comparable as ratios.
   double sum = 0;
   for (double LayerScore::*member :
        {&LayerScore::fisher, &LayerScore::snip, &LayerScore::gradNorm,
@@ -75,6 +81,7 @@ static Tensor makeLabels(ArrayRef<int64_t> shape, uint64_t seed) {
   RandomStream random(seed, "labels");
   for (int64_t sample = 0; sample < shape[0]; ++sample) {
     auto label =
+        // `uniform` may round up to 1.
         std::min<int64_t>(random.uniform(sample) * shape[1], shape[1] - 1);
     labels.getValues()[sample * shape[1] + label] = 1;
   }
@@ -86,6 +93,7 @@ static Error takeDiagnostics(std::string &text, StringRef what) {
   return createStringError(what + (text.empty() ? "" : ": " + text));
 }
 
+/// See `eraseUnusedOperands`.
 static LogicalResult clean(func::FuncOp function) {
   RewritePatternSet patterns(function.getContext());
   linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
@@ -98,6 +106,8 @@ static CPUPipelineOptions getPipeline(const LayerScoreOptions &options) {
   return pipeline;
 }
 
+/// Runs the network once with all layers' inputs and gradients as results.
+/// SynFlow has inputs and weights of its own, so it takes another run.
 Expected<std::vector<LayerScorer::Observed>>
 LayerScorer::observe(ModuleOp module, StringRef name, const NamedTensors &given,
                      bool synflow) {
@@ -107,12 +117,14 @@ LayerScorer::observe(ModuleOp module, StringRef name, const NamedTensors &given,
     return createStringError("requires a function with a body, got '" + name +
                              "'");
   std::string text;
+  // The functions called report by diagnostics; the last one is the reason.
   ScopedDiagnosticHandler handler(module.getContext(),
                                   [&](Diagnostic &diagnostic) {
                                     text = diagnostic.str();
                                     return success();
                                   });
   llvm::SmallVector<CutLayer> cut;
+  // Nothing of the caller's module changes: `copy` is ours.
   auto observed = makeObservedFunction(
       function, "observed", {.normalize = options.normalize}, synflow, cut);
   if (failed(observed) || failed(clean(*observed)))
@@ -128,6 +140,7 @@ LayerScorer::observe(ModuleOp module, StringRef name, const NamedTensors &given,
   for (const auto &[key, tensor] : given)
     all[key] = tensor.clone();
   const FunctionSignature &signature = compiled->getSignature();
+  // Labels by the seed, unless the caller has some.
   if (!synflow && !all.count("labels"))
     all["labels"] = makeLabels(signature.arguments.back().shape, options.seed);
   auto arguments = signature.makeArguments(all, options.seed);
@@ -138,8 +151,10 @@ LayerScorer::observe(ModuleOp module, StringRef name, const NamedTensors &given,
     return results.takeError();
   if (llvm::Error error = (*compiled)(*arguments, *results))
     return error;
+  // Results are the logits, the Fisher Potentials, and the tensors of layers.
   if (!synflow)
     fisher = ArrayRef<float>((*results)[1].getValues()).vec();
+  // Layers may share tensors: one copy for all of them.
   auto share = [](SmallVector<Tensor> &tensors) {
     return llvm::map_to_vector(tensors, [](Tensor &tensor) {
       return std::make_shared<Tensor>(std::move(tensor));
@@ -152,6 +167,7 @@ LayerScorer::observe(ModuleOp module, StringRef name, const NamedTensors &given,
       CutLayer::Place place = layer.places[index];
       return (place.isArgument ? taken : returned)[place.index];
     };
+    // Data, weight, initial value, gradient.
     result.push_back({get(0), get(1), get(2), get(3)});
   }
   if (!synflow)
@@ -160,6 +176,7 @@ LayerScorer::observe(ModuleOp module, StringRef name, const NamedTensors &given,
 }
 
 Expected<std::unique_ptr<LayerScorer>>
+/// Observes the network, then scores every layer as it is, for ratios.
 LayerScorer::create(ModuleOp module, StringRef function,
                     const NamedTensors &given,
                     const LayerScoreOptions &options) {
@@ -183,6 +200,7 @@ LayerScorer::create(ModuleOp module, StringRef function,
   return scorer;
 }
 
+/// A copy of the layer as it is, for making candidates from.
 OwningOpRef<ModuleOp> LayerScorer::getModule(unsigned layer) const {
   return OwningOpRef<ModuleOp>(
       cast<ModuleOp>(layers[layer].module.get()->clone()));
@@ -215,6 +233,9 @@ unsigned LayerScorer::getNumCompiled() const {
   return cache->entries.size();
 }
 
+/// A scorer in another context with the same observations and compiled code,
+/// for another thread; contexts cannot share operations, so layers go through
+/// bytecode.
 std::unique_ptr<LayerScorer> LayerScorer::share(MLIRContext &context) const {
   std::unique_ptr<LayerScorer> other(new LayerScorer(options));
   for (const CutLayer &layer : layers)
@@ -229,8 +250,12 @@ std::unique_ptr<LayerScorer> LayerScorer::share(MLIRContext &context) const {
   return other;
 }
 
+/// Not under the lock: compiling takes a second, and others need the cache
+/// meanwhile.
 Expected<LayerScorer::Compiled *> LayerScorer::compile(unsigned layer,
                                                        ModuleOp candidate) {
+  // The text is the same for layers of one shape: it has no names of the
+  // network.
   std::string key;
   llvm::raw_string_ostream(key) << candidate;
   {
@@ -247,6 +272,8 @@ Expected<LayerScorer::Compiled *> LayerScorer::compile(unsigned layer,
 }
 
 Expected<std::unique_ptr<LayerScorer::Compiled>>
+/// `candidate` has a function of data, weights and the initial value of the
+/// result.
 LayerScorer::compileAnew(unsigned layer, ModuleOp candidate) {
   OwningOpRef<ModuleOp> copy = candidate.clone();
   auto function = copy->lookupSymbol<func::FuncOp>(layerFunctionName);
@@ -254,6 +281,7 @@ LayerScorer::compileAnew(unsigned layer, ModuleOp candidate) {
     return createStringError("requires a candidate with a function '" +
                              layerFunctionName + "' of data, weights and init");
   double macs = countMacs(candidate), params = 0;
+  // Weights are between the data and the initial value.
   for (Type type : function.getArgumentTypes().drop_front().drop_back())
     params += cast<ShapedType>(type).getNumElements();
   std::string text;
@@ -272,6 +300,7 @@ LayerScorer::compileAnew(unsigned layer, ModuleOp candidate) {
     return compileForCPU(*copy, name, getPipeline(options),
                          {.optLevel = options.onlyFisher ? 0u : 1u});
   };
+  // With normalization also a function without it, since SynFlow has none.
   auto plain = make("scores", options.normalize);
   if (!plain)
     return plain.takeError();
@@ -286,6 +315,8 @@ LayerScorer::compileAnew(unsigned layer, ModuleOp candidate) {
   return made;
 }
 
+/// The layer's own tensors where the candidate has arguments of these names;
+/// other weights are drawn by their initializers.
 Expected<SmallVector<Tensor>> LayerScorer::run(const CompiledFunction &function,
                                                unsigned layer,
                                                const Observed &observed,
@@ -307,6 +338,8 @@ Expected<SmallVector<Tensor>> LayerScorer::run(const CompiledFunction &function,
       signature.makeArguments(given, options.seed + 1000003 * (layer + 1));
   if (!arguments)
     return arguments.takeError();
+  // SynFlow takes magnitudes of weights: all but the data and, last, the
+  // initial value and the gradient.
   if (magnitudes)
     for (Tensor &tensor : MutableArrayRef(*arguments).drop_front().drop_back(2))
       for (float &value : tensor.getValues())
@@ -319,6 +352,7 @@ Expected<SmallVector<Tensor>> LayerScorer::run(const CompiledFunction &function,
   return std::move(*results);
 }
 
+/// The order of values is that of `makeLayerScoreFunction`.
 Expected<LayerScore> LayerScorer::score(unsigned layer, ModuleOp candidate) {
   Expected<Compiled *> compiled = compile(layer, candidate);
   if (!compiled)

@@ -8,6 +8,8 @@
 //
 // Finds convolutions and residual blocks of a classifier, normalizes results by
 // batch statistics, and emits the gradient of the cross entropy.
+// Shared by Fisher.cpp and Proxies.cpp. A classifier is a function of one block
+// whose result is [samples, classes].
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +26,8 @@ using namespace kas;
 using namespace kas::networks;
 using namespace kas::scalars;
 
+/// Nothing for operations that are no convolution with one batch dimension and
+/// output channels; pooling has no channels in this sense.
 std::optional<Layer> kas::networks::matchLayer(linalg::LinalgOp op) {
   if (!linalg::isaConvolutionOpInterface(op) || op->getNumResults() != 1)
     return std::nullopt;
@@ -33,6 +37,7 @@ std::optional<Layer> kas::networks::matchLayer(linalg::LinalgOp op) {
     return std::nullopt;
   Layer layer;
   layer.op = op;
+  // Dimensions are those of the result.
   AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   auto getDimension = [&](unsigned loop) {
     return map.getResultPosition(getAffineDimExpr(loop, op->getContext()));
@@ -40,6 +45,7 @@ std::optional<Layer> kas::networks::matchLayer(linalg::LinalgOp op) {
   layer.batch = *getDimension(dims->batch.front());
   for (unsigned loop : dims->outputImage)
     layer.spatial.push_back(*getDimension(loop));
+  // The name of the layer is that of its weight without `.weight`.
   if (auto argument = dyn_cast<BlockArgument>(op.getDpsInputs()[1]))
     if (auto function =
             dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()))
@@ -52,6 +58,8 @@ std::optional<Layer> kas::networks::matchLayer(linalg::LinalgOp op) {
   return layer;
 }
 
+/// Its result is only read by an elementwise sum with a tensor of the same
+/// shape.
 bool kas::networks::endsResidualBlock(const Layer &layer) {
   Value result = layer.op->getResult(0);
   if (!result.hasOneUse())
@@ -67,6 +75,8 @@ bool kas::networks::endsResidualBlock(const Layer &layer) {
          });
 }
 
+/// (x - mean) / sqrt(variance + e) over the batch and `spatial`, per channel;
+/// in two passes, because variances by difference of squares lose bits.
 Value kas::networks::emitNormalized(OpBuilder &builder, Value result,
                                     unsigned batch,
                                     ArrayRef<unsigned> spatial) {
@@ -105,6 +115,8 @@ Value kas::networks::emitNormalized(OpBuilder &builder, Value result,
       });
 }
 
+/// Everything that reads the layer's result reads the normalized one from now
+/// on, except for the normalization itself.
 Value kas::networks::normalizeLayer(OpBuilder &builder, const Layer &layer) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointAfter(layer.op);
@@ -122,12 +134,14 @@ Value kas::networks::normalizeLayer(OpBuilder &builder, const Layer &layer) {
 // Backward
 //===----------------------------------------------------------------------===//
 
+/// Of the mean cross entropy by the logits: (softmax - labels) / N.
 Value kas::networks::emitLossGradient(OpBuilder &builder, Value logits,
                                       Value labels) {
   Location loc = logits.getLoc();
   auto type = cast<RankedTensorType>(logits.getType());
   TensorEmitter emitter(builder, loc, type);
   auto first = [](OpBuilder &, Location, ValueRange v) { return v[0]; };
+  // Subtracted from the logits, so that no exponential overflows.
   Value largest = emitter.maximum({{logits, {}}}, {1}, first);
   Value powers =
       emitter.map({{logits, {}}, {largest, {1}}},
@@ -151,6 +165,8 @@ Value kas::networks::emitLossGradient(OpBuilder &builder, Value logits,
 // Functions
 //===----------------------------------------------------------------------===//
 
+/// The type of the result, or null after an error; `what` says for which
+/// purpose.
 RankedTensorType kas::networks::checkClassifier(func::FuncOp function,
                                                 StringRef what) {
   auto type = function.getNumResults() == 1
@@ -166,6 +182,7 @@ RankedTensorType kas::networks::checkClassifier(func::FuncOp function,
   return nullptr;
 }
 
+/// The builder's insertion point is moved; callers set it anew.
 func::FuncOp kas::networks::cloneAfter(OpBuilder &builder,
                                        func::FuncOp function, StringRef name) {
   builder.setInsertionPointAfter(function);
@@ -188,6 +205,7 @@ Value kas::networks::addArgument(func::FuncOp function, Type type,
   return function.getArguments().back();
 }
 
+/// Attributes of results are dropped: they belong to the old ones.
 void kas::networks::setResults(func::FuncOp function, ValueRange results) {
   function.getBody().front().getTerminator()->setOperands(results);
   function.setType(FunctionType::get(
@@ -195,6 +213,8 @@ void kas::networks::setResults(func::FuncOp function, ValueRange results) {
   function.removeResAttrsAttr();
 }
 
+/// Scalars (tensors of rank 0) become one vector; bodies of results need a
+/// tensor.
 Value kas::networks::collect(OpBuilder &builder, Location loc,
                              ValueRange scalars) {
   Type element =

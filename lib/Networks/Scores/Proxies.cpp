@@ -8,6 +8,10 @@
 //
 // Adds a function that computes zero-cost proxies of a network: Fisher
 // Potential, SNIP, gradient norm, SynFlow, NASWOT (sources: Scores/Proxies.h).
+// All scores are sums over tensors that the network and its gradient have
+// anyway, so one function computes all of them on one batch. Definitions are
+// those of the papers (docs/guide/gradients.md, "Other proxies"); no score
+// predicts accuracy well (research/reports/proxies.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,6 +39,7 @@ using namespace kas::scalars;
 //===----------------------------------------------------------------------===//
 
 /// sum |w g|.
+/// Lee et al., "SNIP", ICLR 2019, without the division by the whole.
 static Value emitSnip(OpBuilder &builder, Value weight, Value gradient) {
   Location loc = weight.getLoc();
   return TensorEmitter(builder, loc, cast<RankedTensorType>(weight.getType()))
@@ -64,12 +69,16 @@ static Value emitUnary(OpBuilder &builder, Value value,
 
 /// Adds to `kernel` (N x N) at how many elements of `value` two samples are
 /// both above 0 or both not; `batch` is the dimension of samples.
+/// NASWOT's matrix of Mellor et al. (ICML 2021, eq. 2), one rectifier at a
+/// time: entry (i, j) counts elements at which both samples are on the same
+/// side of 0.
 static Value addKernel(OpBuilder &builder, Value value, unsigned batch,
                        Value kernel) {
   Location loc = value.getLoc();
   auto type = cast<RankedTensorType>(value.getType());
   unsigned rank = type.getRank();
-  // The other sample, then the dimensions of `value`.
+  // Loop 0 is the other sample, loop d + 1 dimension d of `value`: all
+  // dimensions but the batch are summed over.
   SmallVector<AffineExpr> one, other;
   SmallVector<utils::IteratorType> iterators{utils::IteratorType::parallel};
   for (unsigned dimension = 0; dimension < rank; ++dimension) {
@@ -108,6 +117,7 @@ static Value addKernel(OpBuilder &builder, Value value, unsigned batch,
       .getResult(0);
 }
 
+/// Zeros [samples, samples], to add to.
 static Value makeKernel(OpBuilder &builder, Location loc, int64_t samples,
                         Type element) {
   Value zero = arith::ConstantOp::create(builder, loc,
@@ -117,6 +127,8 @@ static Value makeKernel(OpBuilder &builder, Location loc, int64_t samples,
   return linalg::FillOp::create(builder, loc, zero, empty).getResult(0);
 }
 
+/// Of an n x n matrix, row-major: Gaussian elimination with partial pivoting in
+/// double precision. Minus infinity where samples have equal codes.
 double kas::networks::getLogDeterminant(ArrayRef<float> matrix, unsigned n) {
   SmallVector<double> rows(matrix.begin(), matrix.end());
   double sum = 0;
@@ -129,6 +141,7 @@ double kas::networks::getLogDeterminant(ArrayRef<float> matrix, unsigned n) {
     if (head == 0)
       return -HUGE_VAL;
     sum += std::log(std::abs(head));
+    // Columns before are zero already.
     for (unsigned index = column; index < n; ++index)
       std::swap(rows[pivot * n + index], rows[column * n + index]);
     for (unsigned row = column + 1; row < n; ++row) {
@@ -155,6 +168,7 @@ static SmallVector<Layer> findLayers(Block &block,
 }
 
 /// Replaces negative elements by 0 and does nothing else.
+/// As a maximum with 0, or as a select by a comparison with 0.
 static bool isRectifier(linalg::LinalgOp op) {
   if (op->getNumResults() != 1 || op.getNumDpsInputs() != 1 ||
       op.getNumParallelLoops() != op.getNumLoops())
@@ -179,7 +193,8 @@ static bool isRectifier(linalg::LinalgOp op) {
          select.getTrueValue() == input && isZero(select.getFalseValue());
 }
 
-/// Arguments of `function` that proxies ask about.
+/// Arguments of `function` that proxies ask about: weights, which have rank 2
+/// or more. Biases and scales of normalizations are left out, as in the papers.
 static SmallVector<Value> findParameters(func::FuncOp function) {
   SmallVector<Value> parameters;
   for (BlockArgument argument : function.getArguments().drop_front())
@@ -189,6 +204,7 @@ static SmallVector<Value> findParameters(func::FuncOp function) {
   return parameters;
 }
 
+/// The number stands for an argument without a name.
 static std::string getArgumentName(func::FuncOp function, Value value) {
   unsigned number = cast<BlockArgument>(value).getArgNumber();
   auto name = function.getArgAttrOfType<StringAttr>(
@@ -219,10 +235,13 @@ kas::networks::makeProxyFunction(func::FuncOp function, StringRef name,
     proxies.erase();
     return failure();
   }
+  // Found before gradients are emitted, whose operations may look like
+  // rectifiers.
   SmallVector<linalg::LinalgOp> rectifiers;
   for (auto op : block.getOps<linalg::LinalgOp>())
     if (isRectifier(op))
       rectifiers.push_back(op);
+  // Results of layers first, then parameters.
   SmallVector<Value> wanted;
   for (const Layer &layer : layers) {
     names.layers.push_back(layer.name);
@@ -246,6 +265,7 @@ kas::networks::makeProxyFunction(func::FuncOp function, StringRef name,
     return failure();
   }
   SmallVector<Value> fisher, snip, norms;
+  // The gradients of parameters come after those of layers.
   for (auto [layer, gradient] : llvm::zip_first(layers, *gradients))
     fisher.push_back(emitFisher(builder, layer.op->getResult(0), gradient,
                                 layer.batch, layer.spatial));
@@ -262,6 +282,7 @@ kas::networks::makeProxyFunction(func::FuncOp function, StringRef name,
                             resultType.getElementType());
   for (linalg::LinalgOp op : rectifiers)
     kernel = addKernel(builder, op->getResult(0), /*batch=*/0, kernel);
+  // Logits, then one vector for each proxy, then the matrix of NASWOT.
   setResults(proxies, {logits, collect(builder, loc, fisher),
                        collect(builder, loc, snip),
                        collect(builder, loc, norms), kernel});
@@ -273,6 +294,8 @@ kas::networks::makeProxyFunction(func::FuncOp function, StringRef name,
 static void takeMagnitudes(OpBuilder &builder, func::FuncOp function) {
   builder.setInsertionPointToStart(&function.getBody().front());
   for (BlockArgument argument : function.getArguments()) {
+    // The input of SynFlow is ones, whatever is given (Tanaka et al., NeurIPS
+    // 2020).
     bool isInput = argument.getArgNumber() == 0;
     Value replaced = emitUnary(
         builder, argument,
@@ -296,6 +319,9 @@ static Value makeOnes(OpBuilder &builder, Value value) {
 }
 
 FailureOr<func::FuncOp>
+/// R is the sum of the logits, so the gradient of each logit is 1. With
+/// magnitudes everywhere w dR/dw is not negative, and |w g| is the score
+/// itself.
 kas::networks::makeSynflowFunction(func::FuncOp function, StringRef name) {
   if (!checkClassifier(function, "proxies"))
     return failure();
@@ -330,6 +356,7 @@ kas::networks::makeSynflowFunction(func::FuncOp function, StringRef name) {
 //===----------------------------------------------------------------------===//
 
 /// The padding before a layer, if there is any.
+/// It is cut out with the layer: gradients of windows skip it.
 static tensor::PadOp getPadding(linalg::LinalgOp op) {
   auto pad = op.getDpsInputs()[0].getDefiningOp<tensor::PadOp>();
   return pad && pad.getConstantPaddingValue() ? pad : tensor::PadOp();
@@ -342,6 +369,7 @@ static SmallVector<Value, 3> getArguments(linalg::LinalgOp op) {
           op.getDpsInits()[0]};
 }
 
+/// A module with the function `@layer` of data, weights and initial value.
 static OwningOpRef<ModuleOp> cutOut(linalg::LinalgOp op) {
   Location loc = op.getLoc();
   OpBuilder builder(op.getContext());
@@ -388,6 +416,8 @@ CutLayer kas::networks::cutLayer(linalg::LinalgOp convolution) {
 }
 
 FailureOr<func::FuncOp>
+/// The network with these results: logits, Fisher Potentials, and what every
+/// layer needs to be scored alone (`CutLayer::places` says where each is).
 kas::networks::makeObservedFunction(func::FuncOp function, StringRef name,
                                     const FisherOptions &options, bool synflow,
                                     SmallVectorImpl<CutLayer> &cut) {
@@ -405,6 +435,7 @@ kas::networks::makeObservedFunction(func::FuncOp function, StringRef name,
     return failure();
   }
   SmallVector<Value> wanted;
+  // Cut out before the normalization is put behind it.
   for (Layer &layer : layers) {
     cut.push_back(
         {layer.name, layer.batch, layer.spatial, {}, cutOut(layer.op)});
@@ -432,6 +463,7 @@ kas::networks::makeObservedFunction(func::FuncOp function, StringRef name,
   SmallVector<Value> scores;
   // Each once: what two layers read is returned for both.
   llvm::SmallSetVector<Value, 16> results;
+  // Logits and Fisher Potentials.
   constexpr unsigned numFixed = 2;
   for (auto [index, layer] : llvm::enumerate(layers)) {
     scores.push_back(emitFisher(builder, layer.op->getResult(0),
@@ -440,6 +472,7 @@ kas::networks::makeObservedFunction(func::FuncOp function, StringRef name,
     SmallVector<Value, 3> values = getArguments(layer.op);
     values.push_back((*gradients)[layers.size() + index]);
     for (Value value : values) {
+      // Arguments of the network are known to the caller: not returned again.
       if (auto argument = dyn_cast<BlockArgument>(value)) {
         cut[index].places.push_back({true, argument.getArgNumber()});
         continue;
@@ -455,6 +488,8 @@ kas::networks::makeObservedFunction(func::FuncOp function, StringRef name,
   return observed;
 }
 
+/// The layer and a gradient of its result as arguments; the results are the
+/// vector [Fisher, SNIP, squares of the gradient] and the matrix of NASWOT.
 FailureOr<func::FuncOp> kas::networks::makeLayerScoreFunction(
     func::FuncOp layer, StringRef name, unsigned batch,
     ArrayRef<unsigned> spatial, bool normalize) {
@@ -464,10 +499,13 @@ FailureOr<func::FuncOp> kas::networks::makeLayerScoreFunction(
   Operation *end = block.getTerminator();
   Value result = end->getOperand(0);
   auto type = cast<RankedTensorType>(result.getType());
+  // By the result, for Fisher, and by all weights.
   SmallVector<Value> wanted{result};
   llvm::append_range(wanted, scores.getArguments().drop_front().drop_back());
   Value gradient = addArgument(scores, type, "gradient");
   builder.setInsertionPoint(end);
+  // With normalization the gradient that is given is that of the normalized
+  // result.
   Value last =
       normalize ? emitNormalized(builder, result, batch, spatial) : result;
   auto gradients = emitGradients(builder, last, gradient, wanted);
@@ -478,6 +516,7 @@ FailureOr<func::FuncOp> kas::networks::makeLayerScoreFunction(
   Location loc = layer.getLoc();
   Value zero = makeKernel(builder, loc, 1, type.getElementType());
   Value snip, squares;
+  // A candidate may have several weights: their scores add up.
   auto add = [&](Value &sum, Value term) {
     sum = sum ? linalg::AddOp::create(
                     builder, loc, ValueRange{sum, term},
@@ -506,6 +545,8 @@ FailureOr<func::FuncOp> kas::networks::makeLayerScoreFunction(
   return scores;
 }
 
+/// Fisher alone needs the gradient of the result and none of the weights', so
+/// it compiles and runs in a fraction of the time.
 FailureOr<func::FuncOp> kas::networks::makeLayerFisherFunction(
     func::FuncOp layer, StringRef name, unsigned batch,
     ArrayRef<unsigned> spatial, bool normalize) {
@@ -515,6 +556,7 @@ FailureOr<func::FuncOp> kas::networks::makeLayerFisherFunction(
   Value result = end->getOperand(0);
   Value gradient = addArgument(scores, result.getType(), "gradient");
   builder.setInsertionPoint(end);
+  // Back through the normalization; else the given gradient is the one.
   if (normalize) {
     Value last = emitNormalized(builder, result, batch, spatial);
     auto gradients = emitGradients(builder, last, gradient, result);
