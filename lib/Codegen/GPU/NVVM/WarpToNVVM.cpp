@@ -81,6 +81,7 @@ struct LdMatrixLowering : ConvertOpToLLVMPattern<nvgpu::LdMatrixOp> {
   }
 };
 
+/// `mma.sync` takes factors as registers and sums as scalars.
 struct MmaSyncLowering : ConvertOpToLLVMPattern<nvgpu::MmaSyncOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
 
@@ -157,6 +158,7 @@ struct MmaSyncLowering : ConvertOpToLLVMPattern<nvgpu::MmaSyncOp> {
   }
 };
 
+/// `cp.async` of 4, 8 or 16 bytes; the rest of a shorter source is zeros.
 struct AsyncCopyLowering : ConvertOpToLLVMPattern<nvgpu::DeviceAsyncCopyOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
 
@@ -206,6 +208,7 @@ struct AsyncCopyLowering : ConvertOpToLLVMPattern<nvgpu::DeviceAsyncCopyOp> {
   }
 };
 
+/// Commits the copies since the last group.
 struct GroupLowering : ConvertOpToLLVMPattern<nvgpu::DeviceAsyncCreateGroupOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
 
@@ -220,6 +223,7 @@ struct GroupLowering : ConvertOpToLLVMPattern<nvgpu::DeviceAsyncCreateGroupOp> {
   }
 };
 
+/// Waits until at most so many groups are in flight.
 struct WaitLowering : ConvertOpToLLVMPattern<nvgpu::DeviceAsyncWaitOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
 

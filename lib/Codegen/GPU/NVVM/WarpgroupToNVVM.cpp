@@ -72,6 +72,7 @@ static Value packSums(ImplicitLocOpBuilder &b, Type type,
 namespace {
 
 template <typename Op>
+/// What the patterns below have in common: addresses in workgroup memory.
 struct WarpgroupPattern : ConvertOpToLLVMPattern<Op> {
   using ConvertOpToLLVMPattern<Op>::ConvertOpToLLVMPattern;
 
@@ -90,6 +91,7 @@ protected:
   }
 };
 
+/// One `mbarrier.init` per barrier.
 struct InitBarriersLowering : WarpgroupPattern<InitBarriersOp> {
   using WarpgroupPattern::WarpgroupPattern;
 
@@ -118,6 +120,7 @@ struct InitBarriersLowering : WarpgroupPattern<InitBarriersOp> {
   }
 };
 
+/// Arrives at the barrier and adds the bytes that copies will bring.
 struct ExpectBytesLowering : WarpgroupPattern<ExpectBytesOp> {
   using WarpgroupPattern::WarpgroupPattern;
 
@@ -141,6 +144,7 @@ struct ExpectBytesLowering : WarpgroupPattern<ExpectBytesOp> {
   }
 };
 
+/// A loop around `mbarrier.try_wait.parity`, which NVVM emits.
 struct AwaitPhaseLowering : WarpgroupPattern<AwaitPhaseOp> {
   using WarpgroupPattern::WarpgroupPattern;
 
@@ -158,6 +162,8 @@ struct AwaitPhaseLowering : WarpgroupPattern<AwaitPhaseOp> {
   }
 };
 
+/// The descriptor, coordinates in elements and a barrier are all that the copy
+/// engine needs; it computes addresses and bounds by itself.
 struct TensorCopyLowering : WarpgroupPattern<TensorCopyOp> {
   using WarpgroupPattern::WarpgroupPattern;
 
@@ -189,6 +195,7 @@ struct TensorCopyLowering : WarpgroupPattern<TensorCopyOp> {
   }
 };
 
+/// 64 bits: the address, which is known at run time only, and fixed bits.
 struct MatrixDescriptorLowering : WarpgroupPattern<MatrixDescriptorOp> {
   using WarpgroupPattern::WarpgroupPattern;
 
@@ -214,6 +221,7 @@ struct MatrixDescriptorLowering : WarpgroupPattern<MatrixDescriptorOp> {
   }
 };
 
+/// The sums are both operand and result; LLVM keeps them in the same registers.
 struct WarpgroupMmaLowering : WarpgroupPattern<WarpgroupMmaOp> {
   using WarpgroupPattern::WarpgroupPattern;
 

@@ -27,6 +27,7 @@ static bool dependsOn(ArrayRef<AffineExpr> exprs, unsigned axis) {
 }
 
 std::optional<MatrixView> MatrixView::get(const Coordinates &coordinates) {
+  // Maxima do not distribute over products.
   if (coordinates.hasMax())
     return std::nullopt;
   MatrixView view;
@@ -43,6 +44,8 @@ std::optional<MatrixView> MatrixView::get(const Coordinates &coordinates) {
     for (unsigned axis = 0; axis < coordinates.numOutputs; ++axis)
       if (dependsOn(weight, axis))
         (isRight[axis] ? hasColumn : hasRow) = true;
+    // A weight that steps with columns alone is multiplied on the right, with
+    // the data: a scale per pixel, for example.
     if (hasColumn && !hasRow) {
       view.right.push_back(i + 1);
       continue;

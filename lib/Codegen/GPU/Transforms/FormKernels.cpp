@@ -64,6 +64,8 @@ public:
   LogicalResult materialize();
 
 private:
+  /// Decomposes or generalizes one operation; views and generics are left
+  /// alone.
   LogicalResult generalize(Operation *op);
   LogicalResult replaceInsertSlice(tensor::InsertSliceOp insert);
   /// Reports tensors that no kernel can have: of dynamic shape, empty, or of
@@ -125,6 +127,7 @@ Value KernelFormer::createCopy(Location loc, Value value) {
 // To linalg.generic
 //===----------------------------------------------------------------------===//
 
+/// Whether kernels can load, store and compute with `type`.
 static bool isNumber(Type type) {
   return type.isF16() || type.isBF16() || type.isF32() || type.isF64() ||
          (type.isInteger() && type.getIntOrFloatBitWidth() <= 64);
@@ -180,6 +183,7 @@ LogicalResult KernelFormer::replaceInsertSlice(tensor::InsertSliceOp insert) {
     return insert.emitError() << "expected constant offsets and strides of 1 "
                                  "for kernels of a GPU, got others";
   auto sizes = insert.getStaticSizes();
+  // The source with all dimensions of the destination.
   auto type =
       RankedTensorType::get(sizes, insert.getSourceType().getElementType());
   Value source = insert.getSource();
@@ -354,6 +358,7 @@ void KernelFormer::splitContractions() {
 // Views
 //===----------------------------------------------------------------------===//
 
+/// Whether `op` becomes a launch.
 static bool isKernel(Operation *op) {
   return isa_and_present<linalg::GenericOp, ApplyOp>(op);
 }

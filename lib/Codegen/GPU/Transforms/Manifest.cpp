@@ -34,6 +34,7 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
+/// `f32`, `i8`, ... as MLIR prints types.
 static std::string getDtype(Type type) {
   std::string text;
   llvm::raw_string_ostream(text) << type;
@@ -42,6 +43,9 @@ static std::string getDtype(Type type) {
 
 namespace {
 
+/// Kernels first, since functions refer to them by position. Within a function,
+/// operations are read in order, and each buffer gets its position when it
+/// first occurs: arguments and results, then constants, views and launches.
 class ManifestReader {
 public:
   ManifestReader(ModuleOp module, DeviceManifest &manifest)
@@ -70,10 +74,13 @@ private:
   static FailureOr<DeviceManifest::Kernel> readKernel(gpu::GPUFuncOp kernel);
   static LogicalResult readTensorMaps(gpu::GPUFuncOp kernel,
                                       DeviceManifest::Kernel &result);
+  /// Buffers and launches of one function, and names for what has none.
   FailureOr<DeviceManifest::Function> readFunction(func::FuncOp function);
   LogicalResult checkLaunches(func::FuncOp function);
+  /// The arguments of the function on buffers as arguments, results and status.
   LogicalResult readBuffers(func::FuncOp function,
                             DeviceManifest::Function &result);
+  /// Adds the values of a constant as a buffer, with its bytes.
   LogicalResult readConstant(memref::GetGlobalOp op,
                              DeviceManifest::Function &result);
   /// One operation of a function: a buffer, a view of one, or a launch.
@@ -115,6 +122,7 @@ FailureOr<DeviceManifest::Kernel>
 ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
   DeviceManifest::Kernel result;
   result.name = kernel.getName();
+  // Only `-kas-gpu-outline` is sure to set them.
   if (!kernel.getKnownGridSizeAttr() || !kernel.getKnownBlockSizeAttr())
     return kernel.emitError() << "expected a kernel with known_grid_size and "
                                  "known_block_size, got none";
@@ -249,11 +257,14 @@ LogicalResult ManifestReader::readOperation(Operation &op,
                                             DeviceManifest::Function &result) {
   if (op.hasTrait<OpTrait::ConstantLike>() || isa<func::ReturnOp>(op))
     return success();
+  // The memory of all temporaries (`-kas-gpu-plan-buffers`): its views are the
+  // buffers, each with an offset.
   if (auto alloc = dyn_cast<memref::AllocOp>(op);
       alloc && alloc->hasAttr(KasGPUDialect::scratchName)) {
     result.scratchBytes = alloc.getType().getNumElements();
     return success();
   }
+  // Two views at one offset are two buffers of the manifest that share memory.
   if (auto view = dyn_cast<memref::ViewOp>(op)) {
     APInt offset;
     if (!matchPattern(view.getByteShift(), m_ConstantInt(&offset)))

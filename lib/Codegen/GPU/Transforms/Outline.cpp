@@ -110,6 +110,7 @@ gpu::GPUModuleOp Outliner::getKernelModule() {
   return gpu::GPUModuleOp::create(rewriter, module.getLoc(), kernelModuleName);
 }
 
+/// Kernels see buffers of one dimension: their addresses are linear.
 static MemRefType getFlatType(ShapedType type) {
   return MemRefType::get({type.getNumElements()}, type.getElementType());
 }
@@ -125,6 +126,7 @@ FailureOr<GPUDeviceAttr> Outliner::checkSizes(Operation *op,
     return op->emitError() << "expected a module with "
                            << KasGPUDialect::deviceName
                            << " (see -kas-gpu-schedule), got none";
+  // Messages name operands as the operation does.
   bool isApply = isa<ApplyOp>(op);
   auto check = [&](Type type, const Twine &name) -> LogicalResult {
     auto shaped = cast<ShapedType>(type);
@@ -171,6 +173,7 @@ gpu::GPUFuncOp Outliner::createKernel(Operation *op, ValueRange inputs,
   auto kernel =
       gpu::GPUFuncOp::create(rewriter, op->getLoc(), name,
                              rewriter.getFunctionType(types, TypeRange()));
+  // Before the body is emitted: emitters add workgroup memory to the kernel.
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
                   rewriter.getUnitAttr());
   auto toDimensions = [](const std::array<int64_t, 3> &sizes) {
@@ -268,6 +271,7 @@ FailureOr<gpu::GPUFuncOp> Outliner::getKernel(ApplyOp apply, OperatorOp op) {
   Type types = FunctionType::get(apply.getContext(), apply->getOperandTypes(),
                                  apply->getResultTypes());
   Key key(op.getOperation(), getSchedule(apply), types);
+  // Repeated layers of a network: nothing is emitted twice.
   if (gpu::GPUFuncOp kernel = kernels.lookup(key))
     return kernel;
   FailureOr<gpu::GPUFuncOp> kernel =
@@ -364,6 +368,8 @@ LogicalResult Outliner::outline(linalg::GenericOp op) {
                                  "-kas-gpu-form-kernels) and of numbers, got "
                               << type;
   }
+  // As in `-kas-gpu-schedule`: a contraction takes the strategies of operators,
+  // any other operation a kernel with a thread per element.
   if (auto contraction = ContractionProblem::get(op)) {
     FailureOr<gpu::GPUFuncOp> kernel =
         createKernel(op, contraction->inputs, contraction->problem);

@@ -120,6 +120,7 @@ static GPUScheduleAttr chooseSchedule(linalg::GenericOp op,
                           getInputType(contraction->inputs), device, strategy,
                           precision);
   LoopProblem problem = LoopProblem::get(op);
+  // One element per thread; a null attribute stands for no loops.
   SmallVector<int64_t> tile(problem.loops.size(), 1);
   DenseI64ArrayAttr points;
   if (!tile.empty())
@@ -142,6 +143,7 @@ static bool hasTensorsOfStaticShape(linalg::GenericOp op) {
 llvm::Expected<ScheduleSpace>
 kas::codegen::getGPUScheduleSpace(Operation *op, GPUDeviceAttr device,
                                   GPUPrecision precision) {
+  // Elementwise operations have one schedule, and nothing to tune.
   std::optional<GPUKernelProblem> problem;
   Type inputType;
   if (auto apply = dyn_cast<ApplyOp>(op)) {
@@ -181,6 +183,7 @@ LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,
                                            GPUDeviceAttr device,
                                            std::optional<GPUStrategy> strategy,
                                            GPUPrecision precision) {
+  // Later passes check against the device that was chosen for.
   module->setAttr(KasGPUDialect::deviceName, device);
   module->walk([&](linalg::GenericOp op) {
     // A schedule that is there, from a tuner or by hand, is kept.

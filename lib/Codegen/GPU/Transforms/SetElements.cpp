@@ -44,14 +44,17 @@ public:
   LogicalResult narrow();
 
 private:
+  /// A tensor of f32, which is to be narrowed. Integers and f64 stay.
   bool isWide(Value value) const {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     return type && type.getElementType().isF32();
   }
+  /// A tensor of the narrow type already.
   bool isNarrow(Value value) const {
     return isa<RankedTensorType>(value.getType()) &&
            getElementTypeOrSelf(value.getType()) == element;
   }
+  /// Changes the type in place: all users are visited later and adapt.
   void setNarrow(Value value) {
     auto type = cast<RankedTensorType>(value.getType());
     value.setType(RankedTensorType::get(type.getShape(), element));
@@ -60,11 +63,13 @@ private:
   /// f32.
   TypedAttr round(TypedAttr value) const;
 
+  /// Adapts one operation to operands that may be narrow.
   LogicalResult narrow(Operation *op);
   void narrowConstant(arith::ConstantOp constant);
   /// Changes a view to narrow elements. Its fill or padding must be a constant,
   /// as nothing on the host can round it.
   LogicalResult narrowView(Operation *view);
+  /// Widens what the body reads, and rounds what it yields unless it reduces.
   void narrow(linalg::GenericOp op);
   /// Lets an operator read a narrow tensor, through a kernel that rounds it
   /// where it is not.
@@ -85,6 +90,7 @@ TypedAttr ElementNarrower::round(TypedAttr value) const {
   auto number = dyn_cast_if_present<FloatAttr>(value);
   if (!number || !number.getType().isF32())
     return nullptr;
+  // In the compiler as on the device: to nearest, ties to even.
   llvm::APFloat rounded = number.getValue();
   bool losesInfo;
   rounded.convert(element.getFloatSemantics(),
@@ -157,6 +163,7 @@ LogicalResult ElementNarrower::narrowView(Operation *view) {
     fill.erase();
     return success();
   }
+  // Nothing to round: the first writer decides.
   if (isa<tensor::EmptyOp>(view)) {
     setNarrow(view->getResult(0));
     return success();
@@ -240,6 +247,8 @@ void ElementNarrower::narrow(linalg::GenericOp op) {
       setInitWide(op, init);
       continue;
     }
+    // A generic that reads its output without reducing, such as an accumulation
+    // in place, gets a narrow one.
     if (!isNarrow(init.get())) {
       builder.setInsertionPoint(op);
       init.set(createConversion(op.getLoc(), init.get(), element));
