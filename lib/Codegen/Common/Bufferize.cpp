@@ -173,6 +173,7 @@ LogicalResult copyResult(OpBuilder &builder, Location loc, Value from,
   return createCopy(builder, loc, from, to);
 }
 
+/// Whether a tensor's size is known at run time only.
 bool isDynamicTensor(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && !tensor.hasStaticShape();
@@ -196,6 +197,7 @@ LogicalResult passExternalResults(func::FuncOp function, ModuleOp module) {
   if (!function.isExternal() ||
       llvm::none_of(function.getResultTypes(), isBuffer))
     return success();
+  // `kept`: results that are no buffers, and stay results.
   SmallVector<Type> arguments(function.getArgumentTypes()), kept;
   SmallVector<MemRefType> buffers;
   for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
@@ -230,6 +232,8 @@ LogicalResult passExternalResults(func::FuncOp function, ModuleOp module) {
   function.getAllArgAttrs(attributes);
   attributes.resize(arguments.size(),
                     DictionaryAttr::get(function.getContext()));
+  // Declaration and calls are changed together: in between the module is
+  // invalid.
   function.setFunctionType(
       FunctionType::get(function.getContext(), arguments, kept));
   function.setAllArgAttrs(attributes);
@@ -239,6 +243,8 @@ LogicalResult passExternalResults(func::FuncOp function, ModuleOp module) {
     for (MemRefType buffer : buffers)
       operands.push_back(memref::AllocOp::create(b, call.getLoc(), buffer));
     auto updated = func::CallOp::create(b, call.getLoc(), function, operands);
+    // Results in order: buffers that were allocated above, or results of the
+    // call.
     auto *made = operands.end() - buffers.size();
     auto plain = updated->result_begin();
     for (OpResult result : call->getResults())
@@ -269,6 +275,7 @@ struct Bufferize : kas::codegen::impl::BufferizeBase<Bufferize> {
             function.setArgAttr(i, writable,
                                 BoolAttr::get(&getContext(), false));
 
+    // On tensors, where sharing is visible as uses of one value.
     module.walk(separateFills);
     module.walk(separateWeights);
     bufferization::OneShotBufferizationOptions options;
@@ -286,6 +293,7 @@ struct Bufferize : kas::codegen::impl::BufferizeBase<Bufferize> {
     for (auto function : module.getOps<func::FuncOp>())
       if (failed(passExternalResults(function, module)))
         return signalPassFailure();
+    // On buffers, before results become arguments.
     module.walk(separateResults);
     module.walk(shapeResults);
     bufferization::BufferResultsToOutParamsOpts results;

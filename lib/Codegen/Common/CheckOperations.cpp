@@ -47,6 +47,7 @@ static bool isOfLoweredDialect(Operation *op) {
 // Types
 //===----------------------------------------------------------------------===//
 
+/// Whether conversions to LLVM take elements of `type`.
 static bool isElement(Type type) {
   if (auto vector = dyn_cast<VectorType>(type))
     type = vector.getElementType();
@@ -100,6 +101,7 @@ static StringRef findFault(Type type) {
 // The head
 //===----------------------------------------------------------------------===//
 
+/// Whether bufferization has to do with `op`.
 static bool isOnTensors(Operation *op) {
   return llvm::any_of(op->getOperandTypes(), llvm::IsaPred<TensorType>) ||
          llvm::any_of(op->getResultTypes(), llvm::IsaPred<TensorType>);

@@ -39,6 +39,7 @@ struct CheckSamples : kas::codegen::impl::CheckSamplesBase<CheckSamples> {
           << function << "'";
       return signalPassFailure();
     }
+    // The result is not used: only whether there is one.
     if (failed(findSamples(target, numData)))
       return signalPassFailure();
     markAllAnalysesPreserved();

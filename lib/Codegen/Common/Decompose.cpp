@@ -52,6 +52,8 @@ static bool isWithoutIterations(linalg::LinalgOp op) {
 
 namespace {
 
+/// Operations without iterations become their initial values: later passes
+/// divide by extents and assume at least one.
 struct DropEmptyLoops : OpInterfaceRewritePattern<linalg::LinalgOp> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
 
@@ -125,6 +127,7 @@ LogicalResult LowerGather::matchAndRewrite(tensor::GatherOp op,
   // The last dimension of the indices has one index per gathered dimension.
   int64_t numBatch = indices.getRank() - 1;
   // Gathered dimensions are of size 1, or not there.
+  // Whether the result leaves the gathered dimensions out is told by its rank.
   bool isReduced =
       type.getRank() == numBatch + source.getRank() - int64_t(gathered.size());
   Location loc = op.getLoc();
@@ -180,6 +183,7 @@ LogicalResult LowerGather::matchAndRewrite(tensor::GatherOp op,
 //===----------------------------------------------------------------------===//
 
 /// Upstream's way from TOSA, without its validation, which is about devices.
+/// First half: ranks and shapes are inferred, which the second half needs.
 static void addTosaShapes(OpPassManager &manager) {
   manager.addPass(tosa::createTosaOptionalDecompositionsPass());
   manager.addPass(createCanonicalizerPass());
@@ -187,6 +191,7 @@ static void addTosaShapes(OpPassManager &manager) {
   manager.addPass(tosa::createTosaMakeBroadcastablePass());
 }
 
+/// Second half: TOSA to linalg, tensor, arith and scf.
 static void addTosa(OpPassManager &manager) {
   // First: regions of TOSA's own are no place for others' terminators.
   manager.addPass(createTosaToSCFPass());
@@ -224,6 +229,7 @@ static LogicalResult checkRanks(func::FuncOp function, bool mayBeInferred) {
            << " in '" << op->getName() << "'";
   };
   WalkResult result = function.walk([&](Operation *op) {
+    // Before inference, operations of TOSA are excused.
     bool isTosa = isa<tosa::TosaOp>(op) && mayBeInferred;
     for (Value value : op->getResults())
       if (!isTosa && failed(check(value, op)))
@@ -257,6 +263,7 @@ namespace {
 struct Decompose : kas::codegen::impl::DecomposeBase<Decompose> {
   LogicalResult lowerTosa(func::FuncOp function) {
     ScopedDiagnosticHandler handler(&getContext(), explainTosa);
+    // Two pipelines, with checks of what upstream would crash on between them.
     OpPassManager shapes(func::FuncOp::getOperationName());
     addTosaShapes(shapes);
     OpPassManager tosa(func::FuncOp::getOperationName());

@@ -49,6 +49,7 @@ BinaryOp getOnlyOperation(linalg::GenericOp op) {
   return isBody ? only : BinaryOp();
 }
 
+/// Whether `op` only moves elements, such as a transpose or a broadcast.
 bool isCopy(linalg::GenericOp op) {
   return isa<BlockArgument>(op.getBody()->getTerminator()->getOperand(0));
 }
@@ -106,6 +107,7 @@ bool shouldFuse(OpOperand *operand) {
     return false;
   if (isRepeated && isOfChannels(producer) && isOfWeights(operand->get()))
     return false;
+  // Elementwise readers compute each element once or read a broadcast.
   if (consumer.getNumReductionLoops() == 0)
     return true;
   if (isRepeated)

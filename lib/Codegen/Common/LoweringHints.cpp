@@ -21,6 +21,7 @@ using namespace mlir;
 std::string kas::codegen::getLoweringHint(Operation *op) {
   StringRef name = op->getName().getStringRef();
   StringRef pass = llvm::StringSwitch<StringRef>(name)
+                       // What a conversion left between two type systems.
                        .Case("builtin.unrealized_conversion_cast",
                              "-reconcile-unrealized-casts, after what made it,")
                        .Case("builtin.module", "a run on that module alone")
@@ -29,6 +30,8 @@ std::string kas::codegen::getLoweringHint(Operation *op) {
     pass = llvm::StringSwitch<StringRef>(op->getName().getDialectNamespace())
                .Case("async", "-async-to-async-runtime")
                .Case("complex", "-convert-complex-to-standard")
+               // Functions on tensors take the GPU's own pipeline, launches a
+               // conversion.
                .Case("gpu", "-gpu-to-llvm, or -kas-nvvm-pipeline for functions "
                             "on tensors,")
                .Case("mhlo", "-mhlo-legalize-to-linalg of MLIR-HLO")
@@ -45,6 +48,7 @@ std::string kas::codegen::getLoweringHint(Operation *op) {
                .Case("tosa", "another form of it: static shapes, or the "
                              "operations it stands for,")
                .Case("transform", "-transform-interpreter")
+               // `vector` is lowered but for transfers of several dimensions.
                .Case("vector", "-convert-vector-to-scf")
                .Default("");
   return pass.empty() ? "" : ("; " + pass + " lowers it").str();

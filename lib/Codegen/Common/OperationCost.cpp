@@ -32,6 +32,7 @@ int64_t kas::codegen::countExistingPoints(linalg::LinalgOp op) {
   SmallVector<Guard> guards;
   for (OpOperand *operand : op.getDpsInputOperands()) {
     auto pad = operand->get().getDefiningOp<tensor::PadOp>();
+    // Padding of another value than a constant is data.
     if (!pad || !pad.getConstantPaddingValue())
       continue;
     ArrayRef<int64_t> shape = pad.getSourceType().getShape();
@@ -81,6 +82,8 @@ std::optional<int64_t> kas::codegen::countFlops(Operation *op) {
     return countOperatorFlops(op);
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   if (!linalgOp) {
+    // Slices, reshapes and concatenations move elements; of anything else
+    // nothing is known.
     bool isMove = isa<tensor::TensorDialect>(op->getDialect());
     return isMove ? std::optional<int64_t>(0) : std::nullopt;
   }

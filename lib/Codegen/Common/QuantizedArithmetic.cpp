@@ -34,6 +34,7 @@ struct ByteSum {
 
 } // namespace
 
+/// An extended integer, of whatever width: `matchByteSum` checks for 8 bits.
 static std::optional<ByteSum> matchExtended(Value value) {
   if (auto extended = value.getDefiningOp<arith::ExtUIOp>())
     return ByteSum{extended.getIn(), /*isUnsigned=*/true};

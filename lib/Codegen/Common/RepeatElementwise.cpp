@@ -90,6 +90,8 @@ size_t countNewInputs(linalg::GenericOp op, OpOperand &use) {
   });
 }
 
+/// Gives the reader of `use` a copy of `op` of its own, which fusion merges
+/// with it.
 void repeatFor(linalg::GenericOp op, OpOperand &use) {
   OpBuilder builder(use.getOwner());
   use.set(builder.clone(*op)->getResult(0));
@@ -131,6 +133,7 @@ bool repeat(linalg::GenericOp op) {
 } // namespace
 
 bool kas::codegen::repeatElementwise(func::FuncOp function) {
+  // Collected first: copies need no visit.
   SmallVector<linalg::GenericOp> ops;
   function.walk([&](linalg::GenericOp op) { ops.push_back(op); });
   bool hasChanged = false;

@@ -31,6 +31,8 @@ using namespace kas::codegen;
 
 namespace {
 
+/// The example of a convolution on 8 images: `x: [8, C, H, W]` has its samples
+/// at {dim 0, outer 1, inner 1}; flattened to `[8 * C, H, W]`, at {0, 1, C}.
 class SampleFinder {
 public:
   SampleFinder(func::FuncOp function, unsigned numData)
@@ -47,6 +49,7 @@ private:
   /// Each checks one operation that reads samples and sets the place of its
   /// results.
   LogicalResult checkOp(Operation *op);
+  /// One parallel loop runs over the samples of all operands and results.
   LogicalResult checkLinalg(linalg::LinalgOp op);
   LogicalResult checkExtracts(linalg::LinalgOp op, unsigned loop);
   LogicalResult checkSlice(Operation *op, Value whole, Value part,
@@ -60,7 +63,9 @@ private:
   LogicalResult checkApply(ApplyOp apply);
   LogicalResult checkReturn(func::ReturnOp op);
 
+  /// The loop that indexes the samples of the first operand that has some.
   std::optional<unsigned> findLoop(linalg::LinalgOp op);
+  /// Values that depend on data are never uniform; unit dimensions always are.
   bool isUniform(Value tensor, int64_t dim);
   /// Whether result `result` of `op` is the same along `dim`, as its operands
   /// are.

@@ -28,6 +28,8 @@ using namespace kas::codegen;
 
 namespace {
 
+/// Visits operations in order; when it comes to one, its operands have the new
+/// size already.
 class SampleResizer {
 public:
   SampleResizer(func::FuncOp function, const SamplePlaces &samples,
@@ -42,18 +44,24 @@ private:
     return SymbolTable::getNearestSymbolTable(function->getParentOp());
   }
 
+  /// The new size of the dimension that has the samples.
   int64_t getSize(const SamplePlace &place) const {
     return place.outer * size * place.inner;
   }
   /// Gives a tensor with samples the number of them that is wanted.
   void resizeType(Value value);
+  /// Linalg operations take their loops from operands, so only operands without
+  /// samples and types of results change.
   void resizeLinalg(linalg::LinalgOp op);
+  /// Static sizes are an attribute: the one of the samples is replaced.
   void resizeSlice(OffsetSizeAndStrideOpInterface slice, Value whole,
                    Value part, const llvm::SmallBitVector &dropped);
+  /// Lets `apply` call a clone of its operator for the new number.
   void resizeApply(ApplyOp apply);
 
   /// Cuts an operand that is the same for each sample.
   void cutOperand(OpOperand &operand, int64_t dim, int64_t extent);
+  /// `tensor` with the size `extent` along `dim`, along which it is uniform.
   Value cutUniform(Value tensor, int64_t dim, int64_t extent);
   Value cutLinalg(OpBuilder &builder, linalg::LinalgOp op, unsigned result,
                   int64_t dim, int64_t extent);
@@ -70,6 +78,7 @@ private:
 
 } // namespace
 
+/// `type` with another size of dimension `dim`.
 static RankedTensorType withSize(Type type, int64_t dim, int64_t extent) {
   auto tensor = cast<RankedTensorType>(type);
   SmallVector<int64_t> shape(tensor.getShape());
@@ -214,6 +223,7 @@ void SampleResizer::resizeOp(Operation *op) {
     resizeType(result);
   if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))
     return expand.setStaticOutputShape(expand.getResultType().getShape());
+  // Their types say all.
   if (isa<tensor::CollapseShapeOp, tensor::PadOp, tensor::CastOp>(op))
     return;
   // Elementwise operations and concatenations.
