@@ -76,6 +76,7 @@ static void addOperators(OpPassManager &manager,
                          const CPUPipelineOptions &options) {
   // Concrete operators: everything after this needs constant sizes.
   manager.addPass(createKasSpecializePass());
+  // Clones for several sizes of parts, each compiled like any function.
   if (options.anyBatch) {
     BatchVersionsOptions versions;
     versions.threads = options.threads;
@@ -87,6 +88,7 @@ static void addOperators(OpPassManager &manager,
     batch.threads = options.threads;
     manager.addPass(createSplitBatch(batch));
   }
+  // Stages: the order in which reductions are computed, with intermediates.
   KasRFactorPassOptions stages;
   // With prepacked weights, stages of weights alone run once and cost nothing.
   stages.cost = options.prepareWeights ? solver::StageCost::Prepared
@@ -231,6 +233,7 @@ static void addLoops(OpPassManager &manager,
 
 /// Loops to the LLVM dialect, functions on plain pointers.
 static void addLLVM(OpPassManager &manager, const CPUPipelineOptions &options) {
+  // The caller gives the memory of all buffers, instead of `malloc`.
   if (options.workspace)
     manager.addPass(createUseWorkspace());
   manager.addPass(createLowerScalars());
@@ -250,6 +253,7 @@ static void addLLVM(OpPassManager &manager, const CPUPipelineOptions &options) {
   manager.addPass(createConvertMathToLibmPass());
   manager.addPass(createFinalizeMemRefToLLVMConversionPass());
   ConvertFuncToLLVMPassOptions functions;
+  // Pointers instead of MLIR's descriptors: what C and the JIT call.
   functions.useBarePtrCallConv = true;
   manager.addPass(createConvertFuncToLLVMPass(functions));
   manager.addNestedPass<LLVM::LLVMFuncOp>(createArithToLLVMConversionPass());
@@ -272,6 +276,8 @@ static void addLLVM(OpPassManager &manager, const CPUPipelineOptions &options) {
 
 void kas::buildCPUBufferPipeline(OpPassManager &manager,
                                  const CPUPipelineOptions &options) {
+  // First: vector widths, cache sizes and instructions of the target decide
+  // what later passes do.
   AttachCPUTargetOptions target;
   target.cpu = options.target.cpu;
   target.triple = options.target.triple;

@@ -23,6 +23,8 @@ using namespace mlir;
 
 void kas::registerCPUPipelineDialects(DialectRegistry &registry) {
   registerAllDialects(registry);
+  // Interfaces of dialects that are attached from outside, such as
+  // bufferization.
   registerAllExtensions(registry);
   registry.insert<KasDialect, KasCPUDialect>();
 }

@@ -38,6 +38,8 @@ using namespace mlir;
 /// Index arithmetic repeats itself, and much of it does not change in loops.
 static void addKernelCleanup(OpPassManager &manager) {
   OpPassManager &modules = manager.nest<gpu::GPUModuleOp>();
+  // First: polynomials share constants and subexpressions with index
+  // arithmetic.
   modules.addPass(createGPUExpandMath());
   OpPassManager &kernels = modules.nest<gpu::GPUFuncOp>();
   kernels.addPass(createCanonicalizerPass());
@@ -55,6 +57,7 @@ void kas::buildGPUKernelFormation(OpPassManager &manager,
   CheckOperationsOptions check;
   check.onlyRanks = true;
   manager.addPass(createCheckOperations(check));
+  // Concrete operators, then their stages, each of which becomes a kernel.
   manager.addPass(createKasSpecializePass());
   KasRFactorPassOptions stages;
   stages.traffic = solver::usualTraffic;
@@ -66,9 +69,11 @@ void kas::buildGPUKernelFormation(OpPassManager &manager,
   manager.addNestedPass<func::FuncOp>(createGPUFormKernels());
   GPUSetElementsOptions elements;
   elements.elements = options.elements;
+  // After fusion, so that what is fused is not rounded in between.
   manager.addNestedPass<func::FuncOp>(createGPUSetElements(elements));
   GPUTransposeWeightsOptions transpose;
   transpose.device = options.device;
+  // Before schedules are chosen, which depend on how weights are read.
   manager.addPass(createGPUTransposeWeights(transpose));
 }
 
@@ -83,10 +88,13 @@ void kas::buildGPUFrontHalf(OpPassManager &manager,
   schedule.precision = options.precision;
   manager.addPass(createGPUSchedule(schedule));
   manager.addPass(createGPUOutline());
+  // Kernels compute what operators did.
   manager.addPass(createKasEraseOperatorsPass());
   addKernelCleanup(manager);
   manager.addPass(createSymbolDCEPass());
   manager.addPass(createCanonicalizerPass());
+  // Launches have allocated their results; those that a function returns become
+  // its arguments.
   manager.addPass(createBufferize());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
@@ -139,6 +147,7 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
     return parsed;
   }
 
+  /// The options as a struct, for the functions that build pipelines.
   GPUFrontOptions getFront() const {
     return {.device = device,
             .maxThreads = maxThreads,
@@ -150,6 +159,7 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
   }
 };
 
+/// The shared options alone.
 struct FrontHalfTextOptions : FrontTextOptions<FrontHalfTextOptions> {};
 
 /// The text form of NVVMPipelineOptions.

@@ -27,11 +27,13 @@ using namespace mlir;
 void kas::buildSPIRVPipeline(OpPassManager &manager,
                              const SPIRVPipelineOptions &options) {
   GPUFrontOptions front = options.front;
+  // What every device with Vulkan 1.1 offers.
   if (front.device.empty())
     front.device = "vulkan";
   // Tensors of f16 need 16-bit storage, whatever profile was given.
   SPIRVProfile profile =
       front.elements == GPUElements::F16 ? SPIRVProfile::F16 : options.profile;
+  // Before kernels are formed, which have no assertions.
   manager.addNestedPass<func::FuncOp>(createGPUReturnAssertions());
   buildGPUFrontHalf(manager, front);
   GPUWriteManifestOptions manifest;
@@ -45,6 +47,7 @@ void kas::buildSPIRVPipeline(OpPassManager &manager,
   GPUToSPIRVOptions lowering;
   lowering.profile = profile;
   manager.addPass(createGPUToSPIRV(lowering));
+  // The `spirv.module` that the conversion puts after each `gpu.module`.
   OpPassManager &modules = manager.nest<spirv::ModuleOp>();
   // Descriptor sets and bindings are assigned here, then the version and the
   // capabilities are reduced to what the module uses.
