@@ -39,6 +39,7 @@ static KasRtStatus report(const Status &status) {
 /// The result of a call on `device`. Notes when the device is lost, and makes
 /// what the validation layer reported since then the error of this call.
 static Status note(KasRtDeviceImpl &device, Status status) {
+  // For good: later calls fail without asking the driver.
   if (status.getCode() == KAS_RT_ERROR_DEVICE_LOST)
     device.isLost = true;
   status += device.takeMessages();
@@ -69,6 +70,7 @@ static KasRtStatus callOn(KasRtDeviceImpl &device, Call call) {
 template <typename Object, typename Create>
 static KasRtStatus createOn(KasRtDeviceImpl &device, uint64_t &live,
                             Object **result, Create create) {
+  // Owned here until the call has succeeded as a whole.
   std::unique_ptr<Object> object;
   KasRtStatus code = callOn(device, [&] { return create(object); });
   if (code != KAS_RT_SUCCESS) {
@@ -396,6 +398,7 @@ KasRtStatus kasRtModuleGetKernelWithTensorMaps(
                                  std::to_string(device.info.maxBuffers) +
                                  " buffers, the limit of " + device.label +
                                  ", got " + std::to_string(bufferCount)});
+  // Copied: the caller's array need not outlive this call.
   std::vector<KasRtTensorMap> wanted(maps, maps + mapCount);
   for (const KasRtTensorMap &map : wanted)
     if (Status status = checkTensorMap(
@@ -428,6 +431,7 @@ KasRtStatus kasRtModuleGetKernelWithTensorMaps(
 // are checked by the back end.
 static Status checkLaunchSize(const KasRtDeviceImpl &device,
                               const KasRtLaunchSize &size) {
+  // Limits are errors of their own kind: another device may have more.
   auto limit = [&](const std::string &what, uint64_t most, uint64_t got) {
     return Status(KAS_RT_ERROR_LIMIT, "expected at most " +
                                           std::to_string(most) + " " + what +
@@ -466,6 +470,7 @@ static Status checkArgument(const KasRtKernelImpl &kernel,
                       " of kernel '" + kernel.name + "', got ";
   if (!argument.buffer)
     return invalidArgument("expected a buffer" + where + "null");
+  // A handle of another device would be garbage to this driver.
   if (&argument.buffer->device != &device)
     return invalidArgument("expected a buffer of " + device.label + where +
                            "one of " + argument.buffer->device.label);
@@ -543,6 +548,7 @@ KasRtStatus kasRtEventElapsed(KasRtEvent start, KasRtEvent stop,
     return report(invalidArgument("expected two events of one device, got " +
                                   start->device.label + " and " +
                                   stop->device.label));
+  // The drivers' own errors, an invalid handle or "not ready", say less.
   if (!start->isRecorded || !stop->isRecorded)
     return report(invalidArgument("expected two recorded events, got one that "
                                   "is not"));

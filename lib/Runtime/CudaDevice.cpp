@@ -64,6 +64,7 @@ std::string CudaLibrary::describe(CUresult result) const {
   const char *name = nullptr, *text = nullptr;
   if (cuGetErrorName(result, &name) != CudaSuccess || !name)
     return "error " + std::to_string(result);
+  // The name alone tells what to look up.
   if (cuGetErrorString(result, &text) != CudaSuccess || !text)
     return name;
   return makeOneLine(text) + " (" + name + ")";
@@ -106,6 +107,7 @@ Status CudaLibrary::load() {
 Status kas::rt::countCudaDevices(int32_t &count) {
   CudaLibrary driver;
   Status status = driver.load();
+  // The result is left alone after an error.
   int found = 0;
   if (!status.isError())
     status = driver.check(driver.cuDeviceGetCount(&found), "cuDeviceGetCount");
@@ -120,6 +122,7 @@ Status kas::rt::countCudaDevices(int32_t &count) {
 
 Status kas::rt::openCudaDevice(int32_t index,
                                std::unique_ptr<KasRtDeviceImpl> &device) {
+  // `close` releases what a failed `open` has made so far.
   auto opened = std::make_unique<CudaDevice>();
   Status status = opened->open(index);
   if (status.isError())
@@ -155,11 +158,13 @@ Status CudaDevice::readLimits() {
   info.warpSize = read(CudaWarpSize);
   uint32_t major = read(CudaComputeCapabilityMajor);
   uint32_t minor = read(CudaComputeCapabilityMinor);
+  // As `chip=` of the pipeline takes it.
   copyName(info.architecture,
            "sm_" + std::to_string(major) + std::to_string(minor));
   size_t bytes = 0;
   status +=
       check(driver.cuDeviceTotalMem_v2(&bytes, device), "cuDeviceTotalMem");
+  // One buffer may take all memory.
   info.memoryBytes = info.maxBufferBytes = bytes;
   return status;
 }
@@ -173,6 +178,7 @@ Status CudaDevice::open(int32_t index) {
           check(driver.cuDeviceGetCount(&count), "cuDeviceGetCount");
       status.isError())
     return status;
+  // Said here, since the driver's own error would not tell how many there are.
   if (index >= count)
     return {KAS_RT_ERROR_NO_DEVICE,
             "no device " + label + ": looked for it in " +
@@ -186,6 +192,7 @@ Status CudaDevice::open(int32_t index) {
                 "cuDeviceGetName");
       status.isError())
     return status;
+  // From here on errors name the device, not only its index.
   label += std::string(" (") + info.name + ")";
   if (Status status = readLimits(); status.isError())
     return status;
@@ -219,6 +226,7 @@ Status CudaDevice::close() {
       result += check(driver.cuStreamDestroy_v2(stream), "cuStreamDestroy");
       return result;
     });
+  // The context itself lives on if others in the process use it.
   if (context)
     status += check(driver.cuDevicePrimaryCtxRelease_v2(device),
                     "cuDevicePrimaryCtxRelease");

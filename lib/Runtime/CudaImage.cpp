@@ -44,6 +44,7 @@ static Status checkElf(const std::string &image) {
   if (image.size() < sizeof(header))
     return invalid("an ELF file of " + std::to_string(image.size()) + " bytes");
   std::memcpy(&header, image.data(), sizeof(header));
+  // An object file of the host is an ELF file, too.
   if (header.e_machine != elfCuda || header.e_ident[EI_CLASS] != ELFCLASS64)
     return invalid("an ELF file for machine " +
                    std::to_string(header.e_machine));

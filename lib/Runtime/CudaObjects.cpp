@@ -35,6 +35,7 @@ Status CudaDevice::createBuffer(uint64_t bytes,
   return status;
 }
 
+// Each object of CUDA is released in the context that it was made in.
 Status CudaBuffer::release() {
   CudaDevice &cuda = asCuda(device);
   // Freeing waits for nothing on a stream of its own: kernels may still run.
@@ -97,6 +98,7 @@ Status CudaDevice::loadModule(const void *data, size_t bytes,
     return status;
   auto created = std::make_unique<CudaModule>(*this);
   Status status = inContext([&] {
+    // Filled in for PTX that does not assemble.
     std::string log(4096, '\0');
     int options[] = {CudaJitErrorLogBuffer, CudaJitErrorLogBufferSize};
     // The driver takes the size of the log as a value in place of a pointer.
@@ -139,6 +141,7 @@ Status CudaModule::createKernel(const std::string &name, uint32_t bufferCount,
             "12.0) for kernel '" +
                 name + "', got one without it"};
   auto created = std::make_unique<CudaKernel>(*this, name, bufferCount);
+  // Descriptors are made at the first launch, when addresses are known.
   created->maps = maps;
   created->descriptors.resize(maps.size());
   Status status = cuda.inContext([&] {
@@ -167,6 +170,7 @@ Status CudaKernel::readNeeds() {
       "cuFuncGetAttribute");
   if (status.isError())
     return status;
+  // `sharedBytes`: what the kernel declares, without what a launch requests.
   maxThreads = threads;
   sharedBytes = shared;
   allowedDynamicBytes = declaredLimit - std::min(declaredLimit, sharedBytes);
@@ -184,6 +188,7 @@ Status CudaKernel::readNeeds() {
       break;
     if (result != CudaSuccess)
       return cuda.check(result, "cuFuncGetParamInfo");
+    // A buffer is a pointer of 8 bytes; a map is a `CUtensorMap` by value.
     bool isMap = count >= bufferCount && count < total;
     if (isMap && bytes != sizeof(CUtensorMap))
       return invalidArgument("expected kernel '" + name +
@@ -247,6 +252,7 @@ Status CudaKernel::launch(const KasRtLaunchSize &size,
                                     std::to_string(maxThreads) +
                                     " threads in a block of kernel '" + name +
                                     "', got " + std::to_string(threads)};
+  // Declared and requested memory share the limit.
   if (sharedBytes + size.dynamicSharedBytes > cuda.info.maxSharedBytes)
     return {KAS_RT_ERROR_LIMIT,
             "expected at most " + std::to_string(cuda.info.maxSharedBytes) +
@@ -265,6 +271,7 @@ Status CudaKernel::launch(const KasRtLaunchSize &size,
   for (CUtensorMap &descriptor : descriptors)
     parameters.push_back(&descriptor);
   return cuda.inContext([&] {
+    // In the context: encoding is a call of the driver.
     if (Status status = encodeMaps(addresses); status.isError())
       return status;
     // An attribute of the function, set once for the largest request.

@@ -29,10 +29,12 @@ Library::~Library() {
 Status Library::open(const char *what, const char *defaultName,
                      const char *variable) {
   const char *other = std::getenv(variable);
+  // An empty variable counts as none.
   name = other && *other ? other : defaultName;
   handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle)
     return {};
+  // Must be taken before any other call of the loader.
   const char *reason = dlerror();
   return {KAS_RT_ERROR_NO_DEVICE,
           std::string("no ") + what + ": looked for the library " + name +

@@ -110,6 +110,7 @@ static Status invalid(const std::string &got) {
 static bool readText(const uint32_t *operands, uint32_t count,
                      std::string &text) {
   const char *start = reinterpret_cast<const char *>(operands);
+  // A text without an end must not be read beyond the instruction.
   size_t length = strnlen(start, size_t(count) * 4);
   text.assign(start, length);
   return length < size_t(count) * 4;
@@ -173,6 +174,8 @@ Status Reader::visit(uint32_t opcode, const uint32_t *operands,
       return status;
     // Without the result id: the opcode, then what it is made of.
     types[operands[0]] = {opcode};
+    // Sizes are computed later (`sizeOf`), when all types and constants are
+    // known.
     types[operands[0]].insert(types[operands[0]].end(), operands + 1,
                               operands + count);
     return {};
@@ -296,6 +299,7 @@ Status Reader::finish() {
     if (auto found = localSizes.find(entryFunctions[i]);
         found != localSizes.end())
       kernel.block = found->second;
+    // All that the entry point uses, also in functions that it calls.
     std::set<uint32_t> seen, pointers;
     reach(entryFunctions[i], seen, pointers);
     for (uint32_t id : pointers) {
@@ -311,6 +315,7 @@ Status Reader::finish() {
           binding->second == UINT32_MAX)
         return invalid("a kernel '" + kernel.name +
                        "' with buffers outside of descriptor set 0");
+      // Bindings may have gaps; the layout has all of them.
       kernel.bufferCount = std::max(kernel.bufferCount, binding->second + 1);
     }
   }

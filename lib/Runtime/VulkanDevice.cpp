@@ -56,6 +56,8 @@ void VulkanDevice::readLimits() {
   VkPhysicalDeviceMaintenance3Properties allocation{};
   allocation.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES;
   allocation.pNext = &subgroup;
+  // Subgroups and the largest allocation are properties of Vulkan 1.1, in
+  // structures that hang on this one.
   VkPhysicalDeviceProperties2 properties{};
   properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
   properties.pNext = &allocation;
@@ -80,6 +82,7 @@ void VulkanDevice::readLimits() {
                               limits.maxDescriptorSetStorageBuffers,
                               limits.maxPerStageResources, poolBuffers});
   info.warpSize = subgroup.subgroupSize;
+  // Lavapipe and the like: schedules for processors are others.
   info.isHost = device.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   // A buffer is one allocation and is bound as a whole.
   info.maxBufferBytes = std::min<uint64_t>(limits.maxStorageBufferRange,
@@ -118,6 +121,7 @@ static Status hasExtension(const VulkanDevice &device, const char *name,
 Status VulkanDevice::createDevice(uint32_t family) {
   // Core since Vulkan 1.2 only; the extension serves 1.1.
   const char *float16Name = VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME;
+  // Asked for only where the device has it: an unknown extension is an error.
   bool hasFloat16 = false;
   if (Status status = hasExtension(*this, float16Name, hasFloat16);
       status.isError())
@@ -128,6 +132,7 @@ Status VulkanDevice::createDevice(uint32_t family) {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
   VkPhysicalDevice16BitStorageFeatures storage16{};
   storage16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
+  // A structure of an extension that is not there must not be in the chain.
   storage16.pNext = hasFloat16 ? &float16 : nullptr;
   VkPhysicalDeviceFeatures2 features{};
   features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
@@ -167,6 +172,7 @@ Status VulkanDevice::createDevice(uint32_t family) {
     handle = VK_NULL_HANDLE;
     return status;
   }
+  // Belongs to the device: nothing to destroy.
   instance.vkGetDeviceQueue(handle, family, 0, &queue);
 
   VkCommandPoolCreateInfo pool{};
@@ -210,6 +216,7 @@ Status VulkanDevice::open(int32_t index) {
                 "and Vulkan 1.1 through " +
                 instance.library.getName() + ", got " +
                 std::to_string(devices.size())};
+  // `listDevices` has found a compute queue on it.
   physical = devices[index];
   uint32_t family = 0;
   findComputeQueue(instance, physical, family, timestampBits);
@@ -249,6 +256,7 @@ Status VulkanDevice::record() {
     return {};
   VkCommandBufferBeginInfo begin{};
   begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+  // Each recording is submitted once, then reset.
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
   Status status = check(instance.vkBeginCommandBuffer(commands, &begin),
                         "vkBeginCommandBuffer");
@@ -262,6 +270,8 @@ void VulkanDevice::recordBarrier() {
   ++recordedCommands;
   VkMemoryBarrier barrier{};
   barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+  // Everything that wrote before, everything that may read or write after, the
+  // host included.
   barrier.srcAccessMask =
       VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
   barrier.dstAccessMask =
@@ -310,6 +320,7 @@ Status VulkanDevice::reset() {
   for (Pool &pool : pools) {
     status += check(instance.vkResetDescriptorPool(handle, pool.handle, 0),
                     "vkResetDescriptorPool");
+    // Resetting a pool frees its sets.
     pool.sets = poolSets;
     pool.buffers = poolBuffers;
   }
@@ -375,6 +386,7 @@ Status VulkanDevice::allocate(uint64_t bytes, bool forHost,
   VkBufferCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
   create.size = bytes;
+  // Any buffer may be an argument, filled, and copied both ways.
   create.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
                  VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                  VK_BUFFER_USAGE_TRANSFER_DST_BIT;
@@ -386,6 +398,7 @@ Status VulkanDevice::allocate(uint64_t bytes, bool forHost,
     memory.buffer = VK_NULL_HANDLE;
     return status;
   }
+  // The driver says which types of memory suit, and may need more bytes.
   VkMemoryRequirements needs;
   instance.vkGetBufferMemoryRequirements(handle, memory.buffer, &needs);
 

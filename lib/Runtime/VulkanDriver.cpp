@@ -81,6 +81,7 @@ static KasRtStatus classify(VkResult result) {
 Status kas::rt::checkVulkan(VkResult result, const std::string &what) {
   if (result == VK_SUCCESS)
     return {};
+  // A driver may return codes of extensions: these have a number only.
   const char *name = nameOf(result);
   const char *text = result == VK_ERROR_DEVICE_LOST ? "device lost ("
                      : classify(result) == KAS_RT_ERROR_OUT_OF_MEMORY
@@ -116,6 +117,7 @@ Status VulkanInstance::loadLibrary() {
   };
   getFunction = reinterpret_cast<PFN_vkGetInstanceProcAddr>(
       library.lookUp("vkGetInstanceProcAddr"));
+  // The one function that is exported for certain; it finds all others.
   if (!getFunction)
     return lacks("vkGetInstanceProcAddr");
 // Functions that need no instance.
@@ -128,6 +130,7 @@ Status VulkanInstance::loadLibrary() {
   return {};
 }
 
+/// The layer of the package `vulkan-validationlayers`.
 static constexpr const char *validationLayer = "VK_LAYER_KHRONOS_validation";
 
 /// Whether the loader knows the validation layer.
@@ -160,6 +163,7 @@ Status VulkanInstance::createInstance(bool validate) {
   application.pApplicationName = "kas";
   // The version that kernels are compiled for (docs/internals/gpu.md, S11).
   application.apiVersion = VK_API_VERSION_1_1;
+  // No extensions of windows: kernels draw nothing.
   VkInstanceCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
   create.pApplicationInfo = &application;
@@ -185,6 +189,7 @@ Status VulkanInstance::createInstance(bool validate) {
   features.enabledValidationFeatureCount = 1;
   features.pEnabledValidationFeatures = enabled;
   const char *extension = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
+  // `features` is at the head of the chain, `listener` after it.
   if (validate) {
     create.pNext = &features;
     create.enabledLayerCount = 1;
@@ -219,6 +224,7 @@ Status VulkanInstance::createInstance(bool validate) {
     return {};
   auto createMessenger = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
       getFunction(handle, "vkCreateDebugUtilsMessengerEXT"));
+  // The extension was enabled, so a loader without the function is broken.
   if (!createMessenger)
     return {KAS_RT_ERROR_VALIDATION,
             "KAS_RT_VALIDATION is 1: looked for the function "
@@ -241,6 +247,7 @@ Status VulkanInstance::open() {
 /// Keeps every library that is loaded in memory until the process ends.
 static void keepLibraries() {
   std::vector<std::string> names;
+  // Names first: libraries cannot be opened while the list is walked.
   dl_iterate_phdr(
       [](dl_phdr_info *info, size_t, void *data) {
         static_cast<std::vector<std::string> *>(data)->push_back(
@@ -279,6 +286,7 @@ Status VulkanInstance::takeMessages() {
   if (messages.empty())
     return {};
   std::string text = "the validation layer reports: " + messages.front();
+  // An error is one line; the first message is usually the cause of the others.
   if (messages.size() > 1)
     text += " (and " + std::to_string(messages.size() - 1) + " more)";
   messages.clear();
@@ -292,6 +300,7 @@ bool kas::rt::findComputeQueue(const VulkanInstance &instance,
                                uint32_t &timestampBits) {
   uint32_t count = 0;
   instance.vkGetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
+  // This enumeration cannot fail.
   std::vector<VkQueueFamilyProperties> families(count);
   instance.vkGetPhysicalDeviceQueueFamilyProperties(device, &count,
                                                     families.data());

@@ -22,6 +22,7 @@ using namespace kas::rt;
 
 namespace {
 
+/// A shader module, and what was read of its words (SpirvModule.h).
 struct VulkanModule final : KasRtModuleImpl {
   using KasRtModuleImpl::KasRtModuleImpl;
   Status release() override;
@@ -33,6 +34,7 @@ struct VulkanModule final : KasRtModuleImpl {
   VkShaderModule handle = VK_NULL_HANDLE;
 };
 
+/// A compute pipeline with the layout of its descriptors.
 struct VulkanKernel final : KasRtKernelImpl {
   using KasRtKernelImpl::KasRtKernelImpl;
   Status launch(const KasRtLaunchSize &size,
@@ -55,6 +57,7 @@ private:
   void bind(VkDescriptorSet set, const KasRtArgument *arguments) const;
 };
 
+/// A query for one timestamp of the device's clock.
 struct VulkanEvent final : KasRtEventImpl {
   using KasRtEventImpl::KasRtEventImpl;
   Status release() override;
@@ -75,6 +78,7 @@ struct VulkanEvent final : KasRtEventImpl {
 Status VulkanDevice::createBuffer(uint64_t bytes,
                                   std::unique_ptr<KasRtBufferImpl> &buffer) {
   auto created = std::make_unique<VulkanBuffer>(*this, bytes);
+  // Near the device, and mapped if the host sees that memory as well.
   Status status = allocate(bytes, false, created->memory);
   if (!status.isError())
     buffer = std::move(created);
@@ -94,6 +98,7 @@ Status VulkanBuffer::write(uint64_t offset, const void *source,
   // Kernels that were recorded before may still read what is overwritten.
   if (Status status = vulkan.finish(); status.isError())
     return status;
+  // Memory that the host sees is written at once, without a command.
   if (memory.mapped) {
     std::memcpy(memory.mapped + offset, source, count);
     return {};
@@ -108,6 +113,7 @@ Status VulkanBuffer::write(uint64_t offset, const void *source,
                 part);
     if (Status status = vulkan.record(); status.isError())
       return status;
+    // From the start of the staging memory to the part of the buffer.
     VkBufferCopy region = {0, offset + done, part};
     vulkan.instance.vkCmdCopyBuffer(vulkan.commands, staging->buffer,
                                     memory.buffer, 1, &region);
@@ -136,6 +142,7 @@ Status VulkanBuffer::read(uint64_t offset, void *destination, uint64_t count) {
     uint64_t part = std::min(count - done, VulkanDevice::stagingBytes);
     if (Status status = vulkan.record(); status.isError())
       return status;
+    // The other way round; the staging memory is read after the wait.
     VkBufferCopy region = {offset + done, 0, part};
     vulkan.instance.vkCmdCopyBuffer(vulkan.commands, memory.buffer,
                                     staging->buffer, 1, &region);
@@ -195,6 +202,7 @@ Status VulkanModule::release() {
 Status VulkanModule::createKernel(const std::string &name, uint32_t bufferCount,
                                   const std::vector<KasRtTensorMap> &maps,
                                   std::unique_ptr<KasRtKernelImpl> &kernel) {
+  // Descriptors of tensors belong to the copy engine of Hopper.
   if (!maps.empty())
     return invalidArgument("expected no tensor maps for kernel '" + name +
                            "' on " + device.label + ", got " +
@@ -229,6 +237,7 @@ Status VulkanModule::createKernel(const std::string &name, uint32_t bufferCount,
                 " bytes of workgroup memory, the limit of " + device.label +
                 ", got " + std::to_string(known->sharedBytes) + " in kernel '" +
                 name + "'"};
+  // Until all has been created the kernel is ours to destroy.
   auto created = std::make_unique<VulkanKernel>(*this, name, bufferCount);
   created->block = known->block;
   Status status = created->create();
@@ -244,6 +253,7 @@ Status VulkanKernel::createLayouts() {
   // Buffer i of the launch is binding i of set 0.
   std::vector<VkDescriptorSetLayoutBinding> bindings;
   for (uint32_t i = 0; i < bufferCount; ++i)
+    // One descriptor per binding, seen by the compute stage.
     bindings.push_back({i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1,
                         VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
   VkDescriptorSetLayoutCreateInfo set{};
@@ -257,6 +267,7 @@ Status VulkanKernel::createLayouts() {
     setLayout = VK_NULL_HANDLE;
     return status;
   }
+  // No push constants: kernels take buffers only.
   VkPipelineLayoutCreateInfo layout{};
   layout.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
   layout.setLayoutCount = 1;
@@ -280,6 +291,7 @@ Status VulkanKernel::create() {
   create.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
   create.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
   create.stage.module = static_cast<VulkanModule &>(module).handle;
+  // A module has several entry points; the name chooses one.
   create.stage.pName = name.c_str();
   create.layout = pipelineLayout;
   Status status = vulkan.check(
@@ -315,6 +327,7 @@ void VulkanKernel::bind(VkDescriptorSet set,
   write.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
   write.dstSet = set;
   write.descriptorCount = bufferCount;
+  // A Vulkan descriptor has no type of its elements: bytes are bytes.
   write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
   write.pBufferInfo = buffers.data();
   // One write fills consecutive bindings.
@@ -373,6 +386,7 @@ Status VulkanDevice::createEvent(std::unique_ptr<KasRtEventImpl> &event) {
   VkQueryPoolCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
   create.queryType = VK_QUERY_TYPE_TIMESTAMP;
+  // A pool of one: events are few, and live for different times.
   create.queryCount = 1;
   Status status = check(
       instance.vkCreateQueryPool(handle, &create, nullptr, &created->handle),
