@@ -8,6 +8,13 @@
 //
 // Finds blocks of attention: from the output projection back to the data, with
 // every element of queries, keys and values traced to a projection.
+// Exporters write attention in many forms (fused or separate projections,
+// reshapes, transpositions, scaled queries or scores), so nothing is matched by
+// its form but the two products and the softmax. `traceViews` gives, for each
+// element of a tensor, the element of the origin that it is a copy of; the
+// block is one of attention if every element is where it has to be. This costs
+// time linear in the tensors, once for a network. All else is checked on
+// numbers of elements.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,14 +36,20 @@ using namespace kas::networks;
 namespace {
 
 /// A product of two tensors that are no weights, matrix by matrix.
+/// For the scores [batch..., queries, keys], for the result [batch..., tokens,
+/// channels].
 struct Product {
   linalg::LinalgOp op;
   /// The operand with the rows; the other one has the columns.
   unsigned rowsOperand = 0;
+  /// Loops, outermost first.
   SmallVector<unsigned> batch;
+  /// The loops of rows, columns and the sum.
   unsigned row = 0, column = 0, common = 0;
+  /// By loop.
   SmallVector<int64_t> extents;
   /// For each operand and the result by loop: how far its next element is.
+  /// 0 for loops that do not index it.
   SmallVector<SmallVector<int64_t>, 3> steps;
 
   /// The other way to see it: the transposed product.
@@ -53,6 +66,7 @@ struct Product {
     return count;
   }
   /// Which element of its operand `operand` (2: the result) is at these places.
+  /// `matrix` counts through the batch loops.
   int64_t getElement(unsigned operand, int64_t matrix, int64_t atRow,
                      int64_t atColumn, int64_t atCommon) const {
     const SmallVector<int64_t> &step = steps[operand];
@@ -66,6 +80,7 @@ struct Product {
   }
 };
 
+/// `reason` gets the first condition that a block nearly meets, for a remark.
 class AttentionMatcher {
 public:
   AttentionMatcher(Site output, std::string &reason)
@@ -74,9 +89,12 @@ public:
   FailureOr<KernelSite> match();
 
 private:
+  /// Fails for anything but a contraction with one loop each for rows, columns
+  /// and the sum that starts from zero; adds the operation to `ops`.
   FailureOr<Product> getProduct(Value result);
   /// The scores that `shares` are the softmax of, along the last dimension.
   FailureOr<Value> matchSoftmax(Value shares);
+  /// Each of these sets members that the later ones need.
   LogicalResult matchValues();
   LogicalResult matchScores();
   LogicalResult checkOutput();
@@ -91,6 +109,7 @@ private:
   KernelSite makeSite();
 
   /// The part of a projection that queries, keys or values are.
+  /// Fused projections have several parts.
   struct Projection {
     Site layer;
     int64_t firstColumn = 0;
@@ -99,9 +118,11 @@ private:
   Site output;
   std::string &reason;
   Product values, scores;
+  /// Of the data of the output projection: the product with the values.
   ViewTrace merged;
   /// Of the product with the values: that with the shares.
   ViewTrace shares;
+  /// Of the softmax's input: the product of queries and keys.
   ViewTrace scoreViews;
   Value scoreInput;
   int64_t heads = 0, headSize = 0, tokens = 0;
@@ -120,6 +141,7 @@ FailureOr<Product> AttentionMatcher::getProduct(Value result) {
     return failure();
   FailureOr<linalg::ContractionDimensions> dims =
       linalg::inferContractionDims(op);
+  // More than one loop of a kind would need an order to compare elements by.
   if (!isSumOfProducts(op) || failed(dims) || dims->m.size() != 1 ||
       dims->n.size() != 1 || dims->k.size() != 1 ||
       !llvm::all_of(op.getIndexingMapsArray(),
@@ -127,6 +149,7 @@ FailureOr<Product> AttentionMatcher::getProduct(Value result) {
     return failure();
   auto fill = op.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
   if (!fill || !matchPattern(fill.value(), m_AnyZeroFloat()) ||
+      // A product with a weight is a linear layer.
       traceWeight(op.getDpsInputs()[0]) || traceWeight(op.getDpsInputs()[1]))
     return failure();
   Product product;
@@ -142,6 +165,7 @@ FailureOr<Product> AttentionMatcher::getProduct(Value result) {
     steps.resize(product.extents.size(), 0);
     ArrayRef<int64_t> shape = cast<ShapedType>(operand.getType()).getShape();
     for (auto [expr, step] :
+         // Row-major tensors.
          llvm::zip_equal(map.getResults(), computeStrides(shape)))
       steps[cast<AffineDimExpr>(expr).getPosition()] = step;
   }
@@ -172,6 +196,8 @@ static bool isRowMap(AffineMap map) {
 
 /// The values of rows that `value` is, through reshapes: of `input` reduced
 /// along its last dimension by `Steps`.
+/// Exporters keep the reduced dimension with size 1 or drop it, so reshapes are
+/// allowed; they are added to `ops`.
 template <typename... Steps>
 static linalg::LinalgOp
 matchRowReduction(Value value, Value input,
@@ -197,6 +223,7 @@ matchRowReduction(Value value, Value input,
 
 /// A step on the elements of two operands, or of one, all in place but the rows
 /// of the second.
+/// Such as `scores - maximum`: the second operand has a value for each row.
 template <typename Step>
 static linalg::LinalgOp matchElementwise(Value value) {
   auto op = value.getDefiningOp<linalg::LinalgOp>();
@@ -216,9 +243,11 @@ static linalg::LinalgOp matchElementwise(Value value) {
   return op;
 }
 
+/// Either `linalg.softmax`, or exp(x - max) / sum written out.
 FailureOr<Value> AttentionMatcher::matchSoftmax(Value shares) {
   if (auto softmax = shares.getDefiningOp<linalg::SoftmaxOp>()) {
     if (int64_t(softmax.getDimension()) + 1 !=
+        // Along the keys, which are the last dimension.
         cast<ShapedType>(shares.getType()).getRank())
       return failure();
     ops.insert(softmax);
@@ -238,6 +267,7 @@ FailureOr<Value> AttentionMatcher::matchSoftmax(Value shares) {
   // The largest score is subtracted, so that no power overflows.
   Value input = power.getDpsInputs()[0];
   linalg::LinalgOp difference = matchElementwise<arith::SubFOp>(input);
+  // Some exporters leave the maximum out.
   if (!difference)
     return input;
   ops.insert(difference);
@@ -253,6 +283,7 @@ FailureOr<Value> AttentionMatcher::matchSoftmax(Value shares) {
 //===----------------------------------------------------------------------===//
 
 /// The product with the values, whose one operand are shares of a softmax.
+/// The transposed product has the shares as its other operand.
 LogicalResult AttentionMatcher::matchValues() {
   merged = traceViews(output.data, ops);
   FailureOr<Product> product = getProduct(merged.origin);
@@ -280,6 +311,7 @@ LogicalResult AttentionMatcher::matchScores() {
     return miss(reason,
                 "requires scores that are a product of queries and keys "
                 "for a block of attention");
+  // It is not known which operand has the queries: both ways are tried.
   for (const Product &candidate : {*product, product->getTransposed()})
     if (checkScores(candidate, scoreViews.elements)) {
       scores = candidate;
@@ -289,6 +321,8 @@ LogicalResult AttentionMatcher::matchScores() {
                       "attention");
 }
 
+/// Share (query, key) must be normalized along the keys, and be the score of
+/// this query and this key in the same matrix.
 bool AttentionMatcher::checkScores(const Product &candidate,
                                    ArrayRef<int64_t> elements) {
   int64_t numMatrices = values.getNumMatrices();
@@ -303,6 +337,7 @@ bool AttentionMatcher::checkScores(const Product &candidate,
       for (int64_t key = 0; key < tokens; ++key) {
         int64_t share = shares.elements[values.getElement(
             values.rowsOperand, matrix, query, 0, key)];
+        // The last dimension of the shares is the one of the softmax.
         if (share % tokens != key ||
             elements[share] != candidate.getElement(2, matrix, query, key, 0))
           return false;
@@ -311,12 +346,15 @@ bool AttentionMatcher::checkScores(const Product &candidate,
 }
 
 /// The heads are side by side in what the output projection reads.
+/// Element [token, head * headSize + channel] of the projection's data is
+/// element [token, channel] of the head's matrix.
 LogicalResult AttentionMatcher::checkOutput() {
   int64_t channels = output.dataShape.back();
   headSize = values.extents[values.column];
   tokens = values.extents[values.row];
   heads = channels / headSize;
   int64_t numMatrices = values.getNumMatrices();
+  // Between the products nothing may be added or scaled.
   bool fits =
       heads * headSize == channels && numMatrices % heads == 0 &&
       values.extents[values.common] == tokens &&
@@ -326,6 +364,7 @@ LogicalResult AttentionMatcher::checkOutput() {
   for (int64_t matrix = 0; fits && matrix < numMatrices; ++matrix)
     for (int64_t token = 0; token < tokens; ++token)
       for (int64_t channel = 0; channel < headSize; ++channel) {
+        // Matrices are samples times heads, heads innermost.
         int64_t row = matrix / heads * tokens + token;
         int64_t column = matrix % heads * headSize + channel;
         fits &= merged.elements[row * channels + column] ==
@@ -341,6 +380,8 @@ LogicalResult AttentionMatcher::checkOutput() {
 // Projections
 //===----------------------------------------------------------------------===//
 
+/// From the operand back through views to a linear layer; `first` is its first
+/// column for this part, and heads follow each other from there.
 LogicalResult AttentionMatcher::matchProjection(
     Value operand, double &scale,
     llvm::function_ref<int64_t(int64_t, int64_t, int64_t)> getElement) {
@@ -361,6 +402,8 @@ LogicalResult AttentionMatcher::matchProjection(
   auto getSource = [&](int64_t matrix, int64_t token, int64_t channel) {
     return trace.elements[getElement(matrix, token, channel)];
   };
+  // Where element (0, 0, 0) comes from says which part of a fused projection it
+  // is.
   int64_t first = getSource(0, 0, 0);
   bool fits = layer->dataShape == output.dataShape &&
               first + heads * headSize <= columns;
@@ -383,7 +426,9 @@ static Value getTokens(Value data) {
   return collapse ? collapse.getSrc() : data;
 }
 
-/// One data, and every output used once.
+/// All projections read one tensor, the three parts differ, and nothing of a
+/// fused projection is left over: its weights would be dropped by a
+/// replacement.
 LogicalResult AttentionMatcher::checkProjections() {
   int64_t channels = heads * headSize, numColumns = 0;
   llvm::SmallSetVector<Operation *, 3> layers;
@@ -404,6 +449,7 @@ LogicalResult AttentionMatcher::checkProjections() {
 }
 
 /// Nothing else reads what is between the data and the result.
+/// What others read would have to be computed still.
 LogicalResult AttentionMatcher::checkUsers() {
   for (Operation *op : ops)
     for (Operation *user : op->getUsers())
@@ -416,6 +462,7 @@ LogicalResult AttentionMatcher::checkUsers() {
 }
 
 /// What the names have in common, up to a dot.
+/// `layers.0.attn.qkv` and `layers.0.attn.proj` have `layers.0.attn`.
 static std::string getCommonName(ArrayRef<std::string> names) {
   StringRef common = names.front();
   for (StringRef name : names)
@@ -425,6 +472,8 @@ static std::string getCommonName(ArrayRef<std::string> names) {
   return common.str();
 }
 
+/// FLOPs are those of one sample, of projections and products; parameters are
+/// those of all projections.
 KernelSite AttentionMatcher::makeSite() {
   KernelSite site;
   site.family = KernelFamily::Attention;
@@ -433,6 +482,7 @@ KernelSite AttentionMatcher::makeSite() {
   site.heads = heads;
   site.samples = values.getNumMatrices() / heads;
   site.spatial = {tokens};
+  // Kernels take a window; attention has none, and 3 is the usual one.
   site.window = 3;
   double macs =
       double(output.macs) + 2.0 * double(values.getNumMatrices() * tokens) *
@@ -449,6 +499,8 @@ KernelSite AttentionMatcher::makeSite() {
   site.flops = 2 * macs / double(site.samples);
   site.name = getCommonName(names);
   ops.insert(output.op);
+  // Weights are arguments of the function that anything in the block is made
+  // of.
   for (Operation *op : ops) {
     site.ops.push_back(op);
     for (Value operand : op->getOperands())
@@ -461,6 +513,7 @@ KernelSite AttentionMatcher::makeSite() {
   return site;
 }
 
+/// The output first: it says how many heads and tokens there are.
 FailureOr<KernelSite> AttentionMatcher::match() {
   if (failed(matchValues()) || failed(checkOutput()) || failed(matchScores()))
     return failure();
@@ -487,12 +540,15 @@ FailureOr<KernelSite> AttentionMatcher::match() {
     return failure();
   double scale = scoreViews.scale * queryScale * keyScale;
   double expected = 1 / std::sqrt(double(headSize));
+  // f32 constants of exporters are rounded; values must not be scaled at all.
   if (std::abs(scale - expected) > 1e-5 * expected || valueScale != 1)
     return miss(reason, "requires scores over the root of ", headSize,
                 " channels for a block of attention, got a factor of ", scale);
   return makeSite();
 }
 
+/// A candidate is any linear layer: it could be the output projection. The
+/// reason is empty where nothing looked like attention.
 FailureOr<KernelSite> kas::networks::matchAttention(linalg::LinalgOp op,
                                                     std::string &reason) {
   std::string ignored;

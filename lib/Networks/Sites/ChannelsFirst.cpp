@@ -8,6 +8,10 @@
 //
 // Rewrites convolutions with channels last (NHWC) to ones with channels first
 // (NCHW) between transpositions.
+// Operators are extracted and substituted with channels first; models of
+// TensorFlow and of ONNX may have them last. For `-kas-extract` they are
+// rewritten for the duration of the pass, and those that turn out to be no
+// sites are put back as they were, so a network without sites does not change.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +29,7 @@ using namespace kas::networks;
 using Order = SmallVector<int64_t>;
 
 /// The dimensions of `map` in the order of batch, groups, channels, space.
+/// Stable: dimensions of one group keep their order.
 static Order getOrder(AffineMap map, const linalg::ConvolutionDimensions &dims,
                       ArrayRef<unsigned> channels) {
   auto getRank = [&](int64_t index) {
@@ -41,6 +46,7 @@ static Order getOrder(AffineMap map, const linalg::ConvolutionDimensions &dims,
   return order;
 }
 
+/// Result i is result `order[i]` of `map`.
 static AffineMap reorder(AffineMap map, ArrayRef<int64_t> order) {
   SmallVector<AffineExpr> results;
   for (int64_t index : order)
@@ -57,10 +63,12 @@ static Value transpose(OpBuilder &b, Location loc, Value value,
 }
 
 /// The data in another order, padded after that as it was before.
+/// The padding stays next to the convolution, where matching looks for it.
 static Value reorderData(OpBuilder &b, Value data, ArrayRef<int64_t> order) {
   auto pad = data.getDefiningOp<tensor::PadOp>();
   Value fill = pad ? pad.getConstantPaddingValue() : Value();
   if (!fill || !pad.getSourceType().hasStaticShape() || !pad.getLow().empty() ||
+      // Amounts that are values have no permutation here.
       !pad.getHigh().empty())
     return transpose(b, data.getLoc(), data, order);
   Value source = transpose(b, pad.getLoc(), pad.getSource(), order);
@@ -76,6 +84,7 @@ static Value reorderData(OpBuilder &b, Value data, ArrayRef<int64_t> order) {
                                getAmounts(pad.getStaticHigh()), fill);
 }
 
+/// A fill needs no transposition: it is the same in any order.
 static Value reorderStart(OpBuilder &b, Value start, ArrayRef<int64_t> order) {
   auto fill = start.getDefiningOp<linalg::FillOp>();
   if (!fill)
@@ -88,6 +97,7 @@ static Value reorderStart(OpBuilder &b, Value start, ArrayRef<int64_t> order) {
       ->getResult(0);
 }
 
+/// Leaves operations that are no convolution, or have channels first already.
 void ChannelsFirst::rewrite(linalg::LinalgOp op) {
   if (op->getNumResults() != 1 || op.getNumDpsInputs() != 2 ||
       !op.hasPureTensorSemantics() ||
@@ -103,6 +113,7 @@ void ChannelsFirst::rewrite(linalg::LinalgOp op) {
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
   Order dataOrder = getOrder(maps[0], *dims, dims->inputChannel);
   Order resultOrder = getOrder(maps[2], *dims, dims->outputChannel);
+  // Both orders are the identity.
   if (llvm::is_sorted(dataOrder) && llvm::is_sorted(resultOrder))
     return;
   OpBuilder b(op);
@@ -117,12 +128,14 @@ void ChannelsFirst::rewrite(linalg::LinalgOp op) {
       op.getIteratorTypesArray());
   IRMapping mapping;
   op->getRegion(0).cloneInto(&generic.getRegion(), mapping);
+  // An attribute of named operations that describes the old maps.
   op->removeDiscardableAttr("linalg.memoized_indexing_maps");
   generic->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   Value result = transpose(b, loc, generic.getResult(0),
                            invertPermutationVector(resultOrder));
   Value before = op.getDpsInputs()[0], beforeStart = op.getDpsInits()[0];
   op->getResult(0).replaceAllUsesWith(result);
+  // The old operation is taken out of the block and kept for `restore`.
   convolutions.push_back({op, generic, result});
   putAside(op);
   for (Value value : {before, beforeStart})
@@ -130,6 +143,8 @@ void ChannelsFirst::rewrite(linalg::LinalgOp op) {
       putAside(made);
 }
 
+/// Operands are remembered and dropped, so that producers without other users
+/// can be put aside as well.
 void ChannelsFirst::putAside(Operation *op) {
   aside[op] = SmallVector<Value>(op->getOperands());
   op->remove();
@@ -138,6 +153,7 @@ void ChannelsFirst::putAside(Operation *op) {
 }
 
 /// With what it reads, as far as that was put aside.
+/// Recursively; insertion order is producers first.
 void ChannelsFirst::putBack(Operation *op, OpBuilder &builder) {
   auto found = aside.find(op);
   if (found == aside.end())
@@ -162,11 +178,13 @@ ChannelsFirst::ChannelsFirst(ModuleOp module) {
     rewrite(op);
 }
 
+/// What was not put back has been replaced for good.
 ChannelsFirst::~ChannelsFirst() {
   for (auto &[op, operands] : aside)
     op->erase();
 }
 
+/// Sites carry `kas.site`; everything else becomes what it was.
 void ChannelsFirst::restore() {
   for (Convolution &convolution : convolutions) {
     if (convolution.after->hasAttr(KasDialect::siteAttrName))

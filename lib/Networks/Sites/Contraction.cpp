@@ -8,6 +8,9 @@
 //
 // Matches linear layers and batched matrix products as sites of an operator:
 // the roles of the loops and the sizes.
+// `linear` [N, Cin] -> [N, Cout], `batched_linear` with rows [N, L],
+// `batch_matmul` with a weight for each batch. Where weights come from decides
+// which operand is which, not their position.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,10 +49,12 @@ static unsigned findWeightOperand(linalg::LinalgOp op) {
   Value first = traceWeight(op.getDpsInputs()[0]);
   Value second = traceWeight(op.getDpsInputs()[1]);
   if (!first || !second)
+    // Only one, or none, is made of a weight.
     return first ? 0 : 1;
   auto isNamedWeight = [](Value value) {
     auto argument = dyn_cast<BlockArgument>(value);
     if (!argument)
+      // A constant in the module is a weight.
       return true;
     auto function =
         cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
@@ -60,6 +65,8 @@ static unsigned findWeightOperand(linalg::LinalgOp op) {
   return isNamedWeight(first) && !isNamedWeight(second) ? 0 : 1;
 }
 
+/// Data and result must be row-major in these roles; the weight may be in any
+/// order.
 static LogicalResult checkRoles(linalg::LinalgOp op, const Roles &roles,
                                 unsigned weightOperand, std::string &reason) {
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
@@ -77,6 +84,8 @@ static LogicalResult checkRoles(linalg::LinalgOp op, const Roles &roles,
 }
 
 /// `linear`, `batched_linear` or `batch_matmul`, with their sizes.
+/// The primaries are also the names in the named operators of the library, so
+/// that a layer can be compared with them.
 static void describeKind(Site &site, const Roles &roles,
                          ArrayRef<int64_t> loopSizes) {
   LayerKind &kind = site.kind;
@@ -94,7 +103,9 @@ static void describeKind(Site &site, const Roles &roles,
     kind.primaries = {"N", "Cin", "Cout"};
   }
   kind.namedOperator = "kas." + kind.name;
+  // A batched product has no channels: its columns may be positions.
   kind.hasUnorderedChannels = roles.batch.empty();
+  // Dimensions that data and result share, in front.
   SmallVector<unsigned> leading = roles.batch;
   leading.append(roles.rows);
   for (auto [index, loop] : llvm::enumerate(leading)) {
@@ -117,6 +128,8 @@ kas::networks::matchContraction(linalg::LinalgOp op,
                                 const linalg::ContractionDimensions &dims,
                                 std::string &reason) {
   unsigned weightOperand = findWeightOperand(op);
+  // By position of the weight: m are loops of the first operand alone, n of the
+  // second.
   ArrayRef<unsigned> rows = weightOperand == 1 ? dims.m : dims.n;
   ArrayRef<unsigned> columns = weightOperand == 1 ? dims.n : dims.m;
   if (columns.size() != 1 || dims.k.size() != 1)
@@ -124,6 +137,7 @@ kas::networks::matchContraction(linalg::LinalgOp op,
                 "requires one dimension of output channels and one of "
                 "input channels, got ",
                 columns.size(), " and ", dims.k.size());
+  // More dimensions would have to be merged first, which is a reshape.
   if (dims.batch.size() > 1 || rows.size() > (dims.batch.empty() ? 2 : 1))
     return miss(reason,
                 "requires one batch and one row dimension, or none and "
@@ -142,6 +156,7 @@ kas::networks::matchContraction(linalg::LinalgOp op,
   site.data = op.getDpsInputs()[1 - weightOperand];
   SmallVector<int64_t> loopSizes = op.getStaticLoopRanges();
   describeKind(site, roles, loopSizes);
+  // The size of each dimension of the weight in symbols.
   SmallVector<std::string, 3> weightSizes;
   for (AffineExpr expr :
        op.getIndexingMapsArray()[weightOperand].getResults()) {
@@ -153,6 +168,7 @@ kas::networks::matchContraction(linalg::LinalgOp op,
   if (failed(setWeight(site, op.getDpsInputs()[weightOperand], weightSizes,
                        reason)))
     return failure();
+  // All loops.
   site.macs = 1;
   for (int64_t size : loopSizes)
     site.macs *= size;

@@ -8,6 +8,11 @@
 //
 // Matches convolutions as sites of an operator: windows, strides, dilations,
 // padding and groups, with symbols for their sizes.
+// A match describes the layer with symbols: sizes N, Cin, Cout, H, W and
+// coefficients k, s, d, p, g, so that layers of other sizes are layers of the
+// same kind, and one operator can take the place of all of them. Kinds that the
+// library has get its named operator, others one written by
+// ConvolutionOperator.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,11 +33,13 @@ namespace {
 
 /// One spatial dimension: `output` reads `stride * i + dilation * j - low`,
 /// where j counts to `kernel`.
+/// `low` is the padding in front; what is behind follows from the sizes.
 struct Window {
   unsigned outputLoop = 0, kernelLoop = 0;
   int64_t stride = 0, dilation = 0, low = 0;
   int64_t input = 0, output = 0, kernel = 0;
 
+  /// As `kas.unfold` without `low`.
   bool isCentered() const { return low == kernel / 2; }
 };
 
@@ -47,14 +54,17 @@ public:
   FailureOr<Site> match(int64_t stemChannels);
 
 private:
+  /// Depthwise: a group for each channel, so there are no loops of channels.
   bool isGrouped() const { return !dims.depth.empty() && !isDepthwise(); }
   bool isDepthwise() const {
     return !dims.depth.empty() && dims.outputChannel.empty() &&
            dims.inputChannel.empty();
   }
   /// Dimensions of the data before the spatial ones.
+  /// Batch and channels; grouped convolutions have the channels as [g, Cin/g].
   unsigned getNumLeading() const { return isGrouped() ? 3 : 2; }
 
+  /// Each fails with the reason.
   LogicalResult checkChannels();
   LogicalResult checkLayout();
   LogicalResult decodeWindows(AffineMap input, AffineMap filter);
@@ -86,6 +96,7 @@ private:
   SmallVector<Window, 2> windows;
   /// All spatial dimensions have the same kernel, stride, dilation, padding.
   bool isUniform = false;
+  /// The words of the kind's name.
   bool isStrided = false, isPointwise = false, isCentered = true,
        isUnpadded = false, isStem = false;
   Site site;
@@ -114,6 +125,7 @@ LogicalResult ConvolutionMatcher::checkChannels() {
 }
 
 /// Adds the dimension in `expr`, with the factor before it, to `terms`.
+/// `2 * i + j` gives (i, 2), (j, 1); fails for anything else.
 static LogicalResult
 collectTerms(AffineExpr expr,
              SmallVectorImpl<std::pair<unsigned, int64_t>> &terms) {
@@ -135,6 +147,8 @@ collectTerms(AffineExpr expr,
   return success();
 }
 
+/// Each spatial index of the data is stride * i + dilation * j, in either
+/// order.
 LogicalResult ConvolutionMatcher::decodeWindows(AffineMap input,
                                                 AffineMap filter) {
   for (AffineExpr expr : input.getResults().drop_front(getNumLeading())) {
@@ -145,6 +159,7 @@ LogicalResult ConvolutionMatcher::decodeWindows(AffineMap input,
       std::swap(terms[0], terms[1]);
     if (!llvm::is_contained(dims.outputImage, terms[0].first) ||
         !llvm::is_contained(dims.filterLoop, terms[1].first) ||
+        // The window's loop must index the weight.
         !filter.getResultPosition(
             getAffineDimExpr(terms[1].first, op.getContext())))
       return failure();
@@ -175,6 +190,7 @@ LogicalResult ConvolutionMatcher::checkLayout() {
   StringRef expected = "requires batch, channels, then spatial dimensions, in "
                        "data and result";
   if (!startsWith(maps[0], dataLoops) || !startsWith(maps[2], resultLoops) ||
+      // The weight has its dimensions in any order, none twice.
       maps[1].getNumResults() != dims.depth.size() + dims.outputChannel.size() +
                                      dims.inputChannel.size() +
                                      dims.filterLoop.size() ||
@@ -184,7 +200,8 @@ LogicalResult ConvolutionMatcher::checkLayout() {
        llvm::zip_equal(windows, maps[2].getResults().take_back(windows.size())))
     if (expr != getAffineDimExpr(window.outputLoop, op.getContext()))
       return miss(reason, expected);
-  // Their sizes do not tell them apart.
+  // The sizes of 3x3 windows do not tell rows from columns: transposed weights
+  // would be taken for these.
   auto getKernelPosition = [&](const Window &window) {
     return *maps[1].getResultPosition(
         getAffineDimExpr(window.kernelLoop, op.getContext()));
@@ -195,6 +212,7 @@ LogicalResult ConvolutionMatcher::checkLayout() {
   return success();
 }
 
+/// Data before the split of channels into groups, and before the padding.
 LogicalResult ConvolutionMatcher::lookThroughPadding() {
   site.data = op.getDpsInputs()[0];
   if (isGrouped())
@@ -202,6 +220,7 @@ LogicalResult ConvolutionMatcher::lookThroughPadding() {
   auto pad = site.data.getDefiningOp<tensor::PadOp>();
   if (!pad)
     return success();
+  // Operators clip windows, which is a padding of zero.
   Value fill = pad.getConstantPaddingValue();
   if (!fill || !(matchPattern(fill, m_PosZeroFloat()) ||
                  matchPattern(fill, m_NegZeroFloat())))
@@ -212,6 +231,7 @@ LogicalResult ConvolutionMatcher::lookThroughPadding() {
         return low.back() >= 0;
       }))
     return miss(reason, "requires static padding of at least 0");
+  // What is padded behind follows from the sizes, which are checked next.
   for (OpFoldResult amount : pad.getMixedHighPad())
     high.push_back(getConstantIntValue(amount).value_or(0));
   unsigned numLeading = low.size() - windows.size();
@@ -227,6 +247,8 @@ LogicalResult ConvolutionMatcher::lookThroughPadding() {
   return success();
 }
 
+/// An operator has outputs of the size input / stride: a convolution that
+/// shrinks the image by its window is none.
 LogicalResult ConvolutionMatcher::checkSizes() {
   ArrayRef<int64_t> shape = cast<ShapedType>(site.data.getType()).getShape();
   for (auto [window, input] :
@@ -249,6 +271,9 @@ LogicalResult ConvolutionMatcher::checkSizes() {
 // Description of a match
 //===----------------------------------------------------------------------===//
 
+/// The name is made of these words in this order: conv1d, conv1x1 or conv2d;
+/// _depthwise or _grouped; _strided; _unpadded or _dilated; _rectangular;
+/// _stem.
 void ConvolutionMatcher::describeKind(int64_t stemChannels) {
   isUniform = agree(&Window::kernel) && agree(&Window::stride) &&
               agree(&Window::dilation) && agree(&Window::low);
@@ -261,6 +286,8 @@ void ConvolutionMatcher::describeKind(int64_t stemChannels) {
                });
   isUnpadded =
       !isCentered && llvm::all_of(windows, [](auto &w) { return w.low == 0; });
+  // Few input channels, as of an image: nothing to gain, and often left out of
+  // searches.
   isStem = isDense && loopSizes[dims.inputChannel.front()] <= stemChannels;
 
   LayerKind &kind = site.kind;
@@ -278,6 +305,7 @@ void ConvolutionMatcher::describeKind(int64_t stemChannels) {
   kind.hasUnorderedChannels = isDense;
 }
 
+/// The symbols of data and result, and their values for this layer.
 void ConvolutionMatcher::describeSizes() {
   LayerKind &kind = site.kind;
   auto addPrimary = [&](StringRef name, int64_t value) {
@@ -285,6 +313,7 @@ void ConvolutionMatcher::describeSizes() {
     site.binding.emplace_back(name.str(), value);
   };
   int64_t batch = loopSizes[dims.batch.front()];
+  // Cin and Cout count the channels of all groups.
   int64_t groups = dims.depth.empty() ? 1 : loopSizes[dims.depth.front()];
   int64_t inputs = groups, outputs = groups;
   addPrimary("N", batch);
@@ -302,16 +331,19 @@ void ConvolutionMatcher::describeSizes() {
   site.dataShape = {batch, inputs};
   site.resultShape = {batch, outputs};
   for (auto [index, window] : llvm::enumerate(windows)) {
+    // L of one dimension, H and W of two.
     std::string name = windows.size() == 1 ? "L" : index == 0 ? "H" : "W";
     addPrimary(name, window.input);
     kind.inputSizes.push_back(name);
     kind.outputSizes.push_back(
+        // H/s, or H/sh where strides differ.
         isStrided ? name + "/" + getSymbol("s", &Window::stride, index) : name);
     site.dataShape.push_back(window.input);
     site.resultShape.push_back(window.output);
   }
 }
 
+/// One symbol, or one for each dimension where they differ.
 void ConvolutionMatcher::addCoefficients(StringRef stem,
                                          int64_t Window::*value) {
   unsigned count = agree(value) ? 1 : windows.size();
@@ -325,6 +357,8 @@ void ConvolutionMatcher::addCoefficients(StringRef stem,
   }
 }
 
+/// A pointwise layer has no k, a dense one no g: symbols that are 1 anyway
+/// would double every search space.
 void ConvolutionMatcher::describeWindows() {
   if (!isPointwise)
     addCoefficients("k", &Window::kernel);
@@ -341,6 +375,8 @@ void ConvolutionMatcher::describeWindows() {
 }
 
 /// For kinds that the library does not have.
+/// Its text goes to the module with the space, so that the layer itself is a
+/// candidate.
 void ConvolutionMatcher::describeOperator() {
   LayerKind &kind = site.kind;
   if (!kind.namedOperator.empty())
@@ -366,6 +402,7 @@ void ConvolutionMatcher::describeOperator() {
                                      symbols);
 }
 
+/// The sizes of the weight in its own order of dimensions.
 LogicalResult ConvolutionMatcher::describeWeight() {
   SmallVector<std::string, 5> sizes;
   for (AffineExpr expr : op.getIndexingMapsArray()[1].getResults()) {
@@ -385,6 +422,7 @@ LogicalResult ConvolutionMatcher::describeWeight() {
   return setWeight(site, op.getDpsInputs()[1], sizes, reason);
 }
 
+/// Checks before descriptions: these assume that the layer fits.
 FailureOr<Site> ConvolutionMatcher::match(int64_t stemChannels) {
   site.op = op;
   site.hasSplitChannels = isGrouped();
@@ -394,6 +432,7 @@ FailureOr<Site> ConvolutionMatcher::match(int64_t stemChannels) {
   describeKind(stemChannels);
   describeSizes();
   describeWindows();
+  // Rectangular layers may have kh, kw, sh, sw, dh, dw, ph, pw.
   if (site.binding.size() > SymbolSet::maxSymbols)
     return miss(reason, "requires at most ", SymbolSet::maxSymbols,
                 " symbols for kernels, strides, dilations and paddings that "
@@ -402,6 +441,7 @@ FailureOr<Site> ConvolutionMatcher::match(int64_t stemChannels) {
   describeOperator();
   if (failed(describeWeight()))
     return failure();
+  // All loops, padding included, as frameworks count.
   site.macs = 1;
   for (int64_t size : loopSizes)
     site.macs *= size;

@@ -7,6 +7,13 @@
 //===----------------------------------------------------------------------===//
 //
 // Writes the operator that computes what a matched convolution computes.
+// For example, of kind conv2d with stride 2 (one window of two shown):
+//    kas.operator @conv2d_strided_layer<N, Cin, Cout, H, W | k, s>
+//        (%n: N, %o: Cout, %x0: H/s, ...) from [N, Cin, H, W] {
+//      %c = kas.reduce sum : Cin
+//      %s0 = kas.stride %x0 by s : H/s
+//      %y0 = kas.unfold %s0, %i0_d : H, k
+// The text is parsed when it is needed (docs/reference/dialect.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +36,7 @@ public:
     share(name, name, size);
   }
 
+  /// `%name_d, %name_w = kas.share %operand`.
   void share(llvm::StringRef name, llvm::StringRef operand,
              llvm::StringRef size) {
     os << "  %" << name << "_d, %" << name << "_w = kas.share %" << operand
@@ -53,6 +61,8 @@ private:
 } // namespace
 
 /// `i + stride * h - low` and so on, for the spatial dimension `index`.
+/// Reads the window's coordinate `%y<index>`, and leaves `%i<index>_w` for the
+/// weight.
 static void writeWindow(llvm::raw_ostream &os, BodyWriter &writer,
                         const WindowSymbols &window, unsigned index) {
   std::string kernel = "i" + std::to_string(index);
@@ -63,6 +73,7 @@ static void writeWindow(llvm::raw_ostream &os, BodyWriter &writer,
   std::string offset = writer.stride("t" + llvm::Twine(index), kernel + "_d",
                                      window.dilation, window.kernel);
   os << "  %y" << index << " = kas.unfold %" << position << ", %" << offset;
+  // Without `low` the window is centred; 0 has no symbol.
   if (!window.isCentered)
     os << " low " << (window.low.empty() ? "0" : window.low);
   os << " : " << window.input << ", ";
@@ -89,11 +100,15 @@ kas::networks::writeConvolution(const LayerKind &kind, ChannelKind channels,
   llvm::interleaveComma(kind.inputSizes, os);
   os << "] {\n";
 
+  // Dense: the channel is summed over, the weight has output and input channel.
   std::string channel = "c_d", weight = "%o, %c_w";
   if (channels == ChannelKind::Depthwise) {
+    // Depthwise: the output's channel is that of the data and of the weight.
     writer.share("c", "o", "C");
     weight = "%c_w";
   } else if (channels == ChannelKind::Grouped) {
+    // Grouped: the output channel is (group, channel in it), the input channel
+    // (group, summed channel).
     writer.reduceShared("c", "Cin/g");
     os << "  %G, %f = kas.merge %o by Cout/g : Cout\n";
     writer.share("G", "G", "g");

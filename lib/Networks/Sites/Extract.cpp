@@ -8,6 +8,10 @@
 //
 // Finds the layers of a network that operators can replace, groups them by
 // kind, and writes a `kas.space` for each kind.
+// `-kas-extract`: layers of one kind get one space, whose bindings are their
+// sizes with multiplicities; a layer is marked with its space and binding
+// (`kas.site`), by which `-kas-substitute` finds it. Limits and budgets are
+// defaults that users edit (docs/guide/searching.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,12 +33,15 @@ namespace {
 struct Group {
   LayerKind kind;
   /// Per distinct binding the layers that have it, in the order of the module.
+  /// Layers of equal sizes share a binding and count as several.
   llvm::MapVector<BindingAttr, SmallVector<Site *>> layers;
 };
 
 } // namespace
 
 /// Adds the coefficients that the layer lacks, as many as a space can declare.
+/// Fails for a name that is a size of the layer; what does not fit is left out
+/// with a warning.
 static LogicalResult addCoefficients(Site &site, BindingAttr coefficients) {
   if (!coefficients)
     return success();
@@ -45,6 +52,7 @@ static LogicalResult addCoefficients(Site &site, BindingAttr coefficients) {
              << "requires other names than the sizes of layers for "
                 "coefficients, got '"
              << name.getValue() << "'";
+    // The layer has a value for it.
     if (llvm::is_contained(site.kind.coefficients, name.getValue()))
       continue;
     if (site.binding.size() == SymbolSet::maxSymbols) {
@@ -86,6 +94,7 @@ static std::vector<Group> groupByKind(MutableArrayRef<Site> sites) {
 // Writing a space
 //===----------------------------------------------------------------------===//
 
+/// `C/s` and so on as attributes with the space's symbols.
 static ArrayAttr getSizes(Builder &builder, ArrayRef<std::string> texts,
                           const SymbolSet &symbols) {
   return builder.getArrayAttr(
@@ -99,6 +108,7 @@ static ArrayAttr getSizes(Builder &builder, ArrayRef<std::string> texts,
 namespace {
 /// The least number of pixels of an image for each point of a window along one
 /// axis, or less, and the layers that have it.
+/// For example 8 for an image of 56 rows and windows of 7.
 struct LeastRatio {
   double ratio = std::numeric_limits<double>::infinity();
   BindingAttr binding;
@@ -108,6 +118,7 @@ struct LeastRatio {
 };
 } // namespace
 
+/// A symbol that a layer lacks has the value 1.
 void LeastRatio::meet(const Group &group, StringRef image, StringRef window) {
   for (auto &[layer, sites] : group.layers) {
     double next = static_cast<double>(layer.lookup(image).value_or(1)) /
@@ -129,11 +140,13 @@ static LeastRatio getLeastRatio(const Group &group,
 
 /// The symbols of the windows along the axes of layers that have them at their
 /// centres; none for others.
+/// Only odd windows have a centre.
 static SmallVector<StringRef> getWindows(const Group &group) {
   StringRef name = group.kind.name;
   if (!name.starts_with("conv") || name.contains("dilated") ||
       name.contains("unpadded"))
     return {};
+  // Every layer has the symbol, with an odd value.
   auto has = [&](StringRef symbol) {
     return llvm::is_contained(group.kind.coefficients, symbol) &&
            llvm::all_of(group.layers, [&](auto &layer) {
@@ -147,7 +160,10 @@ static SmallVector<StringRef> getWindows(const Group &group) {
   return has("k") ? SmallVector<StringRef>{"k", "k"} : SmallVector<StringRef>{};
 }
 
-/// What the layers see and reach.
+/// The properties `sees` and `reaches` (docs/reference/properties.md): a
+/// replacement must read a window as large as that of the layers, and carry
+/// data between channels. `sees` is left out, with a remark, where an image is
+/// no larger than the window.
 static void addProperties(Builder &builder, const Group &group,
                           NamedAttrList &limits) {
   if (group.kind.hasUnorderedChannels)
@@ -164,6 +180,8 @@ static void addProperties(Builder &builder, const Group &group,
         << least.binding;
     return;
   }
+  // Windows of at least 2 pixels for each point are the default; rounded down
+  // to two decimals, so that all layers fit.
   if (ratio < 2)
     limits.append("unfold_ratio",
                   builder.getF64FloatAttr(std::floor(ratio * 100) / 100));
@@ -180,6 +198,7 @@ static void addProperties(Builder &builder, const Group &group,
 /// What fits the layers themselves, and a bit more for what may replace them.
 /// No `expand`: it drops outputs or weights, which is hardly what a network
 /// gains from.
+/// The depth has room for the layer's own primitives and a few more.
 static DictionaryAttr getDefaultLimits(Builder &builder, const Group &group,
                                        const ExtractOptions &options) {
   const LayerKind &kind = group.kind;
@@ -206,6 +225,7 @@ static DictionaryAttr getDefaultLimits(Builder &builder, const Group &group,
   return limits.getDictionary(builder.getContext());
 }
 
+/// The layers' own cost, of all of them together, and bounds as ratios to it.
 static DictionaryAttr getBudget(Builder &builder, const Group &group,
                                 const ExtractOptions &options) {
   double flops = 0, parameters = 0;
@@ -238,6 +258,7 @@ static SymbolSet getSymbols(const LayerKind &kind) {
   return symbols;
 }
 
+/// Inserts `kas.space @KIND`; the symbol table makes the name unique.
 static SpaceOp writeSpace(OpBuilder &builder, SymbolTable &symbolTable,
                           Group &group, const ExtractOptions &options) {
   const LayerKind &kind = group.kind;
@@ -245,6 +266,8 @@ static SpaceOp writeSpace(OpBuilder &builder, SymbolTable &symbolTable,
   auto getStrings = [&](ArrayRef<std::string> names) {
     return builder.getStrArrayAttr(llvm::to_vector_of<StringRef>(names));
   };
+  // Channels have no order that a network relies on: any permutation is as
+  // good.
   auto getUnordered = [&](size_t rank, unsigned channel) {
     SmallVector<bool> flags(rank, false);
     flags[channel] = kind.hasUnorderedChannels;
@@ -280,6 +303,7 @@ static SpaceOp writeSpace(OpBuilder &builder, SymbolTable &symbolTable,
   return space;
 }
 
+/// The name helps people; space and binding are what substitution reads.
 static void markSites(Builder &builder, SpaceOp space, const Group &group) {
   for (auto [index, layer] : llvm::enumerate(group.layers))
     for (Site *site : layer.second) {
@@ -294,12 +318,14 @@ static void markSites(Builder &builder, SpaceOp space, const Group &group) {
 }
 
 FailureOr<ExtractResult>
+/// Layers that are marked already keep their space.
 kas::networks::extractSpaces(ModuleOp module, const ExtractOptions &options) {
   ExtractResult result;
   std::vector<Site> sites = findSites(
       module,
       [&](linalg::LinalgOp op, StringRef reason) {
         ++result.numNearMisses;
+        // Near misses are told, so that a user sees why a layer is missing.
         op.emitRemark() << "not extracted: " << reason;
       },
       options.stemChannels);
@@ -314,11 +340,14 @@ kas::networks::extractSpaces(ModuleOp module, const ExtractOptions &options) {
   std::vector<Group> groups = groupByKind(sites);
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   SymbolTable symbolTable(module);
+  // In the order of the first layer of each kind.
   for (Group &group : groups) {
     SpaceOp space = writeSpace(builder, symbolTable, group, options);
     markSites(builder, space, group);
     result.spaces.push_back(space);
     SmallVector<StringRef> windows = getWindows(group);
+    // Two stages instead of a convolution: only where windows and channels can
+    // be parted.
     if (options.writesSequences && group.kind.hasUnorderedChannels &&
         !windows.empty() && getLeastRatio(group, windows).ratio > 1)
       writeSequenceSpace(builder, symbolTable, space, windows,

@@ -7,6 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Writes kernels of the tensor level that stand for the layers of a model.
+// `-kas-extract=kernel`: layers of a family become one symbolic kernel
+// (Canvas's search space, docs/reference/tensor-level.md): the number of
+// channels C in and out, so that layers that change it count as several copies,
+// and groups G.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +31,7 @@ struct KernelLayer {
 };
 
 /// The kernel of a family: its name and symbols.
+/// `spatial` are the symbols of positions.
 struct FamilyTraits {
   StringLiteral name;
   SmallVector<StringRef, 2> spatial;
@@ -49,6 +54,7 @@ static FamilyTraits getTraits(KernelFamily family) {
   llvm_unreachable("a family of sites");
 }
 
+/// C, positions, G, and k where the family has windows.
 static BindingAttr getBinding(MLIRContext *context, const KernelSite &site,
                               int64_t groups) {
   FamilyTraits traits = getTraits(site.family);
@@ -62,11 +68,14 @@ static BindingAttr getBinding(MLIRContext *context, const KernelSite &site,
   return BindingAttr::getNormal(context, entries);
 }
 
-/// Attention with G heads over the last `numSpatial` dimensions.
+/// Multi-head attention in steps of the tensor level: three projections cut
+/// into G heads, softmax(K^T Q / sqrt(C/G)) along the keys, the values mixed by
+/// it, and a projection.
 static Value writeAttention(OpBuilder &builder, Location loc, Value input) {
   MLIRContext *context = builder.getContext();
   auto channels = SizeAttr::getSymbol(context, "C");
   auto groups = SizeAttr::getSymbol(context, "G");
+  // [C, L] -> [G, C/G, L]
   auto project = [&] {
     Value all = DagFCOp::create(builder, loc, input, 0, channels);
     return DagGroupOp::create(builder, loc, all, 0, groups).getResult();
@@ -111,6 +120,7 @@ static KernelOp writeKernel(OpBuilder &builder, SymbolTable &symbolTable,
   llvm::append_range(primaries, traits.spatial);
   if (traits.hasWindow())
     coefficients.push_back("k");
+  // The kernel maps [C, positions...] to the same shape.
   SmallVector<SizeAttr> dims =
       llvm::map_to_vector(primaries, [&](StringRef name) {
         return SizeAttr::getSymbol(context, name);
@@ -135,6 +145,7 @@ static KernelOp writeKernel(OpBuilder &builder, SymbolTable &symbolTable,
   return kernel;
 }
 
+/// FLOPs by the ratio of the options; parameters at most as many as now.
 static DictionaryAttr getBudget(Builder &builder,
                                 ArrayRef<const KernelSite *> sites,
                                 const ExtractOptions &options) {
@@ -152,6 +163,7 @@ static DictionaryAttr getBudget(Builder &builder,
   return budget.getDictionary(builder.getContext());
 }
 
+/// `attention` tells that several operations are replaced.
 static void mark(Builder &builder, const KernelSite &site, KernelOp kernel,
                  unsigned binding) {
   NamedAttrList entries;
@@ -168,7 +180,8 @@ static void mark(Builder &builder, const KernelSite &site, KernelOp kernel,
 static KernelOp extractFamily(OpBuilder &builder, SymbolTable &symbolTable,
                               ArrayRef<const KernelSite *> sites,
                               const ExtractOptions &options) {
-  // One number of groups for all layers.
+  // One number of groups for all layers: the largest divisor of 4 that divides
+  // all channels.
   int64_t groups = 4;
   for (const KernelSite *site : sites)
     groups = std::gcd(groups, site->getChannels());
@@ -195,6 +208,7 @@ static KernelOp extractFamily(OpBuilder &builder, SymbolTable &symbolTable,
 }
 
 ExtractKernelResult
+/// Near misses are told as by `extractSpaces`.
 kas::networks::extractKernel(ModuleOp module, const ExtractOptions &options) {
   ExtractKernelResult result;
   std::vector<KernelSite> sites = findKernelSites(
@@ -204,6 +218,7 @@ kas::networks::extractKernel(ModuleOp module, const ExtractOptions &options) {
         op.emitRemark() << "not extracted: " << reason;
       },
       options.stemChannels);
+  // In the order of the first layer of each family.
   llvm::MapVector<KernelFamily, SmallVector<const KernelSite *>> families;
   for (const KernelSite &site : sites) {
     if (site.layer.op->hasAttr(KasDialect::siteAttrName))

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The pass -kas-extract.
+// Texts of options are in Passes.td; docs/guide/network-search.md shows their
+// use.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +40,7 @@ struct KasExtractPass
     options.minFlopsRatio = minFlopsRatio;
     options.writesProperties = properties;
     options.writesSequences = sequences;
+    // Written so that NaN fails.
     if (!(flopsRatio > 0) || !(minFlopsRatio > 0) ||
         !(minFlopsRatio < flopsRatio)) {
       mlir::emitError(getPlace(getOperation()))
@@ -54,6 +57,7 @@ struct KasExtractPass
       return signalPassFailure();
     }
     options.coefficients = *binding;
+    // Channels come first while sites are looked for.
     ChannelsFirst channels(getOperation());
     if (kernel) {
       ExtractKernelResult result = extractKernel(getOperation(), options);
@@ -67,6 +71,7 @@ struct KasExtractPass
       return signalPassFailure();
     numSites += result->numSites;
     numNearMisses += result->numNearMisses;
+    // Only marked layers stay rewritten.
     channels.restore();
   }
 };

@@ -8,6 +8,11 @@
 //
 // Writes a space of two-stage sequences for convolutions: windows per channel
 // or group, then channel mixing.
+// Separable convolutions as a space of their own: `_window` sees the window of
+// the layer with a weight per channel or group, `_mixing` reaches all channels
+// with weights without positions, and between them are M channels, a
+// normalization and a rectifier (`kas.sequence_space`,
+// docs/reference/dialect.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +31,7 @@ public:
       : builder(builder), symbols(symbols), layers(layers), windows(windows) {
     // Channels come second.
     channels = cast<SizeAttr>(layers.getInputSizes()[1]);
-    // The name is free.
+    // A name that no symbol has: M, Mm, ...
     while (layers.getSymbolSet().lookup(width))
       width += "m";
   }
@@ -35,8 +40,11 @@ public:
 
 private:
   ArrayAttr getBetweenSizes() const;
+  /// Those of the layers and the width.
   ArrayAttr getPrimaries() const;
   ArrayAttr getBindings() const;
+  /// A space like that of the layers with other sizes and limits, and without a
+  /// budget: the sequence has that of the layers.
   SpaceOp writeStage(StringRef suffix, ArrayAttr outputs, ArrayAttr inputs,
                      NamedAttrList limits);
   NamedAttrList getLimits(ArrayRef<std::pair<StringRef, int64_t>> values) const;
@@ -46,7 +54,9 @@ private:
   SymbolTable &symbols;
   SpaceOp layers;
   ArrayRef<StringRef> windows;
+  /// Of the input.
   SizeAttr channels;
+  /// The symbol of the channels between.
   std::string width = "M";
 };
 } // namespace
@@ -76,12 +86,14 @@ ArrayAttr SequenceWriter::getBindings() const {
     for (auto [name, value] :
          llvm::zip_equal(binding.getNames(), binding.getValues()))
       entries.emplace_back(name.getValue(), value);
+    // The layers are legal at their bindings.
     entries.emplace_back(width, *kas::evaluate(channels, known, values));
     bindings.push_back(BindingAttr::getNormal(builder.getContext(), entries));
   }
   return builder.getArrayAttr(bindings);
 }
 
+/// `unfold_ratio` is of the images, which are the same.
 NamedAttrList SequenceWriter::getLimits(
     ArrayRef<std::pair<StringRef, int64_t>> values) const {
   NamedAttrList limits;
@@ -107,6 +119,8 @@ SpaceOp SequenceWriter::writeStage(StringRef suffix, ArrayAttr outputs,
   return space;
 }
 
+/// The number of channels, its double, and its quotients by coefficients where
+/// these are integers at all bindings.
 SmallVector<Attribute>
 SequenceWriter::getWidths(BindingAttr coefficients) const {
   SizeAttr two = SizeAttr::getConstant(builder.getContext(), 2);
@@ -128,6 +142,8 @@ SequenceWriter::getWidths(BindingAttr coefficients) const {
   return widths;
 }
 
+/// Each stage has the primitives of its half: the first takes one weight and no
+/// mixing of all channels, the second no windows.
 void SequenceWriter::write(BindingAttr coefficients) {
   int64_t axes = windows.size(), strides = layers.getLimit("stride", 0);
   ArrayAttr between = getBetweenSizes();
@@ -142,6 +158,7 @@ void SequenceWriter::write(BindingAttr coefficients) {
                                     {"weight_takes", 0},
                                     {"weights_by_position", 0},
                                     {"equivariant", 1}});
+  // The window along each axis, as the layer has it.
   SmallVector<Attribute> sees;
   for (StringRef window : windows)
     sees.push_back(builder.getStringAttr(window));
@@ -158,6 +175,7 @@ void SequenceWriter::write(BindingAttr coefficients) {
                                          {"weights_by_position", 0},
                                          {"equivariant", 1},
                                          {"reaches", 1}}));
+  // Each width is one space of sequences.
   auto widths = builder.getDictionaryAttr(builder.getNamedAttr(
       width, builder.getArrayAttr(getWidths(coefficients))));
   auto sequences = SequenceSpaceOp::create(
