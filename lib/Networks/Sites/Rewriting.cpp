@@ -8,6 +8,10 @@
 //
 // What substitution needs around a new operator: reshapes, the initial value of
 // the accumulator, old weights in the layout of the new one.
+// An operator computes the layer alone: data and result may have channels split
+// into groups, the accumulator may start from a bias, and weights may be kept,
+// reshaped and transposed, where an operator has the same weight with its
+// dimensions in another order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +32,7 @@ using namespace kas::networks;
 // Shapes
 //===----------------------------------------------------------------------===//
 
+/// [N, C, ...] -> [N, g, C/g, ...] is an expansion of dimension 1 into two.
 Value kas::networks::lookThroughChannelSplit(Value value) {
   auto expand = value.getDefiningOp<tensor::ExpandShapeOp>();
   if (!expand ||
@@ -37,6 +42,7 @@ Value kas::networks::lookThroughChannelSplit(Value value) {
                                                          : value;
 }
 
+/// Null where the shapes are no grouping of each other's dimensions.
 Value kas::networks::reshape(OpBuilder &builder, Location loc, Value value,
                              ArrayRef<int64_t> shape) {
   auto type = cast<RankedTensorType>(value.getType());
@@ -88,6 +94,8 @@ static Value addElementwise(OpBuilder &builder, Location loc, Value value,
   return add.getResult(0);
 }
 
+/// A layer computes start + products. A bias that is broadcast is added by its
+/// map, and never materialized in the shape of the result.
 Value kas::networks::addAccumulatorStart(OpBuilder &builder, const Site &site,
                                          Value value) {
   Location loc = site.op->getLoc();
@@ -98,6 +106,7 @@ Value kas::networks::addAccumulatorStart(OpBuilder &builder, const Site &site,
   if (isZero(start))
     return value;
   int64_t rank = cast<ShapedType>(value.getType()).getRank();
+  // Of the result, those that the start has.
   SmallVector<int64_t> positions = llvm::to_vector(llvm::seq<int64_t>(rank));
   auto broadcast = start.getDefiningOp<linalg::BroadcastOp>();
   if (broadcast && broadcast.getResultTypes()[0] == value.getType()) {
@@ -118,14 +127,18 @@ Value kas::networks::addAccumulatorStart(OpBuilder &builder, const Site &site,
 namespace {
 
 /// Writes the sizes of an operator with the symbols of the layer it replaces.
+/// Two operators may call one size differently: `Cin` of the layer is `C` of an
+/// operator whose data has dimension [N, C, ...].
 class SizeTranslator {
 public:
   SizeTranslator(const Site &site, OperatorOp op)
       : context(op.getContext()), kind(site.kind) {
     for (StringRef name : kind.primaries)
+      // The names of a kind are distinct and few.
       llvm::cantFail(symbols.add(name, SymbolKind::Primary));
     for (StringRef name : kind.coefficients) {
       llvm::cantFail(symbols.add(name, SymbolKind::Coefficient));
+      // Coefficients mean the same everywhere.
       translations[name] = SizeAttr::getSymbol(context, name);
     }
     addTranslations(op.getDataSizes(), kind.inputSizes);
@@ -141,6 +154,7 @@ public:
   SizeAttr translate(SizeAttr size) const {
     Size value = size.getValue();
     SizeAttr result = SizeAttr::getConstant(context, value.getNumerator());
+    // Negative exponents and the denominator are collected in the divisor.
     SizeAttr divisor = SizeAttr::getConstant(context, value.getDenominator());
     for (auto [index, name] : llvm::enumerate(size.getNames())) {
       SizeAttr factor = translations.lookup(name.getValue());
@@ -157,6 +171,7 @@ public:
 
 private:
   /// The primaries that are bare dimensions of the operator's shape.
+  /// `texts` are the layer's sizes of the same dimensions.
   void addTranslations(ArrayRef<SizeAttr> sizes, ArrayRef<std::string> texts) {
     for (auto [size, text] : llvm::zip(sizes, texts))
       if (size.getNames().size() == 1) {
@@ -174,8 +189,10 @@ private:
 
 } // namespace
 
-/// For each dimension of the operator's weight the dimension of the layer's
-/// that it is, or -1 for one of size 1 that the layer does not have.
+/// For each dimension of the operator's weight (`sizes`, with the extents
+/// `shape`) the dimension of the layer's that it is, or -1 for one of size 1
+/// that the layer does not have. Sizes are compared as symbols: Cin = Cout = 64
+/// must not be mixed up.
 static FailureOr<SmallVector<int64_t>>
 matchDimensions(const Site &site, OperatorOp op, ArrayRef<SizeAttr> sizes,
                 ArrayRef<int64_t> shape, std::string &reason) {
@@ -188,6 +205,7 @@ matchDimensions(const Site &site, OperatorOp op, ArrayRef<SizeAttr> sizes,
     SizeAttr translated = translator.translate(size);
     int64_t found = -1;
     for (auto [index, text] : llvm::enumerate(site.weightSizes))
+      // The first one of several with equal symbols: their order is kept.
       if (found < 0 && !used[index] && oldShape[index] == extent &&
           translator.parse(text) == translated)
         found = index;
@@ -199,6 +217,7 @@ matchDimensions(const Site &site, OperatorOp op, ArrayRef<SizeAttr> sizes,
       used[found] = true;
     result.push_back(found);
   }
+  // All of the old weight must be used.
   for (auto [index, extent] : llvm::enumerate(oldShape))
     if (!used[index] && extent != 1)
       return miss(reason, "requires a weight with dimension ",
@@ -206,6 +225,7 @@ matchDimensions(const Site &site, OperatorOp op, ArrayRef<SizeAttr> sizes,
   return result;
 }
 
+/// Null with a reason.
 Value kas::networks::adaptWeight(OpBuilder &builder, const Site &site,
                                  OperatorOp op, const Binding &binding,
                                  std::string &reason) {
@@ -235,6 +255,7 @@ Value kas::networks::adaptWeight(OpBuilder &builder, const Site &site,
   llvm::sort(sorted);
   for (int64_t dimension : sorted)
     keptShape.push_back(oldType.getDimSize(dimension));
+  // Where each kept dimension is among those in order.
   for (int64_t dimension : kept)
     permutation.push_back(llvm::find(sorted, dimension) - sorted.begin());
   Value weight = reshape(builder, loc, site.weight, keptShape);
@@ -252,6 +273,7 @@ Value kas::networks::adaptWeight(OpBuilder &builder, const Site &site,
   return weight;
 }
 
+/// `op` must have no users; producers that are used by nothing else follow.
 void kas::networks::eraseWithDeadOperands(Operation *op) {
   SmallVector<Operation *> worklist{op};
   while (!worklist.empty()) {

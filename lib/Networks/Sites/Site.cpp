@@ -8,6 +8,10 @@
 //
 // Matches one linalg operation as a layer that can be replaced: types, counts,
 // and where its weight comes from.
+// `matchSite` is the entrance: it checks what all kinds of layers share and
+// hands over to Convolution.cpp or Contraction.cpp. A failure with a reason is
+// a near miss, which the passes tell; without one the operation is no layer at
+// all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,6 +39,7 @@ static StringAttr getArgumentName(BlockArgument argument) {
       argument.getArgNumber(), KasDialect::argumentNameAttrName);
 }
 
+/// Null for data: a result of any other operation, or the argument "input".
 Value kas::networks::traceWeight(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (isa<arith::ConstantOp>(op))
@@ -49,10 +54,13 @@ Value kas::networks::traceWeight(Value value) {
       !isa<FunctionOpInterface>(argument.getOwner()->getParentOp()))
     return nullptr;
   StringAttr name = getArgumentName(argument);
+  // The name that importers give the data of a network.
   return name && name.getValue() == "input" ? nullptr : value;
 }
 
 /// Two dimensions whose sizes do not tell them apart change their order.
+/// For example a transposition of a square matrix: looking through it would
+/// lose it.
 static bool reordersEqualSizes(ArrayRef<int64_t> permutation,
                                ArrayRef<std::string> sizes) {
   for (unsigned second = 0; second < sizes.size(); ++second)
@@ -63,6 +71,9 @@ static bool reordersEqualSizes(ArrayRef<int64_t> permutation,
   return false;
 }
 
+/// `sizes` are the symbols of the operand's dimensions. The weight of the site
+/// is the value before transpositions, so that files with weights keep their
+/// layout.
 LogicalResult kas::networks::setWeight(Site &site, Value operand,
                                        ArrayRef<std::string> sizes,
                                        std::string &reason) {
@@ -78,6 +89,7 @@ LogicalResult kas::networks::setWeight(Site &site, Value operand,
   }
   site.weight = operand;
   site.weightSizes.assign(sizes.begin(), sizes.end());
+  // Sizes are permuted back with each transposition.
   while (auto transpose = site.weight.getDefiningOp<linalg::TransposeOp>()) {
     if (reordersEqualSizes(transpose.getPermutation(), site.weightSizes))
       break;
@@ -87,6 +99,7 @@ LogicalResult kas::networks::setWeight(Site &site, Value operand,
     site.weightSizes = before;
     site.weight = transpose.getInput();
   }
+  // Null for a constant in the module.
   site.weightArgument = dyn_cast<BlockArgument>(root);
   site.parameters = cast<ShapedType>(root.getType()).getNumElements();
   if (!site.weightArgument)
@@ -128,6 +141,7 @@ static LogicalResult checkTypes(linalg::LinalgOp op, std::string &reason) {
 }
 
 /// As many points as an operator may have, too.
+/// Costs are counted in 64 bits, with factors.
 static LogicalResult checkCount(linalg::LinalgOp op, std::string &reason) {
   constexpr int64_t limit = int64_t(1) << 58;
   int64_t count = 1;
@@ -137,13 +151,17 @@ static LogicalResult checkCount(linalg::LinalgOp op, std::string &reason) {
   return success();
 }
 
+/// Convolutions are contractions, too, when their window is 1x1: those with
+/// spatial dimensions go first.
 FailureOr<Site> kas::networks::matchSite(linalg::LinalgOp op,
                                          std::string &reason,
                                          int64_t stemChannels) {
   reason.clear();
+  // Elementwise operations and the like, without a remark.
   if (op.getNumReductionLoops() == 0 || op.getNumDpsInits() != 1)
     return failure();
   if (op.getNumDpsInputs() != 2) {
+    // Quantized convolutions have zero points as operands more.
     if (isa<linalg::ConvolutionOpInterface>(*op))
       return miss(reason, "requires data and a weight as operands, got ",
                   op.getNumDpsInputs(), " operands");
@@ -166,6 +184,7 @@ FailureOr<Site> kas::networks::matchSite(linalg::LinalgOp op,
   return matchContraction(op, *contraction, reason);
 }
 
+/// Only within functions: bodies of other operations are theirs.
 std::vector<Site> kas::networks::findSites(ModuleOp module,
                                            NearMissFn onNearMiss,
                                            int64_t stemChannels) {

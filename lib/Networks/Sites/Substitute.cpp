@@ -8,6 +8,11 @@
 //
 // Replaces marked layers of a network by operators or sequences, with new
 // weights as arguments or the old ones where they fit.
+// `-kas-substitute`: every layer with `kas.site` whose space is selected is
+// matched again, since the module may have changed since `-kas-extract`, the
+// binding of the operator is inferred from the layer's shapes and from `bind`,
+// and `kas.apply` takes its place. A layer that does not fit stays, with a
+// remark.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,13 +41,16 @@ namespace {
 struct MarkedSite {
   linalg::LinalgOp op;
   SpaceOp space;
+  /// The values of the space's symbols for this layer.
   BindingAttr binding;
+  /// Null: the operator that computes what the layer computes.
   OperatorOp replacement;
   /// Instead of an operator.
   SequenceOp sequence;
 };
 
 /// A weight that is to become an argument.
+/// With its initializer, the text of `kas.init`.
 struct NewWeight {
   Type type;
   std::string initializer;
@@ -55,6 +63,8 @@ struct NewWeight {
 struct WeightGroup {
   /// The name of the layer, if it has one, and of its space.
   std::string layer, space;
+  /// Null for a constant; `oldShape` is kept because the argument may be
+  /// erased.
   BlockArgument oldWeight;
   SmallVector<int64_t> oldShape;
   SmallVector<Value> weights;
@@ -72,25 +82,33 @@ public:
 
 private:
   FailureOr<SpaceOp> findSelectedSpace();
+  /// From the module or, for `kas.NAME`, from the library.
   FailureOr<OperatorOp> findOperator(StringRef name);
   LogicalResult checkBinding(ArrayRef<OperatorOp> ops, StringRef name);
   /// The operator or the sequence that the options name, as a site that it
   /// replaces.
   FailureOr<MarkedSite> findReplacement();
+  /// Fills `markedSites`; fails for marks that are malformed.
   LogicalResult findMarkedSites();
+  /// The space and binding of a mark.
   FailureOr<MarkedSite> readMark(linalg::LinalgOp op, Attribute mark);
 
   OperatorOp getDefinition(const Site &site);
+  /// False after a remark.
   bool replace(MarkedSite marked);
   /// The value in the place of the layer's result, or null after a remark.
   Value applyOperator(const MarkedSite &marked, const Site &site,
                       EmitErrorFn emitRemark);
   Value applySequence(const MarkedSite &marked, const Site &site,
                       EmitErrorFn emitRemark);
+  /// The layer's data with its channels in one dimension.
   Value getData(const Site &site);
   BindingAttr getApplyBinding(const MarkedSite &marked);
+  /// Types and initializers of the operator's weights.
   SmallVector<NewWeight> describeWeights(const Site &site, OperatorOp op,
                                          const Binding &binding);
+  /// The arguments for these weights: those of an earlier layer with the same
+  /// old weight, operator and binding, or new ones after the old weight.
   SmallVector<Value> getNewWeights(const MarkedSite &marked, const Site &site,
                                    Operation *op, BindingAttr attr,
                                    ArrayRef<NewWeight> wanted);
@@ -104,7 +122,10 @@ private:
   SymbolTable symbolTable;
   OpBuilder builder;
   SmallVector<MarkedSite> markedSites;
+  /// Operators that were added to the module; erased where nothing applies
+  /// them.
   SmallVector<OperatorOp> imported;
+  /// By their text.
   llvm::StringMap<OperatorOp> definitions;
   /// By function, old weight, operator and binding.
   using GroupKey = std::tuple<Operation *, Value, Operation *, BindingAttr>;
@@ -129,6 +150,7 @@ FailureOr<SpaceOp> Substituter::findSelectedSpace() {
          << "requires a kas.space, got '@" << name << "'";
 }
 
+/// A symbol of the module hides the library's of the same name.
 FailureOr<OperatorOp> Substituter::findOperator(StringRef name) {
   name.consume_front("@");
   if (auto op = symbolTable.lookup<OperatorOp>(name))
@@ -141,6 +163,7 @@ FailureOr<OperatorOp> Substituter::findOperator(StringRef name) {
     return mlir::emitError(getPlace(module))
            << "requires an operator of the library, got '" << name << "'";
   auto op = *library->getOps<OperatorOp>().begin();
+  // Moved into this module under its full name.
   op->remove();
   op.setSymName(name);
   symbolTable.insert(op, module.getBody()->begin());
@@ -172,6 +195,7 @@ FailureOr<MarkedSite> Substituter::readMark(linalg::LinalgOp op,
 }
 
 /// One of `ops` declares what the option gives values to.
+/// A symbol that none of them has is probably a mistake in writing.
 LogicalResult Substituter::checkBinding(ArrayRef<OperatorOp> ops,
                                         StringRef name) {
   if (options.binding)
@@ -190,6 +214,7 @@ FailureOr<MarkedSite> Substituter::findReplacement() {
   StringRef name = options.operatorName;
   name.consume_front("@");
   if (auto sequence = symbolTable.lookup<SequenceOp>(name)) {
+    // A sequence has weights of normalizations, which no layer has.
     if (options.sameWeights)
       return mlir::emitError(getPlace(module))
              << "requires a kas.operator for the weights of the layers, got "
@@ -221,6 +246,7 @@ LogicalResult Substituter::findMarkedSites() {
     return mlir::emitError(getPlace(module))
            << "requires an operator beside 'bind', got none";
   }
+  // Layers that the option names and no mark has had yet.
   llvm::StringSet<> missing;
   missing.insert(options.layers.begin(), options.layers.end());
   WalkResult result = module.walk([&](linalg::LinalgOp op) {
@@ -240,6 +266,8 @@ LogicalResult Substituter::findMarkedSites() {
     }
     marked->replacement = common.replacement;
     marked->sequence = common.sequence;
+    // Without an operator each layer gets the operator that computes the same,
+    // which is how spaces are checked.
     auto named = marked->space->getAttrOfType<StringAttr>(
         KasDialect::namedOperatorAttrName);
     if (options.operatorName.empty() && named) {
@@ -255,6 +283,7 @@ LogicalResult Substituter::findMarkedSites() {
     return failure();
   for (const std::string &name : options.layers)
     if (missing.contains(name)) {
+      // Nothing is replaced if the options are wrong.
       markedSites.clear();
       return mlir::emitError(getPlace(module))
              << "requires layers that are marked in 'layers', got '" << name
@@ -269,6 +298,7 @@ LogicalResult Substituter::findMarkedSites() {
 
 /// The operator that computes what the layer computes; null, with a diagnostic,
 /// when its name is taken.
+/// From the library, or from the definition of the kind.
 OperatorOp Substituter::getDefinition(const Site &site) {
   if (!site.kind.namedOperator.empty())
     return findOperator(site.kind.namedOperator).value_or(OperatorOp());
@@ -291,6 +321,8 @@ Value Substituter::getData(const Site &site) {
 }
 
 /// The symbols of the operator that the types do not bind.
+/// Values come from the option `bind` or else from the layer's binding;
+/// primaries that are a dimension alone are inferred from the types.
 BindingAttr Substituter::getApplyBinding(const MarkedSite &marked) {
   OperatorOp op = marked.replacement;
   llvm::StringSet<> bound;
@@ -308,6 +340,8 @@ BindingAttr Substituter::getApplyBinding(const MarkedSite &marked) {
     std::optional<int64_t> value;
     if (options.binding)
       value = options.binding.lookup(name);
+    // Names of the layer and of the operator may differ: types win over the
+    // layer's values.
     if (!value && !(isPrimary && bound.contains(name)))
       value = marked.binding.lookup(name);
     if (value)
@@ -345,12 +379,16 @@ SmallVector<Value> Substituter::getNewWeights(const MarkedSite &marked,
   auto types = llvm::map_to_vector(
       wanted, [](const NewWeight &weight) { return weight.type; });
   GroupKey key(function, site.weightArgument, op, attr);
+  // Layers that share a weight share the new ones, if these have the same
+  // types.
   if (site.weightArgument)
     for (auto &[otherKey, group] : groups)
       if (otherKey == key &&
           llvm::equal(ValueRange(group.weights).getTypes(), types))
         return group.weights;
 
+  // Next to the old weight, so that the order of arguments stays that of the
+  // network.
   unsigned position = site.weightArgument
                           ? site.weightArgument.getArgNumber() + 1
                           : function.getNumArguments();
@@ -380,6 +418,8 @@ SmallVector<Value> Substituter::getNewWeights(const MarkedSite &marked,
 
 /// Lets all users of the layer's result use `value`, which has its channels in
 /// one dimension.
+/// Grouped convolutions have a result [N, g, C/g, ...], which is usually
+/// collapsed right away: then the collapse goes, too.
 void Substituter::replaceResult(const Site &site, Value value) {
   linalg::LinalgOp op = site.op;
   Value result = op->getResult(0);
@@ -399,12 +439,14 @@ void Substituter::replaceResult(const Site &site, Value value) {
   result.replaceAllUsesWith(reshape(builder, op.getLoc(), value, shape));
 }
 
+/// Fails, with a remark, where the operator is illegal at this layer's sizes.
 Value Substituter::applyOperator(const MarkedSite &marked, const Site &site,
                                  EmitErrorFn emitRemark) {
   OperatorOp op = marked.replacement;
   Type elementType = cast<ShapedType>(site.data.getType()).getElementType();
   auto dataType = RankedTensorType::get(site.dataShape, elementType);
   auto resultType = RankedTensorType::get(site.resultShape, elementType);
+  // Checks the operator at this binding, too.
   BindingAttr attr = getApplyBinding(marked);
   FailureOr<Binding> binding =
       inferBinding(op, dataType, resultType, attr, emitRemark);
@@ -427,6 +469,8 @@ Value Substituter::applyOperator(const MarkedSite &marked, const Site &site,
                          op.getSymName(), attr, getData(site), weights);
 }
 
+/// The binding of a sequence is that of the layer with the values of `bind` in
+/// it.
 Value Substituter::applySequence(const MarkedSite &marked, const Site &site,
                                  EmitErrorFn emitRemark) {
   SmallVector<std::pair<StringRef, int64_t>> entries;
@@ -445,6 +489,7 @@ Value Substituter::applySequence(const MarkedSite &marked, const Site &site,
       getSequenceSignature(sequence, binding, elementType, emitRemark);
   if (failed(signature))
     return nullptr;
+  // A sequence says its shapes by its binding; they must be those of the layer.
   for (auto [type, shape] :
        {std::pair(signature->data, ArrayRef<int64_t>(site.dataShape)),
         {signature->result, ArrayRef<int64_t>(site.resultShape)}})
@@ -463,6 +508,7 @@ Value Substituter::applySequence(const MarkedSite &marked, const Site &site,
                       getData(site), weights);
 }
 
+/// Arguments change, so the function must not be called.
 bool Substituter::replace(MarkedSite marked) {
   linalg::LinalgOp linalgOp = marked.op;
   auto emitRemark = [&] { return linalgOp.emitRemark() << "not replaced: "; };
@@ -478,6 +524,7 @@ bool Substituter::replace(MarkedSite marked) {
     return false;
   }
   std::string reason;
+  // Without a stem limit: what is marked is to be replaced.
   FailureOr<Site> site = matchSite(linalgOp, reason);
   if (failed(site)) {
     emitRemark() << (reason.empty() ? "requires a layer" : reason);
@@ -492,6 +539,7 @@ bool Substituter::replace(MarkedSite marked) {
                                  : applyOperator(marked, *site, emitRemark);
   if (!result)
     return false;
+  // With the bias that the layer started from.
   replaceResult(*site, addAccumulatorStart(builder, *site, result));
   eraseWithDeadOperands(linalgOp);
   return true;
@@ -501,6 +549,7 @@ bool Substituter::replace(MarkedSite marked) {
 // Arguments
 //===----------------------------------------------------------------------===//
 
+/// `name`, `name_1`, ...
 static std::string makeUnique(std::string name, llvm::StringSet<> &names) {
   std::string result = name;
   for (unsigned count = 1; !names.insert(result).second; ++count)
@@ -523,6 +572,8 @@ void Substituter::nameWeights(WeightGroup &group, llvm::StringSet<> &names,
   for (auto [index, weight] : llvm::enumerate(group.weights)) {
     auto argument = cast<BlockArgument>(weight);
     auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    // A sequence: `layer.NAME`; one weight of the old shape: `layer.weight`;
+    // else `layer.weight.0`, `layer.weight.1`, ...
     std::string wanted = !group.names.empty() ? layer + group.names[index]
                          : isSame ? name
                                   : name + "." + std::to_string(index);
@@ -534,6 +585,7 @@ void Substituter::nameWeights(WeightGroup &group, llvm::StringSet<> &names,
 }
 
 /// Drops the old weights that nothing uses any more, then names the new ones.
+/// In this order, so that a new weight can take the name of a dropped one.
 void Substituter::finishArguments() {
   llvm::MapVector<Operation *, llvm::SmallSetVector<Value, 8>> oldWeights;
   for (auto &[key, group] : groups)
@@ -541,6 +593,7 @@ void Substituter::finishArguments() {
       oldWeights[std::get<0>(key)].insert(group.oldWeight);
   for (auto &[operation, weights] : oldWeights) {
     auto function = cast<func::FuncOp>(operation);
+    // All at once: erasing one by one would move the others.
     BitVector dead(function.getNumArguments());
     for (Value weight : weights)
       if (weight.use_empty())
@@ -552,6 +605,7 @@ void Substituter::finishArguments() {
   llvm::MapVector<Operation *, std::pair<llvm::StringSet<>, unsigned>> names;
   for (auto &[key, group] : groups) {
     auto function = cast<func::FuncOp>(std::get<0>(key));
+    // The names that the function has.
     auto [entry, isNew] = names.insert({function, {}});
     for (unsigned index = 0; isNew && index < function.getNumArguments();
          ++index)
@@ -566,6 +620,7 @@ void Substituter::finishArguments() {
 // substitute
 //===----------------------------------------------------------------------===//
 
+/// Arguments are finished also after an error, so that the module is valid.
 FailureOr<SubstituteResult> Substituter::run() {
   LogicalResult found = findMarkedSites();
   SubstituteResult result;

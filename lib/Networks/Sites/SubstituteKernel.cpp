@@ -7,6 +7,13 @@
 //===----------------------------------------------------------------------===//
 //
 // Puts kernels of the tensor level into the marked places of a model.
+// Layers are replaced by `emitKernel` on tensors with channels first. The
+// kernel has C channels in and out, so a layer with more outputs than inputs is
+// several copies of it, each with weights of its own:
+//    data -> mean of windows (stride) -> blocks of C channels
+//         -> kernel of each block -> mean of blocks -> result
+// `amplify` repeats channels, `output` takes means
+// (docs/reference/tensor-level.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,10 +46,13 @@ public:
 private:
   bool isWanted(DictionaryAttr mark) const;
   FailureOr<int64_t> readMark(linalg::LinalgOp op);
+  /// Fails with a reason.
   LogicalResult replace(linalg::LinalgOp op, const Binding &binding,
                         std::string &reason);
+  /// Arguments at the end of the function, for each copy in turn.
   FailureOr<SmallVector<Value>> addWeights(const KernelSite &site,
                                            const Binding &binding);
+  /// The result of the layer's shape with channels first.
   FailureOr<Value> emitCopies(Location loc, const KernelSite &site,
                               const Binding &binding, Value data,
                               ValueRange weights);
@@ -53,6 +63,7 @@ private:
   /// The kernel whose sites they are; empty for any.
   StringRef family;
   SymbolSet symbols;
+  /// The bindings of the kernel.
   SizeRules rules;
   OpBuilder builder;
   /// Old weights by function, and the new ones that need a name.
@@ -68,6 +79,7 @@ bool KernelSubstituter::isWanted(DictionaryAttr mark) const {
 }
 
 /// The binding that the mark names.
+/// Fails with a diagnostic for a mark that is malformed.
 FailureOr<int64_t> KernelSubstituter::readMark(linalg::LinalgOp op) {
   auto entries =
       dyn_cast<DictionaryAttr>(op->getAttr(KasDialect::siteAttrName));
@@ -86,10 +98,12 @@ FailureOr<int64_t> KernelSubstituter::readMark(linalg::LinalgOp op) {
 
 /// The shapes and initializers of the weights, from a function that is then
 /// thrown away.
+/// `createKernelFunction` knows them; lowering would make them again.
 FailureOr<SmallVector<Value>>
 KernelSubstituter::addWeights(const KernelSite &site, const Binding &binding) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(kernel);
+  // The name cannot be one of the module's.
   FailureOr<func::FuncOp> made =
       createKernelFunction(builder, kernel, binding, "kas.weights");
   if (failed(made))
@@ -120,6 +134,8 @@ KernelSubstituter::addWeights(const KernelSite &site, const Binding &binding) {
 
 /// A kernel without weights between two shapes; `addSteps` makes the steps and
 /// returns what the output reads.
+/// With sizes that are numbers, in a module of its own: `emitKernel` takes any
+/// kernel. `copies` and `channels` are those of the output's mean, or null.
 static OwningOpRef<ModuleOp>
 makeAdapter(MLIRContext *context, Location loc, SymbolicTensorType from,
             SymbolicTensorType to, SizeAttr copies, SizeAttr channels,
@@ -140,6 +156,7 @@ makeAdapter(MLIRContext *context, Location loc, SymbolicTensorType from,
   return module;
 }
 
+/// `[sizes... ]`, the first `numChannelDims` of them channels.
 static SymbolicTensorType getConcreteType(MLIRContext *context,
                                           ArrayRef<int64_t> sizes,
                                           unsigned numChannelDims) {
@@ -167,6 +184,7 @@ FailureOr<Value> KernelSubstituter::emitCopies(Location loc,
       sizes.push_back(extent * stride);
     return getConcreteType(context, sizes, numChannelDims);
   };
+  // [copies, channels, positions...]
   auto blocks = getType({copies, channels}, 1);
   auto emitAdapter = [&](OwningOpRef<ModuleOp> adapter, Value input) {
     return emitKernel(builder, loc, *adapter->getOps<KernelOp>().begin(),
@@ -177,6 +195,8 @@ FailureOr<Value> KernelSubstituter::emitCopies(Location loc,
                               blocks, SizeAttr(), SizeAttr(),
                               [&](OpBuilder &nested, Value value) -> Value {
                                 Attribute window = getSize(site.stride);
+                                // A strided layer reads means of stride x
+                                // stride pixels: kernels have no stride.
                                 if (site.stride > 1)
                                   value = DagPoolOp::create(
                                       nested, loc, DagFoldKind::Mean, value,
@@ -193,9 +213,11 @@ FailureOr<Value> KernelSubstituter::emitCopies(Location loc,
   auto type = cast<RankedTensorType>(input->getType());
   Value results = tensor::EmptyOp::create(builder, loc, type.getShape(),
                                           type.getElementType());
+  // Weights are copy by copy.
   size_t perCopy = weights.size() / copies;
   SmallVector<int64_t> sliceShape(type.getShape());
   sliceShape.erase(sliceShape.begin() + 1);
+  // A slice without the dimension of copies, and back.
   for (int64_t copy = 0; copy < copies; ++copy) {
     auto asAttributes = [&](ArrayRef<int64_t> numbers) {
       return getAsIndexOpFoldResult(context, numbers);
@@ -235,10 +257,12 @@ static Value transposeTokens(OpBuilder &builder, Location loc, Value value) {
 }
 
 /// The data with the channels after the samples.
+/// Convolutions have them there; tokens are rows.
 static Value getChannelsFirst(OpBuilder &builder, const KernelSite &site) {
   Location loc = site.layer.op->getLoc();
   if (site.family == KernelFamily::Convolution)
     return reshape(builder, loc, site.data, site.layer.dataShape);
+  // [samples, C]
   if (site.spatial.empty())
     return site.data;
   Value tokens = reshape(builder, loc, site.data,
@@ -267,6 +291,7 @@ LogicalResult KernelSubstituter::replace(linalg::LinalgOp op,
   }
   bool isBlock = op->getAttrOfType<DictionaryAttr>(KasDialect::siteAttrName)
                      .contains("attention");
+  // Matched again: the module may have changed since it was marked.
   FailureOr<KernelSite> site =
       isBlock ? matchAttention(op, reason) : matchKernelSite(op, reason);
   if (failed(site)) {
@@ -274,6 +299,7 @@ LogicalResult KernelSubstituter::replace(linalg::LinalgOp op,
       reason = "requires a layer that kernels can take the place of";
     return failure();
   }
+  // The kernel's shape at the binding must be that of the site.
   SmallVector<int64_t> expected = {site->getChannels()};
   llvm::append_range(expected, site->spatial);
   auto type = cast<SymbolicTensorType>(kernel.getResultType());
@@ -284,6 +310,7 @@ LogicalResult KernelSubstituter::replace(linalg::LinalgOp op,
     reason = "requires a layer of the sizes of the binding";
     return failure();
   }
+  // `emitKernel` computes in f32.
   if (!cast<ShapedType>(site->data.getType()).getElementType().isF32()) {
     reason = "requires elements of f32";
     return failure();
@@ -299,6 +326,7 @@ LogicalResult KernelSubstituter::replace(linalg::LinalgOp op,
     reason = "requires a kernel that can be lowered";
     return failure();
   }
+  // Dropped at the end, if nothing reads them then.
   llvm::append_range(oldWeights[function], site->weights);
   op->getResult(0).replaceAllUsesWith(addAccumulatorStart(
       builder, site->layer, getLayerResult(builder, *site, *result)));
@@ -335,6 +363,8 @@ void KernelSubstituter::finishArguments() {
   }
 }
 
+/// Marks are read before anything changes, so a malformed one leaves the module
+/// alone.
 FailureOr<SubstituteResult> KernelSubstituter::run() {
   SmallVector<std::pair<linalg::LinalgOp, int64_t>> marked;
   WalkResult walked = module.walk([&](linalg::LinalgOp op) {
@@ -370,6 +400,7 @@ FailureOr<SubstituteResult> KernelSubstituter::run() {
 
 /// The kernel whose sites `kernel` is for: its own, or that which the search
 /// for it began with, if there are any; empty for any.
+/// A solved kernel has the name of the searched one in `kas.origin`.
 static StringRef getFamily(ModuleOp module, KernelOp kernel) {
   SmallVector<StringRef> candidates = {kernel.getSymName()};
   if (auto origin =
@@ -386,6 +417,7 @@ static StringRef getFamily(ModuleOp module, KernelOp kernel) {
 }
 
 FailureOr<SubstituteResult>
+/// `family` names the kernel whose sites are meant; empty: see `getFamily`.
 kas::networks::substituteKernel(ModuleOp module, StringRef kernelName,
                                 StringRef family) {
   kernelName.consume_front("@");
@@ -394,6 +426,7 @@ kas::networks::substituteKernel(ModuleOp module, StringRef kernelName,
   if (!kernel)
     return mlir::emitError(getPlace(module))
            << "requires a kas.kernel, got '@" << kernelName << "'";
+  // Sizes must be numbers at each binding.
   if (!kernel.isSolved() || kernel.getBindings().empty())
     return kernel.emitOpError("requires bindings with values for all variables "
                               "(see -kas-solve-budget)");
@@ -403,12 +436,14 @@ kas::networks::substituteKernel(ModuleOp module, StringRef kernelName,
   auto type = cast<SymbolicTensorType>(kernel.getResultType());
   auto input =
       cast<SymbolicTensorType>(kernel.getBody().getArgument(0).getType());
+  // One shape in and out, so that copies can be put together.
   if (type != input || type.getNumChannelDims() != 1)
     return kernel.emitOpError(
                "requires an input and a result of one shape with "
                "one channel dimension, such as [C | H, W], got ")
            << input << " and " << type;
-  // The original keeps its steps.
+  // Steps that do nothing are removed for lowering; the kernel of the module
+  // gets its own body back afterwards.
   OwningOpRef<KernelOp> copy(kernel.clone());
   canonicalizeKernel(kernel);
   FailureOr<SubstituteResult> result =

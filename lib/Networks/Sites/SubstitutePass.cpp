@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The pass -kas-substitute.
+// Its statistics count the layers that were replaced and those that were left.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,6 +60,7 @@ struct KasSubstitutePass
     finish(substitute(getOperation(), options));
   }
 
+  /// What both kinds of substitution end with.
   void finish(FailureOr<SubstituteResult> result) {
     if (failed(result))
       return signalPassFailure();

@@ -8,6 +8,10 @@
 //
 // Follows a value through views, transpositions and scalings back to its
 // origin, element by element: which weight a layer reads.
+// An element of a tensor is a copy of one of the origin wherever there are only
+// views, transpositions, slices, and scalings and biases between. With a table
+// of all elements (`ViewTrace::elements`) a matcher can ask for positions
+// instead of forms.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,10 +28,12 @@ using namespace mlir;
 using namespace kas;
 using namespace kas::networks;
 
+/// Null where the body yields an argument.
 Operation *kas::networks::getYielded(linalg::LinalgOp op, unsigned index) {
   return op.getBlock()->getTerminator()->getOperand(index).getDefiningOp();
 }
 
+/// The input that `value` of the body is the element of, or null.
 OpOperand *kas::networks::getInputOperand(linalg::LinalgOp op, Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   if (!argument || argument.getOwner() != op.getBlock() ||
@@ -36,6 +42,8 @@ OpOperand *kas::networks::getInputOperand(linalg::LinalgOp op, Value value) {
   return op.getDpsInputOperand(argument.getArgNumber());
 }
 
+/// The number that `value` of the body always is: a constant, or an input that
+/// is filled with one.
 std::optional<double> kas::networks::getConstantNumber(linalg::LinalgOp op,
                                                        Value value) {
   if (OpOperand *operand = getInputOperand(op, value)) {
@@ -44,6 +52,7 @@ std::optional<double> kas::networks::getConstantNumber(linalg::LinalgOp op,
       value = fill.value();
   }
   Operation *producer = value.getDefiningOp();
+  // Rounded constants of exporters.
   if (isa_and_nonnull<arith::TruncFOp, arith::ExtFOp>(producer))
     return getConstantNumber(op, producer->getOperand(0));
   Attribute attr;
@@ -58,6 +67,7 @@ std::optional<double> kas::networks::getConstantNumber(linalg::LinalgOp op,
 
 namespace {
 /// The input of a step on single elements, with what happens to it.
+/// element = input * scale + bias
 struct ElementStep {
   Value input;
   double scale = 1;
@@ -71,6 +81,7 @@ static bool isReadInPlace(linalg::LinalgOp op, OpOperand *operand) {
 }
 
 /// A sum with a weight, or a product with or a quotient by a number.
+/// Nothing for any other body.
 static std::optional<ElementStep> getElementStep(linalg::LinalgOp op) {
   if (op.getNumLoops() != op.getNumParallelLoops() ||
       op.getNumDpsInits() != 1 || !op.hasPureTensorSemantics() ||
@@ -79,6 +90,7 @@ static std::optional<ElementStep> getElementStep(linalg::LinalgOp op) {
   Operation *step = getYielded(op);
   if (!isa_and_nonnull<arith::AddFOp, arith::MulFOp, arith::DivFOp>(step))
     return std::nullopt;
+  // Either operand may be the data, but a divisor.
   for (unsigned side : {0u, 1u}) {
     OpOperand *data = getInputOperand(op, step->getOperand(side));
     Value other = step->getOperand(1 - side);
@@ -86,6 +98,7 @@ static std::optional<ElementStep> getElementStep(linalg::LinalgOp op) {
       continue;
     if (isa<arith::AddFOp>(step)) {
       OpOperand *bias = getInputOperand(op, other);
+      // Two tensors of data are a residual, no bias.
       if (bias && !traceWeight(data->get()) && traceWeight(bias->get()))
         return ElementStep{data->get(), 1, bias->get()};
       continue;
@@ -108,6 +121,7 @@ static std::vector<int64_t> getTransposed(linalg::TransposeOp op) {
   ArrayRef<int64_t> permutation = op.getPermutation();
   auto to = applyPermutation<int64_t>(from, permutation);
   auto steps = applyPermutation<int64_t>(strides, permutation);
+  // Strides of the result.
   SmallVector<int64_t> places = computeStrides(to);
   std::vector<int64_t> elements(computeProduct(to));
   for (auto [element, source] : llvm::enumerate(elements)) {
@@ -118,6 +132,7 @@ static std::vector<int64_t> getTransposed(linalg::TransposeOp op) {
   return elements;
 }
 
+/// The same for a slice, with its strides; nothing where numbers are dynamic.
 static std::optional<std::vector<int64_t>>
 getSliced(tensor::ExtractSliceOp op) {
   if (!op.getSourceType().hasStaticShape() ||
@@ -141,7 +156,8 @@ getSliced(tensor::ExtractSliceOp op) {
   return elements;
 }
 
-/// `elements` of what `source` is made from by `moves`.
+/// Moves `elements` one step back: `moves[i]` is the element of the producer's
+/// input that element i of its result is.
 static void follow(std::vector<int64_t> &elements,
                    const std::vector<int64_t> &moves) {
   for (int64_t &element : elements)
@@ -149,8 +165,12 @@ static void follow(std::vector<int64_t> &elements,
 }
 
 ViewTrace
+/// Stops at the first operation of another kind, the origin. Operations on the
+/// way are added to `ops`. `elements` is empty for tensors that are too large
+/// or dynamic.
 kas::networks::traceViews(Value value,
                           llvm::SmallSetVector<Operation *, 32> &ops) {
+  // 256 MiB of indices.
   constexpr int64_t maxElements = int64_t(1) << 25;
   ViewTrace trace;
   trace.origin = value;
@@ -158,9 +178,11 @@ kas::networks::traceViews(Value value,
   if (!type.hasStaticShape() || type.getNumElements() > maxElements)
     return trace;
   trace.elements.resize(type.getNumElements());
+  // At the start each element is itself.
   std::iota(trace.elements.begin(), trace.elements.end(), 0);
   while (Operation *op = trace.origin.getDefiningOp()) {
     Value input;
+    // Reshapes keep the order of elements.
     if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op)) {
       input = op->getOperand(0);
     } else if (auto transpose = dyn_cast<linalg::TransposeOp>(op)) {

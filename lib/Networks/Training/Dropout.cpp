@@ -8,6 +8,9 @@
 //
 // Turns the multiplications that stand for dropout in an exported network into
 // `kas.dropout`.
+// An exporter that keeps dropout (`kas.torch.to_mlir(..., dropout=True)`)
+// leaves a multiplication by an argument in its place, which is marked with the
+// probability (docs/guide/gradients.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +26,7 @@ using namespace kas::networks;
 
 /// What the only use of `marker` multiplies by it; null where that is no
 /// multiplication of all elements of one tensor.
+/// An argument of rank 0 or of any shape that is broadcast.
 static OpOperand *getFactor(BlockArgument marker) {
   auto product = marker.hasOneUse()
                      ? dyn_cast<linalg::GenericOp>(*marker.getUsers().begin())
@@ -45,6 +49,8 @@ static OpOperand *getFactor(BlockArgument marker) {
   return data;
 }
 
+/// The marked arguments are removed; seeds and streams come with the training
+/// step.
 LogicalResult kas::networks::markDropouts(func::FuncOp function) {
   OpBuilder builder(function->getContext());
   llvm::BitVector erased(function.getNumArguments());

@@ -8,6 +8,9 @@
 //
 // Moves the expansion of dimensions before padding, so that grouped
 // convolutions read padded tensors of their own shape.
+// Exporters pad [N, C, H, W] and then split the channels into groups. Split
+// first, a convolution sees its padding directly, and its gradient can leave
+// the padding out (WindowGradient.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +29,7 @@ expandPadding(Builder &builder, tensor::ExpandShapeOp expand,
   SmallVector<OpFoldResult> expanded;
   for (auto [group, elements] :
        llvm::zip_equal(expand.getReassociationIndices(), padding)) {
+    // Of a padded dimension that is split, the padding would belong to a part.
     if (group.size() > 1 && elements != 0)
       return std::nullopt;
     expanded.append(group.size(), builder.getIndexAttr(elements));
@@ -33,6 +37,8 @@ expandPadding(Builder &builder, tensor::ExpandShapeOp expand,
   return expanded;
 }
 
+/// Does nothing where the padding is not in front of the expansion, or is not
+/// static.
 static void expandBeforePadding(IRRewriter &rewriter,
                                 tensor::ExpandShapeOp expand) {
   auto pad = expand.getSrc().getDefiningOp<tensor::PadOp>();
@@ -48,6 +54,7 @@ static void expandBeforePadding(IRRewriter &rewriter,
   auto after = expandPadding(rewriter, expand, *high);
   if (!before || !after)
     return;
+  // The shape before the padding.
   SmallVector<int64_t> shape(expand.getResultType().getShape());
   for (auto [size, first, last] : llvm::zip_equal(shape, *before, *after))
     size -= *getConstantIntValue(first) + *getConstantIntValue(last);

@@ -8,6 +8,10 @@
 //
 // Emits the loss of a training step and its gradient: cross entropy with label
 // smoothing, or the mean squared error.
+// The gradient is written down and not derived: with softmax p and target t the
+// gradient by the logits is (p - t) / N, which needs no logarithm and cannot
+// overflow. Labels are numbers of classes as floats, checked at run time
+// (docs/guide/gradients.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +27,7 @@ using namespace kas;
 using namespace kas::networks;
 using namespace kas::scalars;
 
+/// [samples] class numbers, or a tensor like the logits for the squared error.
 RankedTensorType
 kas::networks::getLabelsType(RankedTensorType logits,
                              const TrainingStepOptions &options) {
@@ -34,6 +39,7 @@ kas::networks::getLabelsType(RankedTensorType logits,
 namespace {
 
 /// Cross entropy over logits [samples, classes].
+/// loss = 1/N sum over samples and classes of -target * log softmax.
 class CrossEntropy {
 public:
   /// Where padding is allowed, rows with the label -1 are no samples: they add
@@ -52,6 +58,8 @@ public:
 private:
   int64_t getNumSamples() const { return type.getDimSize(0); }
   int64_t getNumClasses() const { return type.getDimSize(1); }
+  /// From here on `labels` are those that were checked: nothing may read them
+  /// before.
   void checkLabels();
   Value emitClassNumbers();
   Value emitTarget(OpBuilder &builder, Location loc, Value number, Value label);
@@ -69,6 +77,7 @@ private:
 } // namespace
 
 /// 0, 1, ..., in place of `linalg.index`, which fusion would have to move.
+/// A constant tensor [classes].
 Value CrossEntropy::emitClassNumbers() {
   SmallVector<Attribute> numbers;
   for (int64_t number = 0; number < getNumClasses(); ++number)
@@ -79,6 +88,7 @@ Value CrossEntropy::emitClassNumbers() {
       builder, loc, DenseElementsAttr::get(numbersType, numbers));
 }
 
+/// NaN fails each comparison.
 void CrossEntropy::checkLabels() {
   labels =
       TensorEmitter(builder, loc, rows)
@@ -95,6 +105,8 @@ void CrossEntropy::checkLabels() {
             Value isLow =
                 compare(arith::CmpFPredicate::OLT,
                         makeConstant(builder, loc, element, getNumClasses()));
+            // Only evaluation has batches that are not full: -1 marks what
+            // fills them.
             Value isHigh = compare(
                 arith::CmpFPredicate::OGE,
                 makeConstant(builder, loc, element, allowsPadding ? -1 : 0));
@@ -110,6 +122,8 @@ void CrossEntropy::checkLabels() {
 }
 
 /// The share of class `number` in what the sample should be.
+/// 1 - smoothing + smoothing / classes for the label, smoothing / classes for
+/// others.
 Value CrossEntropy::emitTarget(OpBuilder &builder, Location loc, Value number,
                                Value label) {
   Type element = number.getType();
@@ -122,6 +136,8 @@ Value CrossEntropy::emitTarget(OpBuilder &builder, Location loc, Value number,
       makeConstant(builder, loc, element, low));
 }
 
+/// A sample is right if the first class with the largest logit is its label, as
+/// with PyTorch's argmax. -1 is never equal to a class.
 Value CrossEntropy::emitCorrect(Value largest, Value numbers) {
   // The largest of what is negative: minus the first class with the largest
   // logit.
@@ -131,6 +147,7 @@ Value CrossEntropy::emitCorrect(Value largest, Value numbers) {
                    [&](OpBuilder &builder, Location loc, ValueRange v) {
                      Value isLargest = arith::CmpFOp::create(
                          builder, loc, arith::CmpFPredicate::OEQ, v[0], v[1]);
+                     // Less than minus any class.
                      Value other = makeConstant(builder, loc, v[0].getType(),
                                                 -double(getNumClasses()));
                      Value number = arith::NegFOp::create(builder, loc, v[2]);
@@ -159,6 +176,8 @@ Value CrossEntropy::dropPadding(OpBuilder &builder, Location loc, Value value,
   return arith::SelectOp::create(builder, loc, isSample, value, zero);
 }
 
+/// log softmax = logit - largest - log(sum of exp(logit - largest)): no
+/// exponential overflows, and the largest one is 1.
 Loss CrossEntropy::emit(bool wantsGradient) {
   checkLabels();
   TensorEmitter emitter(builder, loc, type);
@@ -192,6 +211,8 @@ Loss CrossEntropy::emit(bool wantsGradient) {
         return multiply(builder, loc, minus, target);
       });
   Loss loss;
+  // The mean over all rows, padding included; the caller knows how many are
+  // samples.
   loss.value = TensorEmitter(builder, loc, rows)
                    .sum({{perSample, {}}, {labels, {}}}, {0},
                         [&](OpBuilder &builder, Location loc, ValueRange v) {
@@ -213,6 +234,7 @@ Loss CrossEntropy::emit(bool wantsGradient) {
   return loss;
 }
 
+/// Over all elements; nothing counts as right.
 static Loss emitMeanSquaredError(OpBuilder &builder, Value logits,
                                  Value targets, bool wantsGradient) {
   Location loc = logits.getLoc();
@@ -241,6 +263,8 @@ static Loss emitMeanSquaredError(OpBuilder &builder, Value logits,
   return loss;
 }
 
+/// A training step drops batches that are not full, so only evaluation allows
+/// padding.
 Loss kas::networks::emitLoss(OpBuilder &builder, Value logits, Value labels,
                              const TrainingStepOptions &options,
                              bool wantsGradient) {

@@ -8,6 +8,10 @@
 //
 // Emits the update of a parameter: SGD with momentum (Sutskever et al., ICML
 // 2013) and AdamW (Loshchilov and Hutter, ICLR 2019), as PyTorch has them.
+// An update is one elementwise operation over a parameter, its gradient and its
+// state, which fusion turns into one pass over memory
+// (docs/internals/training.md). Orders of operations are PyTorch's, so that
+// results agree within rounding.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +30,7 @@ static Value add(OpBuilder &builder, Location loc, Value a, Value b) {
 }
 
 /// Over the elements of `whole` and of tensors of rank 0.
+/// Scalars are read at each element: tensors of rank 0 with an empty map.
 static Value mapWithScalars(OpBuilder &builder, ValueRange whole,
                             ValueRange scalars, TensorEmitter::BodyFn body) {
   auto type = cast<RankedTensorType>(whole.front().getType());
@@ -39,6 +44,7 @@ static Value mapWithScalars(OpBuilder &builder, ValueRange whole,
   return TensorEmitter(builder, whole.front().getLoc(), type).map(inputs, body);
 }
 
+/// Each is a tensor of the shape of its parameter, called `PARAMETER.NAME`.
 SmallVector<StringRef>
 OptimizerEmitter::getStateNames(const TrainingStepOptions &options) {
   if (options.optimizer == OptimizerKind::AdamW)
@@ -48,6 +54,9 @@ OptimizerEmitter::getStateNames(const TrainingStepOptions &options) {
   return {};
 }
 
+/// Returns the number of this step, from 1 on, and prepares AdamW's
+/// corrections, once for all parameters: learning rate / (1 - beta1^t) and
+/// sqrt(1 - beta2^t).
 Value OptimizerEmitter::countStep(Value steps) {
   Value counted = mapWithScalars(
       builder, steps, {}, [](OpBuilder &builder, Location loc, ValueRange v) {
@@ -83,6 +92,8 @@ Value OptimizerEmitter::countStep(Value steps) {
   return counted;
 }
 
+/// All gradients by one factor: min(1, clip / (norm + 1e-6)), with the norm
+/// over all of them.
 void OptimizerEmitter::clip(MutableArrayRef<Value> gradients) {
   if (options.clipNorm == 0 || gradients.empty())
     return;
@@ -111,6 +122,7 @@ void OptimizerEmitter::clip(MutableArrayRef<Value> gradients) {
         Value quotient = arith::DivFOp::create(
             builder, loc, makeConstant(builder, loc, type, options.clipNorm),
             norm);
+        // Never enlarged.
         return arith::MinimumFOp::create(builder, loc, quotient,
                                          makeConstant(builder, loc, type, 1));
       });
@@ -122,6 +134,8 @@ void OptimizerEmitter::clip(MutableArrayRef<Value> gradients) {
                        });
 }
 
+/// v = momentum * v + g; p -= lr * v, or with Nesterov p -= lr * (g + momentum
+/// * v), g with the decay. Returns the parameter and the state.
 SmallVector<Value> OptimizerEmitter::updateBySGD(Value parameter,
                                                  Value gradient, double decay,
                                                  ValueRange state) {
@@ -138,6 +152,7 @@ SmallVector<Value> OptimizerEmitter::updateBySGD(Value parameter,
     return arith::SubFOp::create(builder, loc, parameter,
                                  multiply(builder, loc, size, direction));
   };
+  // Without momentum there is no state.
   if (momentum == 0)
     return {mapWithScalars(builder, {parameter, gradient}, stepSize,
                            [&](OpBuilder &builder, Location loc, ValueRange v) {
@@ -157,6 +172,7 @@ SmallVector<Value> OptimizerEmitter::updateBySGD(Value parameter,
                              return descend(builder, loc, v[0], v[1], v[2]);
                            }),
             average};
+  // The decay is computed again instead of being stored between two operations.
   Value updated =
       mapWithScalars(builder, {parameter, gradient, average}, stepSize,
                      [&](OpBuilder &builder, Location loc, ValueRange v) {
@@ -168,6 +184,8 @@ SmallVector<Value> OptimizerEmitter::updateBySGD(Value parameter,
   return {updated, average};
 }
 
+/// m = beta1 m + (1 - beta1) g; s = beta2 s + (1 - beta2) g^2; p = p (1 - lr
+/// decay) - lr / (1 - beta1^t) * m / (sqrt(s) / sqrt(1 - beta2^t) + epsilon).
 SmallVector<Value> OptimizerEmitter::updateByAdamW(Value parameter,
                                                    Value gradient, double decay,
                                                    ValueRange state) {
@@ -185,6 +203,7 @@ SmallVector<Value> OptimizerEmitter::updateByAdamW(Value parameter,
   Value updated = mapWithScalars(
       builder, {parameter, first, second},
       {stepSize, correctedSize, correctionRoot},
+      // v: parameter, m, s, lr, corrected lr, root of the correction.
       [&](OpBuilder &builder, Location loc, ValueRange v) -> Value {
         Type type = v[0].getType();
         Value root = arith::DivFOp::create(
@@ -192,6 +211,7 @@ SmallVector<Value> OptimizerEmitter::updateByAdamW(Value parameter,
         Value divisor = add(builder, loc, root,
                             makeConstant(builder, loc, type, options.epsilon));
         Value direction = arith::DivFOp::create(builder, loc, v[1], divisor);
+        // The decay is decoupled: it does not go through m and s.
         Value start = v[0];
         if (decay != 0)
           start = arith::SubFOp::create(

@@ -8,6 +8,13 @@
 //
 // Turns normalizations by running statistics, as exporters write them, into
 // batch normalizations that update these statistics.
+// Exporters in evaluation mode write a normalization as elementwise operations
+// on arguments NAME.running_mean and NAME.running_var:
+//    (x - mean) * (1 / sqrt(var + epsilon)) * weight + bias
+// They are found by these names, not by form alone, since the same arithmetic
+// on other tensors is no batch normalization. A network with a normalization
+// that is written in another way is an error: training it with fixed statistics
+// would be wrong silently.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,9 +44,11 @@ public:
   NormalizationMatcher(func::FuncOp function, StringRef prefix)
       : function(function), prefix(prefix) {}
 
+  /// Fails with a diagnostic that names the normalization.
   FailureOr<RunningStatistics> replace();
 
 private:
+  /// Null if there is none of this name.
   BlockArgument getArgument(const Twine &name);
   /// The only operation that reads `value`, an elementwise one of two operands
   /// whose body is one `Step`; null with a diagnostic.
@@ -78,7 +87,7 @@ static bool isElementwise(linalg::GenericOp op) {
 
 template <typename Step>
 linalg::GenericOp NormalizationMatcher::getReader(Value value, StringRef what) {
-  // Through reshapes to one element for each channel.
+  // Statistics [C] are reshaped to [C, 1, 1] to be broadcast.
   while (value.hasOneUse() &&
          isa<tensor::ExpandShapeOp>(*value.getUsers().begin()))
     value = value.getUsers().begin()->getResult(0);
@@ -87,6 +96,7 @@ linalg::GenericOp NormalizationMatcher::getReader(Value value, StringRef what) {
                     : nullptr;
   if (reader && isElementwise(reader) && reader.getNumDpsInputs() == 2) {
     auto step = dyn_cast<Step>(reader.getBody()->front());
+    // The step and the yield.
     if (step && reader.getBody()->getOperations().size() == 2)
       return reader;
   }
@@ -97,6 +107,8 @@ linalg::GenericOp NormalizationMatcher::getReader(Value value, StringRef what) {
 }
 
 BlockArgument
+/// `steps` gets the operations on the way, last first. Null for any other
+/// producer.
 NormalizationMatcher::trace(Value value,
                             SmallVectorImpl<linalg::GenericOp> &steps) {
   while (true) {
@@ -116,6 +128,7 @@ NormalizationMatcher::trace(Value value,
   }
 }
 
+/// Constants are rounded in bodies: f64 to f32.
 static std::optional<double> getFloat(Value value) {
   if (auto truncate = value.getDefiningOp<arith::TruncFOp>())
     return getFloat(truncate.getIn());
@@ -127,6 +140,8 @@ static std::optional<double> getFloat(Value value) {
 }
 
 /// Epsilon, where `steps`, the last first, are 1 / sqrt(v + epsilon).
+/// The root may be a `sqrt` and a division, or one `rsqrt`; assertions that the
+/// variance is not negative are passed over.
 std::optional<double>
 NormalizationMatcher::matchDeviation(ArrayRef<linalg::GenericOp> steps) {
   std::optional<double> epsilon;
@@ -136,6 +151,7 @@ NormalizationMatcher::matchDeviation(ArrayRef<linalg::GenericOp> steps) {
       if (auto add = dyn_cast<arith::AddFOp>(op)) {
         std::optional<double> left = getFloat(add.getLhs()),
                               right = getFloat(add.getRhs());
+        // The sum comes once, and before the root.
         if (epsilon || isRoot || (!left && !right))
           return std::nullopt;
         epsilon = left ? left : right;
@@ -154,6 +170,8 @@ NormalizationMatcher::matchDeviation(ArrayRef<linalg::GenericOp> steps) {
   return isRoot && isInverse ? epsilon : std::nullopt;
 }
 
+/// mean, then deviation, then the affine part, where NAME.weight and NAME.bias
+/// exist.
 FailureOr<RunningStatistics> NormalizationMatcher::replace() {
   RunningStatistics statistics;
   statistics.mean = getArgument(prefix + ".running_mean");
@@ -161,6 +179,7 @@ FailureOr<RunningStatistics> NormalizationMatcher::replace() {
   if (!statistics.variance)
     return emitError(statistics.mean)
            << "requires an argument '" << prefix << ".running_var'";
+  // PyTorch's cumulative average; null: an exponential one.
   statistics.numBatches = getArgument(prefix + ".num_batches_tracked");
   if (auto momentum = function.getArgAttrOfType<FloatAttr>(
           statistics.mean.getArgNumber(), momentumAttrName))
@@ -169,6 +188,7 @@ FailureOr<RunningStatistics> NormalizationMatcher::replace() {
   if (!centred)
     return failure();
   SmallVector<linalg::GenericOp> steps;
+  // The data is the minuend.
   if (centred.getBody()->front().getOperand(0) !=
           centred.getBody()->getArgument(0) ||
       trace(centred.getDpsInputs()[1], steps) != statistics.mean)
@@ -179,6 +199,7 @@ FailureOr<RunningStatistics> NormalizationMatcher::replace() {
       getReader<arith::MulFOp>(centred.getResult(0), "a multiplication");
   if (!scaled)
     return failure();
+  // Products commute.
   unsigned other = scaled.getDpsInputs()[0] == centred.getResult(0) ? 1 : 0;
   std::optional<double> epsilon;
   if (trace(scaled.getDpsInputs()[other], steps) == statistics.variance)
@@ -192,6 +213,7 @@ FailureOr<RunningStatistics> NormalizationMatcher::replace() {
   BlockArgument scale = getArgument(prefix + ".weight"),
                 offset = getArgument(prefix + ".bias");
   steps.clear();
+  // Weight and bias are read directly, with nothing but reshapes between.
   auto takeAffine = [&](linalg::GenericOp step, BlockArgument argument) {
     unsigned other = step && step.getDpsInputs()[0] == last ? 1 : 0;
     if (!step || trace(step.getDpsInputs()[other], steps) != argument ||
@@ -219,6 +241,7 @@ FailureOr<RunningStatistics> NormalizationMatcher::replace() {
   };
   Value scaleValue = scale ? Value(scale) : makeConstant(1);
   Value offsetValue = offset ? Value(offset) : makeConstant(0);
+  // Its second and third result are mean and variance of the batch.
   statistics.normalization = BatchNormOp::create(
       builder, loc, TypeRange{data.getType(), type, type}, data, scaleValue,
       offsetValue, builder.getF64FloatAttr(*epsilon));
@@ -227,6 +250,7 @@ FailureOr<RunningStatistics> NormalizationMatcher::replace() {
 }
 
 FailureOr<SmallVector<RunningStatistics>>
+/// Statistics that are marked as constant stay constant.
 kas::networks::replaceRunningStatistics(func::FuncOp function) {
   SmallVector<RunningStatistics> all;
   for (BlockArgument argument : function.getArguments()) {
@@ -249,6 +273,7 @@ kas::networks::replaceRunningStatistics(func::FuncOp function) {
   for (Operation &op : function.getBody().front())
     if (isa<linalg::GenericOp, tensor::ExpandShapeOp>(op))
       ops.push_back(&op);
+  // Readers before producers.
   for (Operation *op : llvm::reverse(ops))
     if (op->use_empty())
       rewriter.eraseOp(op);
@@ -266,6 +291,7 @@ static Value emitAverage(OpBuilder &builder, Value old, Value batch,
   TensorEmitter emitter(builder, batch.getLoc(),
                         cast<RankedTensorType>(batch.getType()));
   SmallVector<TensorWithoutDims> inputs{{old, {}}, {batch, {}}};
+  // Of rank 0: the channel dimension is left out.
   if (weight)
     inputs.push_back({weight, {0}});
   return emitter.map(
@@ -275,12 +301,16 @@ static Value emitAverage(OpBuilder &builder, Value old, Value batch,
               builder, loc, scale(builder, loc, v[0], 1 - momentum),
               scale(builder, loc, v[1], momentum * factor));
         Value scaled = scale(builder, loc, v[1], factor);
+        // old + weight * (batch - old): for a weight of 1 the old value has no
+        // part.
         Value change = arith::SubFOp::create(builder, loc, scaled, v[0]);
         return arith::AddFOp::create(builder, loc, v[0],
                                      multiply(builder, loc, change, v[2]));
       });
 }
 
+/// As PyTorch: the running variance is the unbiased one, so the batch's is
+/// multiplied by n / (n - 1).
 UpdatedStatistics kas::networks::updateStatistics(
     OpBuilder &builder, const RunningStatistics &statistics, double momentum) {
   BatchNormOp op = statistics.normalization;
@@ -288,6 +318,7 @@ UpdatedStatistics kas::networks::updateStatistics(
   double count = op.getNumElementsOfChannel();
   UpdatedStatistics updated;
   Value weight;
+  // Momentum is 1 / number of batches, so that the average is over all batches.
   if (statistics.numBatches) {
     Location loc = op.getLoc();
     TensorEmitter emitter(

@@ -8,6 +8,10 @@
 //
 // Names and checks the arguments of a network that is to be trained: which are
 // data, parameters or constants.
+// Arguments are told apart by names and attributes: data by the option `data`
+// (else the first), constants by `kas.constant`, running statistics by their
+// names; everything else is trained. Checks come first, with errors that say
+// what to change.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +31,7 @@ using namespace kas;
 using namespace kas::networks;
 using namespace kas::scalars;
 
+/// `argN` where it has none.
 std::string kas::networks::getArgumentName(func::FuncOp function,
                                            unsigned argument) {
   auto name = function.getArgAttrOfType<StringAttr>(
@@ -46,6 +51,7 @@ void kas::networks::nameArguments(func::FuncOp function) {
 // Checks
 //===----------------------------------------------------------------------===//
 
+/// Positions of the data, ascending.
 static FailureOr<SmallVector<unsigned>>
 findData(func::FuncOp function, const TrainingStepOptions &options) {
   if (options.data.empty())
@@ -68,9 +74,11 @@ findData(func::FuncOp function, const TrainingStepOptions &options) {
 }
 
 /// Fails where two names of the step's arguments or results would be the same.
+/// Compiled functions are called by names.
 static LogicalResult checkNames(func::FuncOp function, ArrayRef<unsigned> data,
                                 const TrainingStepOptions &options) {
   llvm::StringSet<llvm::BumpPtrAllocator> names;
+  // Names that every step adds.
   for (StringRef added :
        {"labels", "step_size", "seed", "step", "loss", "correct"})
     names.insert(added);
@@ -125,6 +133,8 @@ static LogicalResult checkOptions(func::FuncOp function,
 }
 
 /// Data and what is not trained may be integers.
+/// Integers become floats later (`takeIntegersAsFloats`), which are no use as
+/// parameters.
 static LogicalResult checkType(func::FuncOp function, unsigned index,
                                bool isData, Type element) {
   Type type = function.getArgumentTypes()[index];
@@ -145,6 +155,7 @@ static LogicalResult checkType(func::FuncOp function, unsigned index,
 }
 
 FailureOr<TrainableNetwork>
+/// After this, the functions of this folder assume what is checked here.
 kas::networks::checkNetwork(func::FuncOp function,
                             const TrainingStepOptions &options) {
   if (failed(checkOptions(function, options)))
@@ -188,6 +199,9 @@ kas::networks::checkNetwork(func::FuncOp function,
 //===----------------------------------------------------------------------===//
 
 /// An integer of type `type`, which `number` must be.
+/// Compiled functions take f32 only, so integers come as floats: a number that
+/// is not whole, or too large to be exact, is an error at run time. An i1 is
+/// true unless it is 0.
 static Value emitInteger(OpBuilder &builder, Location loc, Value number,
                          IntegerType type) {
   auto compare = [&](arith::CmpFPredicate predicate, Value a,
@@ -216,6 +230,8 @@ static Value emitInteger(OpBuilder &builder, Location loc, Value number,
   return arith::FPToSIOp::create(builder, loc, type, number);
 }
 
+/// Each argument is converted at the start of the function, in one elementwise
+/// operation.
 void kas::networks::takeIntegersAsFloats(func::FuncOp function, Type element) {
   Block &block = function.getBody().front();
   OpBuilder builder = OpBuilder::atBlockBegin(&block);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The passes of this folder: -kas-mark-dropout and -kas-training-step.
+// Both are thin: `markDropouts` and `addTrainingFunctions` do the work.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +28,7 @@ namespace {
 
 struct KasMarkDropoutPass
     : kas::networks::impl::KasMarkDropoutPassBase<KasMarkDropoutPass> {
+  // Functions without marked arguments stay as they are.
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (failed(markDropouts(function)))
@@ -44,6 +46,7 @@ struct KasTrainingStepPass
   }
 
 private:
+  /// The options of the pass, one by one.
   TrainingStepOptions getOptions() const {
     TrainingStepOptions options;
     options.data.assign(data.begin(), data.end());

@@ -9,6 +9,11 @@
 // Makes the function of one training step from a network: loss, gradients,
 // updates of parameters and of the optimizer's state
 // (docs/internals/training.md).
+// The step is a clone of the network with arguments and results for everything
+// that changes: no state is hidden, so that it can be read, tested and compiled
+// like any function. Order of the arguments: data, labels, learning rate, seed,
+// the network's others, state of the optimizer; of the results: loss, right
+// answers, the new values of the others in order, state.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,12 +47,18 @@ public:
   LogicalResult run();
 
 private:
+  /// Positions of arguments after it move by one; block arguments stay valid.
   Value insertArgument(unsigned position, Type type, const Twine &name,
                        StringRef initializer = "");
+  /// Sorts the arguments into `parameters` and `constants`.
   LogicalResult findParameters();
+  /// Adds the argument `seed` if the network has dropout.
   LogicalResult seedDropouts(unsigned position);
   LogicalResult checkReached(ValueRange gradients);
+  /// Biases and scales of normalizations have no decay unless an attribute says
+  /// so.
   double getDecay(BlockArgument parameter);
+  /// Adds the optimizer's state and fills `results`.
   void emitUpdates(Value stepSize, MutableArrayRef<Value> gradients);
 
   func::FuncOp step;
@@ -101,6 +112,8 @@ LogicalResult StepBuilder::findParameters() {
   return success();
 }
 
+/// Each dropout draws from a stream of its own, by its number in the network,
+/// so that two of them do not drop the same elements.
 LogicalResult StepBuilder::seedDropouts(unsigned position) {
   auto dropouts = llvm::to_vector(block.getOps<DropoutOp>());
   if (dropouts.empty())
@@ -119,6 +132,7 @@ LogicalResult StepBuilder::seedDropouts(unsigned position) {
 
 /// A gradient that is filled with zeros belongs to a parameter that the logits
 /// do not depend on.
+/// It would never change, which is more likely a mistake in the network.
 LogicalResult StepBuilder::checkReached(ValueRange gradients) {
   for (auto [parameter, gradient] : llvm::zip_equal(parameters, gradients))
     if (gradient.getDefiningOp<linalg::FillOp>())
@@ -137,11 +151,13 @@ double StepBuilder::getDecay(BlockArgument parameter) {
   return isMatrix ? options.weightDecay : 0;
 }
 
+/// Clipping comes first: it needs all gradients.
 void StepBuilder::emitUpdates(Value stepSize,
                               MutableArrayRef<Value> gradients) {
   OptimizerEmitter optimizer(builder, options, stepSize);
   optimizer.clip(gradients);
   SmallVector<StringRef> kinds = OptimizerEmitter::getStateNames(options);
+  // Parameter by parameter, all kinds of one next to each other.
   SmallVector<Value> state;
   for (BlockArgument parameter : parameters)
     for (StringRef kind : kinds)
@@ -156,6 +172,7 @@ void StepBuilder::emitUpdates(Value stepSize,
     counted = optimizer.countStep(steps);
   }
 
+  // What becomes of each argument of the network.
   DenseMap<Value, Value> updated;
   SmallVector<Value> newState;
   for (auto [index, parameter] : llvm::enumerate(parameters)) {
@@ -173,8 +190,10 @@ void StepBuilder::emitUpdates(Value stepSize,
     if (entry.numBatches)
       updated[entry.numBatches] = values.numBatches;
   }
+  // Constants are returned, too: results are the next step's arguments.
   for (BlockArgument constant : constants)
     updated[constant] = constant;
+  // In the order of the arguments, whatever was computed first.
   for (BlockArgument argument : block.getArguments()) {
     Value value = updated.lookup(argument);
     if (!value)
@@ -193,6 +212,7 @@ void StepBuilder::emitUpdates(Value stepSize,
   }
 }
 
+/// By these names callers find state in the results.
 static void setResultNames(func::FuncOp function, ArrayRef<std::string> names) {
   Builder builder(function->getContext());
   for (auto [index, name] : llvm::enumerate(names))
@@ -200,7 +220,10 @@ static void setResultNames(func::FuncOp function, ArrayRef<std::string> names) {
                            builder.getStringAttr(name));
 }
 
+/// Normalizations are replaced first: afterwards their statistics are no
+/// parameters.
 LogicalResult StepBuilder::run() {
+  // Before gradients are emitted, which look for padding next to convolutions.
   expandBeforePadding(step);
   FailureOr<SmallVector<RunningStatistics>> found =
       replaceRunningStatistics(step);
@@ -223,6 +246,7 @@ LogicalResult StepBuilder::run() {
   Value scores = end->getOperand(0);
   Loss loss =
       emitLoss(builder, scores, labels, options, /*wantsGradient=*/true);
+  // Gradients by all parameters in one reverse accumulation.
   SmallVector<Value> wanted(parameters.begin(), parameters.end());
   auto gradients = emitGradients(builder, scores, loss.gradient, wanted);
   if (failed(gradients) || failed(checkReached(*gradients)))
@@ -236,6 +260,7 @@ LogicalResult StepBuilder::run() {
 }
 
 FailureOr<func::FuncOp>
+/// The network stays as it is; on failure nothing is left of the step.
 kas::networks::makeTrainingStep(func::FuncOp function, StringRef name,
                                 const TrainingStepOptions &options) {
   FailureOr<TrainableNetwork> network = checkNetwork(function, options);
@@ -253,6 +278,8 @@ kas::networks::makeTrainingStep(func::FuncOp function, StringRef name,
 }
 
 FailureOr<func::FuncOp>
+/// The network with its running statistics and without dropout; loss and right
+/// answers.
 kas::networks::makeEvaluation(func::FuncOp function, StringRef name,
                               const TrainingStepOptions &options) {
   FailureOr<TrainableNetwork> network = checkNetwork(function, options);
@@ -271,6 +298,7 @@ kas::networks::makeEvaluation(func::FuncOp function, StringRef name,
   assert(succeeded(inserted) && "a func.func takes arguments");
   (void)inserted;
   Block &block = evaluation.getBody().front();
+  // Evaluation drops nothing.
   for (DropoutOp dropout :
        llvm::make_early_inc_range(block.getOps<DropoutOp>())) {
     dropout.replaceAllUsesWith(dropout.getData());
@@ -286,6 +314,7 @@ kas::networks::makeEvaluation(func::FuncOp function, StringRef name,
 }
 
 FailureOr<TrainingFunctions>
+/// Evaluation first, because it needs the least: its errors are the clearest.
 kas::networks::addTrainingFunctions(ModuleOp module, StringRef function,
                                     const TrainingStepOptions &options) {
   func::FuncOp network = findFunction(module, function, trainStepName);
