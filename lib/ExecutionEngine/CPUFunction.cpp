@@ -31,6 +31,7 @@ using namespace mlir;
 using llvm::Error;
 using llvm::Expected;
 
+// The same on tensors.
 Error CompiledFunction::prepare(llvm::ArrayRef<Tensor> arguments) {
   SmallVector<float *> pointers;
   for (const Tensor &argument : arguments)
@@ -52,6 +53,7 @@ const char *CompiledFunction::prepare(llvm::ArrayRef<float *> arguments) {
        llvm::zip_equal(signature.arguments, arguments))
     if (!argument.isData)
       pointers.push_back(pointer);
+  // Weights in order, then what is filled.
   pointers.push_back(packed.data());
   return prepareFunction(pointers.data());
 }
@@ -92,6 +94,8 @@ const char *CompiledFunction::call(llvm::ArrayRef<float *> tensors,
     return "requires a function for batches of any size";
   if (prepareFunction && packed.getNumElements() != numPrepared)
     return "requires weights that were prepared before the first call";
+  // Arguments, results, prepacked weights, number of samples: the order in
+  // which the passes add parameters.
   SmallVector<void *> pointers(tensors.begin(), tensors.end());
   if (prepareFunction)
     pointers.push_back(const_cast<float *>(packed.data()));
@@ -102,6 +106,8 @@ const char *CompiledFunction::call(llvm::ArrayRef<float *> tensors,
   return function(pointers.data());
 }
 
+// The lowered module has a function that returns the number, so that callers of
+// an object file can ask for it, too; here its constant is read.
 int64_t kas::execution::getNumPreparedElements(ModuleOp module,
                                                llvm::StringRef name) {
   auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(
@@ -135,6 +141,7 @@ kas::execution::compileForCPU(ModuleOp module, llvm::StringRef name,
     return signature.takeError();
   compiled.signature = std::move(*signature);
 
+  // The caller's module stays as it is.
   OwningOpRef<ModuleOp> clone = module.clone();
   // Only what the function needs: everything else is dead then.
   for (auto function : clone->getOps<func::FuncOp>())
@@ -161,6 +168,7 @@ kas::execution::compileForCPU(ModuleOp module, llvm::StringRef name,
     return objects.takeError();
   if (Error error = run(buildCPUKernelPipeline))
     return error;
+  // Read before the module is translated and consumed.
   compiled.numPrepared = getNumPreparedElements(*clone, name);
   compiled.anyBatch = takesNumSamples(*clone, name);
   double loading = monotonicSeconds();
@@ -175,6 +183,7 @@ kas::execution::compileForCPU(ModuleOp module, llvm::StringRef name,
   if (!function)
     return function.takeError();
   compiled.function = *function;
+  // A function without weights has nothing to prepack.
   if (compiled.numPrepared) {
     auto prepare = compiled.module->lookup((name + "_prepare").str());
     if (!prepare)

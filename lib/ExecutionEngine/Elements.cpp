@@ -16,10 +16,12 @@
 
 using llvm::StringRef;
 
+/// `dtype` is `f16` or `bf16`.
 static const llvm::fltSemantics &getSemantics(StringRef dtype) {
   return dtype == "f16" ? llvm::APFloat::IEEEhalf() : llvm::APFloat::BFloat();
 }
 
+// To nearest, ties to even, as devices round. Too large values become infinity.
 std::vector<uint16_t> kas::execution::narrow(llvm::ArrayRef<float> values,
                                              StringRef dtype) {
   std::vector<uint16_t> narrowed;
@@ -35,6 +37,7 @@ std::vector<uint16_t> kas::execution::narrow(llvm::ArrayRef<float> values,
   return narrowed;
 }
 
+// Exact: every f16 and bf16 is a value of f32.
 void kas::execution::widen(llvm::ArrayRef<uint16_t> narrowed, StringRef dtype,
                            llvm::MutableArrayRef<float> values) {
   for (auto [from, to] : llvm::zip_equal(narrowed, values)) {

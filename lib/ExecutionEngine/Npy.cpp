@@ -70,12 +70,14 @@ public:
       if (!consume(",") && !rest.starts_with("}"))
         return malformed();
     }
+    // Padding follows the dictionary; each key must have occurred.
     if (!rest.trim().empty() || !seenDtype || !seenOrder || !seenShape)
       return malformed();
     return header;
   }
 
 private:
+  /// Which part is wrong would not help: headers are written by programs.
   static Error malformed() {
     return createStringError("malformed .npy header");
   }
@@ -87,6 +89,7 @@ private:
     rest = rest.ltrim();
     return found;
   }
+  /// A Python string in either kind of quotes.
   bool parseString(std::string &value) {
     StringRef quote = rest.take_front(1);
     if ((quote != "'" && quote != "\"") || !consume(quote))
@@ -110,10 +113,12 @@ private:
     rest = rest.drop_front(end + 1).ltrim();
     return true;
   }
+  /// `True` or `False`.
   bool parseBool(bool &value) {
     value = rest.starts_with("True");
     return consume(value ? "True" : "False");
   }
+  /// A tuple of integers: `()`, `(3,)`, `(2, 3)`.
   bool parseShape(llvm::SmallVector<int64_t> &shape) {
     if (!consume("("))
       return false;
@@ -140,6 +145,7 @@ Expected<NpyView> kas::execution::viewNpy(StringRef bytes) {
   // format.
   if (!bytes.starts_with(magic.take_front(bytes.size())) || bytes.empty())
     return createStringError("not an .npy file");
+  // Magic, version and the shorter length.
   if (bytes.size() < 10)
     return createStringError("truncated .npy header");
   unsigned major = static_cast<unsigned char>(bytes[6]);
@@ -157,12 +163,14 @@ Expected<NpyView> kas::execution::viewNpy(StringRef bytes) {
   auto header = HeaderParser(bytes.substr(prefix, length)).parse();
   if (!header)
     return header.takeError();
+  // A view: the bytes must outlive it.
   header->data = bytes.drop_front(prefix + length);
   return header;
 }
 
 namespace {
 
+/// An error unless elements are f32 as this machine has them.
 Error checkDtype(StringRef dtype) {
   if (dtype == "<f4")
     return Error::success();
@@ -199,6 +207,7 @@ Expected<Tensor> kas::execution::parseNpy(StringRef bytes) {
   StringRef data = header->data;
   if (Error error = checkDtype(header->dtype))
     return error;
+  // Negative or overflowing shapes are errors here.
   auto count = numElements(header->shape);
   if (!count)
     return count.takeError();
@@ -238,10 +247,12 @@ std::string kas::execution::formatNpyHeader(ArrayRef<int64_t> dimensions) {
           .str();
   // The data starts at a multiple of 64 bytes, after a newline.
   size_t length = llvm::alignTo(10 + header.size() + 1, 64) - 10;
+  // As NumPy pads its headers, so that files can be mapped.
   header.resize(length - 1, ' ');
   header += '\n';
 
   std::string bytes("\x93NUMPY\x01\x00", 8);
+  // Version 1: the header of at most 32 dimensions is far below 64 KiB.
   bytes += static_cast<char>(length & 0xff);
   bytes += static_cast<char>(length >> 8);
   return bytes + header;
@@ -260,6 +271,7 @@ std::string kas::execution::formatNpy(const Tensor &tensor) {
 
 namespace {
 
+/// Large files are mapped, small ones are read.
 Expected<std::unique_ptr<llvm::MemoryBuffer>> openFile(StringRef path) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
                                             /*RequiresNullTerminator=*/false);
@@ -270,6 +282,7 @@ Expected<std::unique_ptr<llvm::MemoryBuffer>> openFile(StringRef path) {
   return std::move(*buffer);
 }
 
+/// `error` with the file that it is about.
 Error inFile(StringRef path, Error error) {
   return createStringError("'" + path +
                            "': " + llvm::toString(std::move(error)));
@@ -297,6 +310,7 @@ Expected<NamedTensors> kas::execution::readNpz(StringRef path) {
   NamedTensors tensors;
   for (const ZipMember &member : archive->getMembers()) {
     StringRef name(member.name);
+    // As `numpy.savez` names members.
     name.consume_back(".npy");
     auto fail = [&](Error error) {
       return inFile(path, createStringError("member '" + name + "': " +

@@ -35,6 +35,7 @@ struct PassSum {
 
 /// The longest first.
 static std::vector<PassSum> sumPasses(llvm::ArrayRef<PassRun> runs) {
+  // A pass runs on each function, and some several times in the pipeline.
   llvm::MapVector<llvm::StringRef, PassSum> sums;
   for (const PassRun &run : runs) {
     PassSum &sum = sums[run.name];
@@ -46,6 +47,7 @@ static std::vector<PassSum> sumPasses(llvm::ArrayRef<PassRun> runs) {
   for (auto &entry : sums)
     sorted.push_back(entry.second);
   llvm::sort(sorted, [](const PassSum &a, const PassSum &b) {
+    // Names break ties, so that reports are deterministic.
     return std::tie(b.milliseconds, a.name) < std::tie(a.milliseconds, b.name);
   });
   return sorted;
@@ -77,6 +79,7 @@ static std::string fit(llvm::StringRef text, size_t width) {
 
 /// What a row is called: its kind, and how much is fused into it.
 static std::string describe(const ProfiledOperation &row) {
+  // The column of the table.
   constexpr size_t width = 40;
   if (row.fused.empty())
     return fit(row.kind, width);
@@ -84,18 +87,21 @@ static std::string describe(const ProfiledOperation &row) {
   return fit(row.kind, width - more.size()) + more;
 }
 
+/// Without the folder, which would take most of the line.
 static std::string describeLocation(const ProfiledOperation &row) {
   return llvm::sys::path::filename(row.location).str();
 }
 
 static void printOperations(llvm::raw_ostream &stream, const Profile &profile,
                             size_t maxRows) {
+  // Rows are in the order of the program; the table has the slowest first.
   std::vector<size_t> order(profile.operations.size());
   std::iota(order.begin(), order.end(), 0);
   llvm::sort(order, [&](size_t a, size_t b) {
     return std::pair(-profile.operations[a].milliseconds, a) <
            std::pair(-profile.operations[b].milliseconds, b);
   });
+  // Shares are of the operations, without the call; never a division by zero.
   double sum = std::max(getSum(profile), 1e-9);
   stream << "        ms     least      %  calls     MFLOP  GFLOP/s        MB  "
             "roof %  "
@@ -121,6 +127,7 @@ static void printOperations(llvm::raw_ostream &stream, const Profile &profile,
            << llvm::left_justify(fit(row->layer, 28), 28) << "  "
            << llvm::left_justify(fit(row->strategy.name, 14), 14) << "  "
            << describeLocation(*row);
+    // Why an operation has no register tiles is what a reader can act on.
     if (row->strategy.name == "loops" && !row->strategy.reason.empty())
       stream << "  (" << row->strategy.reason << ")";
     stream << "\n";
@@ -132,6 +139,8 @@ static void printOperations(llvm::raw_ostream &stream, const Profile &profile,
                          profile.milliseconds - getSum(profile));
 }
 
+/// The passes and steps of LLVM that took longest. With several threads their
+/// sum may exceed the time of the compilation.
 static void printPasses(llvm::raw_ostream &stream, const Profile &profile,
                         size_t maxRows) {
   std::vector<PassSum> sums = sumPasses(profile.passes);
@@ -176,6 +185,7 @@ void Profile::print(llvm::raw_ostream &stream, size_t maxRows) const {
 // JSON
 //===----------------------------------------------------------------------===//
 
+/// Keys are an interface of scripts: they may be added, not renamed.
 static json::Object toJSON(const ProfiledOperation &row) {
   json::Object object{
       {"operation", row.kind},
@@ -240,6 +250,7 @@ static json::Object nameProcess(int process, llvm::StringRef name) {
 static void addPasses(json::Array &events, llvm::ArrayRef<PassRun> passes) {
   if (passes.empty())
     return;
+  // Traces begin at 0.
   double origin = passes.front().begin;
   // When each line of the viewer is free again; a pass takes the first free
   // one.
@@ -259,6 +270,7 @@ static void addPasses(json::Array &events, llvm::ArrayRef<PassRun> passes) {
 
 void Profile::writeTrace(llvm::raw_ostream &stream) const {
   json::Array events;
+  // Two groups, each with a time axis of its own.
   events.push_back(nameProcess(1, "compilation"));
   events.push_back(nameProcess(2, function));
   addPasses(events, passes);

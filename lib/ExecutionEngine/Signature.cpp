@@ -29,12 +29,15 @@ using llvm::SmallVector;
 using llvm::StringRef;
 using llvm::Twine;
 
+/// `f32`, `i8`, ... as MLIR prints types; signatures hold no types, so that
+/// they outlive their context.
 static std::string toText(mlir::Type type) {
   std::string text;
   llvm::raw_string_ostream(text) << type;
   return text;
 }
 
+/// Whether tensors of `element` are accepted. i1 is a byte with 0 or 1.
 static bool isOneOf(mlir::Type element, ElementTypes types) {
   if (types == ElementTypes::F32 || element.isF32())
     return element.isF32();
@@ -95,6 +98,7 @@ Expected<FunctionSignature> FunctionSignature::get(mlir::ModuleOp module,
     if (!argument)
       return argument.takeError();
     if (function.getArgAttr(index, unsignedAttrName))
+      // Signless in MLIR: an attribute of importers says unsigned.
       argument->type.insert(0, "u");
     argument->isData = isData(function.getArgument(index));
     // The data has no fan-in; a unit deviation is what networks are made for.
@@ -104,6 +108,7 @@ Expected<FunctionSignature> FunctionSignature::get(mlir::ModuleOp module,
     // values, what the function says.
     if (mustBePositive(function.getArgument(index)))
       argument->initializer = {Initializer::Kind::Positive, 1};
+    // What an importer or the user has set.
     if (auto init = function.getArgAttrOfType<mlir::StringAttr>(
             index, KasDialect::initializerAttrName)) {
       auto parsed = Initializer::parse(init.getValue());
@@ -139,6 +144,7 @@ FunctionSignature::makeArguments(const NamedTensors &given,
   assert(isF32() && "tensors are of f32");
   SmallVector<Tensor> tensors;
   for (const TensorSignature &argument : arguments) {
+    // Given tensors are copied, so that a function may overwrite its arguments.
     if (const auto *found = given.find(argument.name); found != given.end()) {
       if (found->second.getShape() != llvm::ArrayRef(argument.shape))
         return createStringError("argument '" + argument.name +
@@ -151,6 +157,7 @@ FunctionSignature::makeArguments(const NamedTensors &given,
     auto tensor = Tensor::create(argument.shape);
     if (!tensor)
       return tensor.takeError();
+    // A stream for each name: values do not depend on the order of arguments.
     argument.initializer.fill(tensor->getValues(), argument.shape,
                               RandomStream(seed, argument.name));
     tensors.push_back(std::move(*tensor));
@@ -160,6 +167,7 @@ FunctionSignature::makeArguments(const NamedTensors &given,
 
 Expected<SmallVector<Tensor>> FunctionSignature::makeResults() const {
   SmallVector<Tensor> tensors;
+  // Zero at first, like every new tensor.
   for (const TensorSignature &result : results) {
     auto tensor = Tensor::create(result.shape);
     if (!tensor)

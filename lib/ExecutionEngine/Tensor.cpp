@@ -55,6 +55,7 @@ std::string kas::execution::shapeToString(ArrayRef<int64_t> shape) {
 /// Null if there cannot be enough memory: systems promise more than they have
 /// and then end the program that uses it.
 static float *allocate(int64_t size) {
+  // Of the machine, asked once.
   static const int64_t physicalBytes =
       static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
   if (size > physicalBytes / static_cast<int64_t>(sizeof(float)))
@@ -65,12 +66,14 @@ static float *allocate(int64_t size) {
                                Tensor::alignment);
   void *pointer = std::aligned_alloc(Tensor::alignment, bytes);
   if (pointer)
+    // Also touches the pages: later measurements do not pay for that.
     std::memset(pointer, 0, bytes);
   return static_cast<float *>(pointer);
 }
 
 void Tensor::Free::operator()(float *pointer) const { std::free(pointer); }
 
+// For shapes of the program itself; `create` is for those that a user gives.
 Tensor::Tensor(ArrayRef<int64_t> shape)
     : shape(shape), size(llvm::cantFail(numElements(shape))),
       buffer(allocate(size)) {
@@ -103,6 +106,7 @@ double kas::execution::maxRelativeError(const Tensor &actual,
   double error = 0, magnitude = 0;
   for (auto [a, e] :
        llvm::zip_equal(actual.getValues(), expected.getValues())) {
+    // An expected infinity says nothing about the scale.
     if (std::isfinite(e))
       magnitude = std::max(magnitude, std::abs(static_cast<double>(e)));
     if (a == e || (std::isnan(a) && std::isnan(e)))
@@ -111,5 +115,6 @@ double kas::execution::maxRelativeError(const Tensor &actual,
       return std::numeric_limits<double>::infinity();
     error = std::max(error, std::abs(static_cast<double>(a) - e));
   }
+  // Where all that was expected is zero, the error is absolute.
   return magnitude > 0 ? error / magnitude : error;
 }

@@ -32,6 +32,7 @@ void kas::execution::keepFreedMemory() {
 #endif
 }
 
+// Never goes back, unlike the time of day.
 double kas::execution::monotonicSeconds() {
   using Clock = std::chrono::steady_clock;
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
@@ -41,6 +42,7 @@ Timing Timing::summarize(llvm::ArrayRef<double> milliseconds) {
   assert(!milliseconds.empty() && "nothing was timed");
   llvm::SmallVector<double> sorted(milliseconds);
   llvm::sort(sorted);
+  // The median of an even number is the mean of the two in the middle.
   size_t half = sorted.size() / 2;
   double median =
       sorted.size() % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
@@ -53,6 +55,8 @@ static void run(llvm::function_ref<void()> function,
                 llvm::SmallVectorImpl<double> &times) {
   for (int64_t index = 0; index < options.warmUpRuns; ++index)
     function();
+  // Until there are `minRuns`; then until the time is up or `maxRuns` are
+  // there.
   double start = monotonicSeconds(), now = start;
   for (int64_t count = 0;
        count < options.minRuns ||
@@ -79,6 +83,7 @@ kas::execution::measureInTurn(llvm::ArrayRef<std::function<void()>> functions,
   // Each round has its share of runs and seconds. All functions meet the same
   // changes of the machine's speed, as one round is short.
   TimingOptions part = options;
+  // Rounded up: at least one run in each round.
   part.minRuns = (options.minRuns + rounds - 1) / rounds;
   part.maxRuns = (options.maxRuns + rounds - 1) / rounds;
   part.seconds = options.seconds / static_cast<double>(rounds);

@@ -67,12 +67,14 @@ Expected<std::unique_ptr<DeviceFunction>>
 DeviceFunction::load(const Device &device, const DeviceManifest &manifest,
                      StringRef binary, StringRef name) {
   StringRef api = device.getInfo().backend == KAS_RT_CUDA ? "cuda" : "vulkan";
+  // A binary for the other API would be refused by the driver with less to say.
   if (manifest.target.api != api)
     return createStringError("expected a program for " + api +
                              ", got one for " + manifest.target.api);
   const DeviceManifest::Function *function = manifest.find(name);
   if (!function)
     return createStringError("the program has no function '" + name + "'");
+  // From here on the destructor releases what was made when a step fails.
   std::unique_ptr<DeviceFunction> loaded(new DeviceFunction(device, *function));
   if (Error error = loaded->createBuffers())
     return error;
@@ -96,6 +98,7 @@ Error DeviceFunction::createBuffers() {
       return error;
   buffers.assign(function.buffers.size(), nullptr);
   for (auto [buffer, handle] : llvm::zip_equal(function.buffers, buffers)) {
+    // Parts of `scratch`.
     if (buffer.kind == BufferKind::Scratch)
       continue;
     if (Error error =
@@ -115,6 +118,7 @@ Error DeviceFunction::createBuffers() {
   return Error::success();
 }
 
+/// The maps of a kernel as the runtime takes them.
 static std::vector<KasRtTensorMap>
 getTensorMaps(const DeviceManifest::Kernel &kernel) {
   std::vector<KasRtTensorMap> maps;
@@ -142,6 +146,7 @@ Error DeviceFunction::createKernels(const DeviceManifest &manifest,
     Launch &created = launches.emplace_back();
     llvm::copy(kernel.grid, created.size.grid);
     llvm::copy(kernel.block, created.size.block);
+    // Declared memory is known to the driver; this is requested in addition.
     created.size.dynamicSharedBytes = kernel.dynamicSharedBytes;
     for (size_t position : launch.arguments) {
       const DeviceManifest::Buffer &buffer = function.buffers[position];
@@ -162,6 +167,8 @@ Error DeviceFunction::createKernels(const DeviceManifest &manifest,
 }
 
 DeviceFunction::~DeviceFunction() {
+  // Errors of a destructor have nobody to go to; the device's `close` reports
+  // what is left.
   (void)kasRtEventDestroy(start);
   (void)kasRtEventDestroy(stop);
   (void)kasRtModuleUnload(module);
@@ -174,6 +181,7 @@ DeviceFunction::~DeviceFunction() {
 // Copies
 //===----------------------------------------------------------------------===//
 
+/// An error unless `tensor` has the shape of `buffer`.
 static Error checkShape(const DeviceManifest::Function &function,
                         const DeviceManifest::Buffer &buffer,
                         const Tensor &tensor) {
@@ -270,6 +278,7 @@ Error DeviceFunction::download(llvm::MutableArrayRef<Tensor> results) {
 // Running
 //===----------------------------------------------------------------------===//
 
+// Asynchronous: `download` waits, and gets the errors of kernels.
 Error DeviceFunction::launch() {
   for (const Launch &launch : launches)
     if (Error error = check(
@@ -288,6 +297,7 @@ Error DeviceFunction::run(llvm::ArrayRef<Tensor> arguments,
   return download(results);
 }
 
+// Only measurements need them, and some devices have no clock.
 Error DeviceFunction::createEvents() {
   for (KasRtEvent *event : {&start, &stop})
     if (!*event)
@@ -309,6 +319,7 @@ Expected<Timing> DeviceFunction::measure(const TimingOptions &options) {
                           (monotonicSeconds() - begin < options.seconds &&
                            count < options.maxRuns);
        ++count) {
+    // The device's clock, so that neither copies nor the calls count.
     if (Error error = check(kasRtEventRecord(start)))
       return error;
     if (Error error = launch())
