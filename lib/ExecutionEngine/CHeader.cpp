@@ -48,6 +48,7 @@ static bool isKeyword(StringRef name) {
   return words.contains(name);
 }
 
+/// Whether `name` is a name in C and in C++.
 static bool isIdentifier(StringRef name) {
   return !name.empty() && !llvm::isDigit(name.front()) && !isKeyword(name) &&
          llvm::all_of(name,
@@ -66,6 +67,7 @@ static std::string makeIdentifier(StringRef name, llvm::StringSet<> &taken) {
   return text;
 }
 
+/// C has no type for these that compilers agree on.
 static bool isHalf(const TensorSignature &tensor) {
   return tensor.type == "f16" || tensor.type == "bf16";
 }
@@ -115,6 +117,8 @@ struct Declaration {
 
 /// The function `name` of a lowered module; an error where it does not take
 /// `numPointers` pointers alone, and with `anyBatch` a number of samples.
+/// Pointers alone cannot tell arguments from one another, but their number
+/// tells whether the two modules belong together.
 static Error checkLowered(mlir::ModuleOp lowered, const Twine &name,
                           size_t numPointers, bool anyBatch = false) {
   std::string text = name.str();
@@ -164,6 +168,7 @@ static Expected<int64_t> getNumPrepared(const FunctionSignature &signature,
   if (Error error =
           checkLowered(lowered, signature.name, numBuffers + 1, anyBatch))
     return error;
+  // `NAME_prepare` takes the weights, not the data.
   size_t numWeights =
       llvm::count_if(signature.arguments, [](const TensorSignature &argument) {
         return !argument.isData;
@@ -178,6 +183,7 @@ static Expected<int64_t> getNumPrepared(const FunctionSignature &signature,
 /// `lowered` may be null.
 static Expected<Declaration> getDeclaration(FunctionSignature signature,
                                             mlir::ModuleOp lowered) {
+  // The symbol cannot be renamed here: the object has it already.
   if (!isIdentifier(signature.name))
     return createStringError("expected functions with names that C allows, "
                              "got '" +
@@ -208,6 +214,18 @@ static Expected<Declaration> getDeclaration(FunctionSignature signature,
 //===----------------------------------------------------------------------===//
 
 /// Declares the function, and what prepares its weights where there is any.
+/// For a function with prepacked weights, about this is written:
+///    /*
+///     * x: float[1][64]
+///     * w: float[64][64]
+///     * y: float[1][64]
+///     * packed: float[4096], from a multiple of 64 bytes on; f_prepare fills
+///     it
+///     */
+///    int64_t f_prepared_elements(void);
+///    const char *f_prepare(const float *w, void *packed);
+///    const char *f(const float *x, const float *w, float *y,
+///                  const void *packed);
 static void writeDeclaration(const Declaration &declaration,
                              llvm::raw_ostream &stream) {
   const FunctionSignature &signature = declaration.signature;
@@ -258,6 +276,7 @@ static void writeDeclaration(const Declaration &declaration,
     parameters.push_back("void *" + workspace);
     weights.push_back("void *" + workspace);
   }
+  // Last of all, as the passes add it.
   if (!samples.empty()) {
     stream << " * " << samples << ": how many, 0 or more; up to "
            << signature.arguments.front().shape.front() << " it was made for\n";
@@ -283,8 +302,10 @@ Error kas::execution::writeCHeader(mlir::ModuleOp module,
                                    llvm::raw_ostream &stream,
                                    mlir::ModuleOp lowered) {
   std::vector<Declaration> functions;
+  // Which headers of C the declarations need.
   bool hasNumbers = false, hasFlags = false;
   for (auto function : module.getOps<mlir::func::FuncOp>()) {
+    // Private functions are not in the symbol table of the object.
     if (!function.isPublic() || function.isExternal())
       continue;
     auto signature = FunctionSignature::get(module, function.getSymName(),
@@ -308,6 +329,7 @@ Error kas::execution::writeCHeader(mlir::ModuleOp module,
   if (functions.empty())
     return createStringError("expected at least one public function with a "
                              "body on tensors, got none");
+  // Headers of different functions may be included together.
   std::string guard =
       "KAS_" + StringRef(functions.front().signature.name).upper() + "_H";
   stream << "/* Made by kas. All buffers are contiguous, row-major, and do not "

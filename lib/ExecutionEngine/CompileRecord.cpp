@@ -46,6 +46,7 @@ public:
   explicit StrategyListener(std::map<unsigned, LoweringStrategy> &strategies)
       : strategies(strategies) {}
 
+  /// Called for each remark of the category while passes run.
   void streamOptimizationRemark(const remark::detail::Remark &remark) override {
     bool isMissed = remark.getRemarkName() == "NotPacked";
     StringRef name = getStrategyName(remark.getRemarkName());
@@ -83,6 +84,7 @@ private:
 
 void CompileRecord::begin(ModuleOp module, StringRef name) {
   if (auto function = module.lookupSymbol<func::FuncOp>(name))
+    // Labels are in the locations of operations, which passes keep and fuse.
     operations = codegen::labelOperations(function);
   MLIRContext *context = module.getContext();
   // Somebody else listens to remarks, a tool with --remarks-filter perhaps: a
@@ -101,6 +103,7 @@ void CompileRecord::finish(ModuleOp module, StringRef name) {
     module.getContext()->setRemarkEngine(nullptr);
   listens = false;
   if (auto function = module.lookupSymbol<func::FuncOp>(name))
+    // On buffers: operations are in their final order, and fusion is done.
     steps = codegen::insertProfileLaps(function);
 }
 

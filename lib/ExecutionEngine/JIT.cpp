@@ -260,6 +260,7 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options,
   times.numKernels = kernels.objects.size();
   times.numCachedKernels = kernels.numCached;
   double last = monotonicSeconds();
+  // Milliseconds since the last lap.
   auto lap = [&last](double &time) {
     double now = monotonicSeconds();
     time = (now - last) * 1e3;
@@ -324,6 +325,7 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options,
   addFunction("__truncsfhf2", &roundToHalf);
   addFunction("__truncdfhf2", &roundDoubleToHalf);
   addFunction("__extendhfsf2", &extendHalf);
+  // Functions of math that no C library has, such as Bessel's.
   for (const SpecialFunction &function : getSpecialFunctions())
     symbols.try_emplace(session.mangleAndIntern(function.name),
                         llvm::orc::ExecutorAddr::fromPtr(function.address),

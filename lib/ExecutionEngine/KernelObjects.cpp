@@ -177,6 +177,7 @@ OwningOpRef<ModuleOp> KernelBatch::takeAlone(LLVM::LLVMFuncOp function,
 Error KernelBatch::translate() {
   DialectRegistry registry;
   registerCPUPipelineDialects(registry);
+  // The pool's threads are all that there should be.
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
   for (Kernel *kernel : kernels) {
@@ -207,6 +208,7 @@ Error KernelBatch::translate() {
     auto function = module->lookupSymbol<LLVM::LLVMFuncOp>(kernel->getSymbol());
     assert(function && "kernels stay functions");
     function.setSymVisibility(std::nullopt);
+    // A module each: LLVM optimizes a module at a time.
     OwningOpRef<ModuleOp> alone = takeAlone(function, *module);
     kernel->context = std::make_unique<llvm::LLVMContext>();
     StepClock clock(times, "translation");
@@ -296,6 +298,7 @@ kas::execution::compileKernels(ModuleOp module,
                                const CPUPipelineOptions &pipeline,
                                const JITOptions &options, PassTimes *times) {
   KernelObjects compiled;
+  // Functions below `min-kernels` have no kernels outlined.
   if (functions.empty())
     return compiled;
   double start = monotonicSeconds();

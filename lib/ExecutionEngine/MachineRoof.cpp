@@ -41,6 +41,7 @@ func.func @peak(%x: tensor<16xf32>) -> tensor<16xf32> {
       : tensor<16xf32>, vector<16xf32>
   %factor = arith.constant dense<0.999> : vector<16xf32>
 )mlir";
+  // `%a0 = %add, %a1 = %add, ...`
   auto list = [&](llvm::StringRef before, llvm::StringRef after) {
     std::string result;
     for (unsigned i = 0; i < accumulators; ++i)
@@ -59,6 +60,7 @@ func.func @peak(%x: tensor<16xf32>) -> tensor<16xf32> {
             ", %factor, %add : vector<16xf32>\n";
   }
   text += "    scf.yield " + list("%b", "") + " : " + types + "\n  }\n";
+  // All accumulators are added up, so that none of them is dead.
   std::string sum = "%r#0";
   for (unsigned i = 1; i < accumulators; ++i) {
     std::string n = std::to_string(i);
@@ -106,6 +108,7 @@ double MachineRoof::getBandwidth(int64_t bytes) const {
 // The roofline: the longer of arithmetic at the peak and memory at its
 // bandwidth.
 double MachineRoof::getMilliseconds(int64_t flops, int64_t bytes) const {
+  // GFLOP/s and GB/s are per nanosecond: times 1e-6 that is milliseconds.
   double arithmetic = peakGflops > 0 ? double(flops) / peakGflops * 1e-6 : 0;
   double bandwidth = getBandwidth(bytes);
   double memory = bandwidth > 0 ? double(bytes) / bandwidth * 1e-6 : 0;
@@ -137,6 +140,8 @@ static double measureTogether(unsigned threads,
     else
       best = std::min(best, now - begin);
   };
+  // All threads begin a round together, and the last one to end it stops the
+  // clock.
   std::barrier<decltype(lap)> together(static_cast<std::ptrdiff_t>(threads),
                                        lap);
   std::vector<std::thread> team;
@@ -160,6 +165,7 @@ static Expected<double> measurePeak(mlir::MLIRContext &context,
   auto module = makePeakModule(context);
   if (!module)
     return llvm::createStringError("the kernel of the peak does not parse");
+  // Compiled as users' functions are: the roof is what this compiler reaches.
   CPUPipelineOptions pipeline;
   // Each thread runs the serial function itself.
   pipeline.threads = 1;
@@ -183,6 +189,7 @@ static Expected<double> measurePeak(mlir::MLIRContext &context,
 /// bytes read and those written count.
 static MachineRoof::Copy measureCopy(unsigned threads, int64_t bytes) {
   // Half is read and half written; small copies are repeated.
+  // Each thread copies within its own buffer, as it would its part of a tensor.
   size_t own = std::max<size_t>(64, bytes / 2 / threads);
   // At least 1 MiB per measurement, far more than the clock's resolution.
   size_t repeats = std::max<size_t>(1, (size_t(1) << 20) / own);

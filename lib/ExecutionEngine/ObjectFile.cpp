@@ -85,8 +85,8 @@ declare double @llvm.fabs.f64(double)
 /// instruction they are calls of functions that C has since 2023 only, and
 /// libraries for small processors have not. Equal numbers have the same bits,
 /// but for zeros.
-// For the maximum (`and`, `ogt`): zeros of both signs give +0, as +0 has no bit
-// set; for the minimum (`or`, `olt`) they give -0.
+/// For the maximum (`and`, `ogt`): zeros of both signs give +0, as +0 has no
+/// bit set; for the minimum (`or`, `olt`) they give -0.
 static std::string makeExtreme(const llvm::Twine &name,
                                const llvm::Twine &ofZeros,
                                const llvm::Twine &takesFirst) {
@@ -156,6 +156,7 @@ static void addLibraryFunctions(llvm::Module &module) {
 static Error checkCalls(const llvm::Module &module) {
   for (const SpecialFunction &special : getSpecialFunctions()) {
     const llvm::Function *function = module.getFunction(special.name);
+    // Declarations that nothing calls do no harm.
     if (function && function->isDeclaration() && !function->use_empty())
       return createStringError("expected calls of functions that objects can "
                                "be linked with, got '" +
@@ -189,6 +190,8 @@ kas::execution::compileToObject(mlir::ModuleOp module, unsigned optLevel) {
         (*llvmModule)->getFunction(function.getSymName());
     if (!translated || translated->isDeclaration())
       continue;
+    // Other functions are compiled as they are, without a promise about
+    // pointers.
     if (!isCallable(*translated))
       continue;
     addNoAlias(*translated);

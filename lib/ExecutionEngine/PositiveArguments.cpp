@@ -92,6 +92,7 @@ static void follow(OpOperand &use, SetVector<Value> &values) {
   if (auto call = dyn_cast<func::CallOp>(user)) {
     auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
         call, call.getCalleeAttr());
+    // Into functions of the module, whatever the call does with the result.
     if (callee && !callee.isExternal())
       values.insert(callee.getArgument(use.getOperandNumber()));
     return;
@@ -118,6 +119,7 @@ bool kas::execution::mustBePositive(Value argument) {
   for (size_t i = 0; i < values.size(); ++i) {
     Value value = values[i];
     for (OpOperand &use : value.getUses()) {
+      // One use that needs it is enough.
       if (needsPositive(value, use.getOwner()))
         return true;
       follow(use, values);

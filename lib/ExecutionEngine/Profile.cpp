@@ -63,6 +63,8 @@ struct Run {
 };
 } // namespace
 
+/// Calls the function once and takes the times of its `numSteps` steps, in
+/// seconds.
 static Expected<Run> runOnce(const CompiledFunction &function,
                              llvm::ArrayRef<float *> tensors, size_t numSteps) {
   LapRecorder recorder;
@@ -71,6 +73,7 @@ static Expected<Run> runOnce(const CompiledFunction &function,
   double begin = monotonicSeconds();
   Error error = function(tensors);
   double end = monotonicSeconds();
+  // A call outside of a profile must not write to what is gone.
   currentRecorder = nullptr;
   if (error)
     return error;
@@ -123,6 +126,7 @@ chooseOperation(const CompileRecord &record, const codegen::ProfileStep &step) {
   return chosen;
 }
 
+/// `FILE:LINE:COLUMN`, or the name that an importer gave; empty without either.
 static std::string printLocation(Location location) {
   std::string text;
   location->walk([&](Location part) {
@@ -150,6 +154,7 @@ static std::vector<ProfiledOperation> makeRows(const CompileRecord &record,
     auto [found, isNew] = known.insert(
         {{label.value_or(~0u), label ? StringRef() : StringRef(step.kind)},
          operations.size()});
+    // A row is described by the first step that it has.
     if (isNew) {
       ProfiledOperation &row = operations.emplace_back();
       labels.emplace_back();
@@ -182,6 +187,7 @@ static std::vector<ProfiledOperation> makeRows(const CompileRecord &record,
   return operations;
 }
 
+/// The number of threads that run, which roofs are measured with.
 static unsigned resolveThreads(unsigned threads) {
   if (threads != 0)
     return threads;
@@ -203,6 +209,7 @@ static void addTimes(Profile &profile, llvm::ArrayRef<Run> runs,
     return Timing::summarize(milliseconds);
   };
   profile.runs = runs.size();
+  // Medians: a few runs are always interrupted.
   profile.milliseconds =
       summarize([](const Run &run) { return run.whole; }).median;
   for (auto [step, row] : llvm::enumerate(rows)) {
@@ -213,6 +220,7 @@ static void addTimes(Profile &profile, llvm::ArrayRef<Run> runs,
   }
   profile.fastestMilliseconds = runs.front().whole * 1e3;
   double begin = 0;
+  // Laps lie one after the other; the times of one run add up, medians do not.
   for (auto [seconds, row] : llvm::zip_equal(runs.front().seconds, rows)) {
     profile.laps.push_back({row, begin, seconds * 1e3});
     begin += seconds * 1e3;
@@ -248,6 +256,7 @@ Expected<Profile> kas::execution::profileOnCPU(
   // Several threads at once would be at several layers.
   prepared.splitBatch = false;
   JITOptions withClock = jit;
+  // The compiled code calls this process's function by its address.
   withClock.symbols.emplace_back(codegen::profileLapName.str(),
                                  reinterpret_cast<void *>(&recordLap));
   CompileRecord record;
@@ -268,6 +277,7 @@ Expected<Profile> kas::execution::profileOnCPU(
   std::vector<size_t> rows;
   profile.operations = makeRows(record, rows);
   TimingOptions atLeastOne = timing;
+  // Medians need a run.
   atLeastOne.minRuns = std::max<int64_t>(timing.minRuns, 1);
   auto runs = runOften(*function, tensors, record.steps.size(), atLeastOne);
   if (!runs)

@@ -280,6 +280,7 @@ void Profile::writeTrace(llvm::raw_ostream &stream) const {
         row.layer.empty() ? row.kind : row.layer + ": " + row.kind;
     json::Object event = makeEvent(name, 2, 0, lap.beginMilliseconds * 1e3,
                                    lap.milliseconds * 1e3);
+    // What a viewer shows of a selected event.
     event["args"] = ::toJSON(row);
     events.push_back(std::move(event));
   }

@@ -29,6 +29,8 @@ double kas::execution::timeReferenceKernel() {
   for (int i = 0; i < size; ++i)
     values[i] = static_cast<float>(i);
   double start = monotonicSeconds();
+  // A million multiply-adds: long enough for the clock, short next to what is
+  // measured.
   for (int repetition = 0; repetition < repetitions; ++repetition)
     for (int i = 0; i < size; ++i)
       values[i] = values[i] * 0.75f + 1.0f;
@@ -39,6 +41,7 @@ double kas::execution::timeReferenceKernel() {
   return (end - start) * 1e3;
 }
 
+// The least time is that of an undisturbed machine.
 double kas::execution::calibrateReferenceKernel(int64_t runs) {
   double least = timeReferenceKernel();
   for (int64_t run = 1; run < runs; ++run)
@@ -49,6 +52,7 @@ double kas::execution::calibrateReferenceKernel(int64_t runs) {
 double kas::execution::getDriftFreeMedian(llvm::ArrayRef<double> times,
                                           llvm::ArrayRef<double> references,
                                           double nominal) {
+  // r0 t0 r1 t1 r2: each time lies between two references.
   assert(references.size() == times.size() + 1 && "one before and one after");
   // Each time is divided by the mean of the references right before and after
   // it, and is then that of a machine on which the reference takes `nominal`.

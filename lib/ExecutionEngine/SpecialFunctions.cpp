@@ -28,6 +28,7 @@ using namespace kas::execution;
 
 namespace {
 
+// Constants of double: all of this computes in double.
 constexpr double pi = 3.14159265358979323846;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -62,6 +63,7 @@ double invertErfc(double y) {
   return x;
 }
 
+/// The x with erf(x) = y; odd, infinite at 1 and -1.
 double erfinv(double y) {
   double size = std::abs(y);
   if (!(size <= 1))
@@ -100,6 +102,7 @@ double logNdtr(double x) {
 // Gamma functions
 //===----------------------------------------------------------------------===//
 
+/// log |Gamma(x)|. The C library's `lgamma` writes a global variable.
 double logGamma(double x) {
   int sign;
   return lgamma_r(x, &sign);
@@ -110,6 +113,7 @@ constexpr double bernoulli[] = {
     1.0 / 6,       -1.0 / 30, 1.0 / 42,      -1.0 / 30,     5.0 / 66,
     -691.0 / 2730, 7.0 / 6,   -3617.0 / 510, 43867.0 / 798, -174611.0 / 330};
 
+/// Gamma'(x) / Gamma(x), by reflection, recurrence and an asymptotic expansion.
 double digamma(double x) {
   if (x == 0)
     return std::copysign(infinity, -x);
@@ -177,6 +181,7 @@ double zeta(double s, double q) {
   return sum;
 }
 
+/// The derivative of digamma, by Hurwitz's function.
 double trigamma(double x) {
   if (x >= 0.5)
     return std::isinf(x) ? 0 : zeta(2, x);
@@ -188,6 +193,7 @@ double trigamma(double x) {
   return pi * pi / (sine * sine) - zeta(2, 1 - x);
 }
 
+/// The n-th derivative of digamma.
 double polygamma(double n, double x) {
   if (n == 0)
     return digamma(x);
@@ -273,6 +279,8 @@ double besselIe(int order, double x) {
   x = std::abs(x);
   if (std::isinf(x))
     return 0;
+  // The power series for small arguments; its terms are positive, so nothing
+  // cancels.
   double term = 1, sum = 1;
   if (x < 30) {
     // 10.25.2
@@ -288,6 +296,7 @@ double besselIe(int order, double x) {
   }
   return sum / std::sqrt(2 * pi * x);
 }
+// Odd in order 1, even in order 0.
 double i0e(double x) { return besselIe(0, x); }
 double i1e(double x) { return std::copysign(1.0, x) * besselIe(1, x); }
 /// Infinity times nothing is what PyTorch has far out.
@@ -319,6 +328,7 @@ double k1e(double x) { return besselKe(1, x); }
 double k0(double x) { return besselKe(0, x) * std::exp(-x); }
 double k1(double x) { return besselKe(1, x) * std::exp(-x); }
 
+// The C library has J and Y in double; only their limits are ours.
 double besselJ0(double x) { return std::isinf(x) ? nan : ::j0(x); }
 double besselJ1(double x) { return std::isinf(x) ? nan : ::j1(x); }
 double besselY0(double x) {
@@ -328,12 +338,15 @@ double besselY1(double x) {
   return x == 0 ? -infinity : x < 0 || std::isinf(x) ? nan : ::y1(x);
 }
 
+/// sin(x) / x, continued by 1.
 double sphericalBesselJ0(double x) {
   if (std::isinf(x))
     return 0;
   return x == 0 ? 1 : std::sin(x) / x;
 }
 
+/// Ai(x): by K of order 1/3 on the right, asymptotically far to the left, by
+/// the power series between.
 double airyAi(double x) {
   if (std::isinf(x) || std::isnan(x))
     return nan;
@@ -432,6 +445,7 @@ float chebyshev(float x, float n) {
     return 0;
   if (std::abs(x) == 1)
     return chebyshevAtEnd(kind, x > 0, degree);
+  // Low degrees by recurrence; the formula with cosines costs the same for all.
   constexpr int64_t mostSteps = kind == Kind::T || kind == Kind::U ? 6 : 8;
   if (degree > mostSteps && std::abs(x) < 1)
     return static_cast<float>(
@@ -446,6 +460,7 @@ float chebyshev(float x, float n) {
   });
 }
 template <Kind kind>
+/// The shifted polynomials: those of 2 x - 1.
 float shifted(float x, float n) {
   return chebyshev<kind>(x + x - 1, n);
 }
@@ -480,6 +495,7 @@ float laguerreL(float x, float n) {
 //===----------------------------------------------------------------------===//
 
 template <double (*function)(double)>
+/// A function of double as one of float, with one rounding at the end.
 float one(float x) {
   return static_cast<float>(std::isnan(x) ? nan : function(x));
 }

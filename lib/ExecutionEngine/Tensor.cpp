@@ -85,6 +85,7 @@ Expected<Tensor> Tensor::create(ArrayRef<int64_t> shape) {
   Expected<int64_t> size = numElements(shape);
   if (!size)
     return size.takeError();
+  // A shape from a file may be valid and yet too large for this machine.
   float *buffer = allocate(*size);
   if (!buffer)
     return llvm::createStringError("no memory for a tensor of shape " +

@@ -45,6 +45,7 @@ class ZipReader {
 public:
   explicit ZipReader(StringRef bytes) : bytes(bytes) {}
 
+  /// All members, in the order of the directory.
   Expected<llvm::SmallVector<ZipMember, 0>> readDirectory() {
     constexpr size_t endSize = 22;
     // The end record is followed by a comment of any length: searched from
@@ -88,6 +89,8 @@ public:
   }
 
 private:
+  /// Whether `count` bytes from `position` on are in the archive; does not
+  /// overflow.
   bool has(uint64_t position, uint64_t count) const {
     return position <= bytes.size() && bytes.size() - position >= count;
   }
@@ -181,6 +184,7 @@ Expected<ZipContent> ZipArchive::read(const ZipMember &member) const {
     auto inflated = inflate(*data, member.size);
     if (!inflated)
       return inflated.takeError();
+    // Shared: views of the bytes may outlive this call.
     content.decompressed =
         std::make_shared<const std::string>(std::move(*inflated));
     content.bytes = *content.decompressed;
@@ -189,6 +193,7 @@ Expected<ZipContent> ZipArchive::read(const ZipMember &member) const {
         "expected a stored or deflated member, got compression method " +
         Twine(member.method));
   }
+  // Stored members have their size twice, which must agree.
   if (content.bytes.size() != member.size ||
       llvm::crc32(llvm::arrayRefFromStringRef(content.bytes)) !=
           member.checkSum)

@@ -151,7 +151,7 @@ KasRtStatus kasRtDeviceCount(KasRtBackend backend, int32_t *count) {
 }
 
 /// Splits `vulkan:1` into the back end and the index.
-// Without an index the first device is meant.
+/// Without an index the first device is meant.
 static Status parseDeviceName(const char *name, KasRtBackend &backend,
                               int32_t &index) {
   const char *colon = std::strchr(name, ':');
@@ -427,8 +427,8 @@ KasRtStatus kasRtModuleGetKernelWithTensorMaps(
 }
 
 /// A launch must fit the device along each axis and as a whole.
-// Against the limits of the device; those of the kernel, with its registers,
-// are checked by the back end.
+/// Against the limits of the device; those of the kernel, with its registers,
+/// are checked by the back end.
 static Status checkLaunchSize(const KasRtDeviceImpl &device,
                               const KasRtLaunchSize &size) {
   // Limits are errors of their own kind: another device may have more.

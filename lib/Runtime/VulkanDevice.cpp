@@ -97,7 +97,7 @@ void VulkanDevice::readLimits() {
 }
 
 /// Whether the device has an extension.
-// `has` is left alone after an error.
+/// `has` is left alone after an error.
 static Status hasExtension(const VulkanDevice &device, const char *name,
                            bool &has) {
   auto list = [&](uint32_t &count, VkExtensionProperties *extensions) {

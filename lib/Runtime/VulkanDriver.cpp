@@ -134,8 +134,8 @@ Status VulkanInstance::loadLibrary() {
 static constexpr const char *validationLayer = "VK_LAYER_KHRONOS_validation";
 
 /// Whether the loader knows the validation layer.
-// `KAS_RT_VALIDATION=1` without the layer is an error: a test that believes to
-// be validated would pass for nothing.
+/// `KAS_RT_VALIDATION=1` without the layer is an error: a test that believes to
+/// be validated would pass for nothing.
 static Status requireValidationLayer(const VulkanInstance &instance) {
   uint32_t count = 0;
   Status status =

@@ -244,7 +244,7 @@ static LogicalResult checkRanks(func::FuncOp function, bool mayBeInferred) {
 }
 
 /// What upstream does not convert is an error that says what it would.
-// `failure` lets other handlers print the diagnostic, with the note.
+/// `failure` lets other handlers print the diagnostic, with the note.
 static LogicalResult explainTosa(Diagnostic &diagnostic) {
   if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
       StringRef(diagnostic.str())

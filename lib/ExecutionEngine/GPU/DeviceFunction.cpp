@@ -280,6 +280,7 @@ Error DeviceFunction::download(llvm::MutableArrayRef<Tensor> results) {
 
 // Asynchronous: `download` waits, and gets the errors of kernels.
 Error DeviceFunction::launch() {
+  // In the order of the manifest, which the device keeps.
   for (const Launch &launch : launches)
     if (Error error = check(
             kasRtLaunch(launch.kernel, &launch.size, launch.arguments.data(),

@@ -26,10 +26,12 @@ using namespace mlir;
 /// Runs the passes that `addPasses` adds on a copy of `module`.
 static llvm::Expected<GPUProgram>
 compile(ModuleOp module, llvm::function_ref<void(OpPassManager &)> addPasses) {
+  // Passes change the module: the caller's stays as it is.
   OwningOpRef<ModuleOp> clone = module.clone();
   if (llvm::Error error = runPasses(
           *clone, "the module cannot be compiled for the GPU", addPasses))
     return error;
+  // Every pipeline for GPUs sets it.
   auto manifest =
       (*clone)->getAttrOfType<StringAttr>(KasGPUDialect::manifestName);
   GPUProgram program{manifest.str(), ""};
@@ -80,12 +82,15 @@ llvm::Expected<GPUProgram>
 kas::execution::compileForDevice(ModuleOp module, const KasRtDeviceInfo &info,
                                  GPUPrecision precision,
                                  codegen::GPUElements elements) {
+  // Said before compiling: the driver would refuse the module.
   if (elements == codegen::GPUElements::F16 && !info.hasFloat16)
     return llvm::createStringError(
         "expected a device with 16-bit floats for elements of f16, got '" +
         StringRef(info.name) + "'");
   if (info.backend == KAS_RT_CUDA) {
     NVVMPipelineOptions options;
+    // sm_90a where the device is sm_90: code for this device alone may use all
+    // of its instructions.
     options.chip = getChipOfDevice(info.architecture).str();
     options.front.precision = precision;
     options.front.elements = elements;
@@ -95,6 +100,7 @@ kas::execution::compileForDevice(ModuleOp module, const KasRtDeviceInfo &info,
   SPIRVPipelineOptions options;
   options.front.device = getVulkanDevice(info).str();
   options.front.elements = elements;
+  // The limits of the device at hand, not those that all devices have.
   options.front.maxThreads = info.maxThreadsPerBlock;
   options.front.sharedBytes = info.maxSharedBytes;
   return compileForSPIRV(module, options);
