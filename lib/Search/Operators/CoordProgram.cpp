@@ -9,6 +9,11 @@
 // Coordinates of an operator as a program that is run over all values of its
 // outputs and reductions.
 //
+// Properties are statements about the elements that the points of an operator
+// read (GraphPropertyChecks.cpp): they are decided by running this program over
+// all points, which must be fast. Steps are in topological order and share
+// common subexpressions.
+//
 //===----------------------------------------------------------------------===//
 
 #include "CoordProgram.h"
@@ -17,6 +22,8 @@
 using namespace kas;
 using namespace kas::search;
 
+/// Values of sizes are taken at one binding; a program for another binding is
+/// another object.
 CoordProgram::CoordProgram(const GraphSpace &space,
                            llvm::ArrayRef<ExprId> leaves,
                            llvm::ArrayRef<ExprId> roots, unsigned binding,
@@ -24,11 +31,14 @@ CoordProgram::CoordProgram(const GraphSpace &space,
     : binding(binding), wraps(wraps), known(leaves) {
   for (ExprId leaf : leaves)
     extents.push_back(space.sizes[space.getExpr(leaf).size].values[binding]);
+  // Steps append to `values` after the leaves, one value each.
   for (ExprId root : roots)
     this->roots.push_back(add(space, root));
   values.assign(known.size(), 0);
 }
 
+/// Adds the steps of an expression and returns the index of its value. A common
+/// subexpression is added once.
 unsigned CoordProgram::add(const GraphSpace &space, ExprId id) {
   auto found = llvm::find(known, id);
   if (found != known.end())
@@ -48,11 +58,14 @@ unsigned CoordProgram::add(const GraphSpace &space, ExprId id) {
     break;
   case CoordKind::Unfold:
     step.second = add(space, expr.second);
-    // U5
+    // U5. The window's lower end relative to the base: the base is in the
+    // middle, or at the end with `look_back`.
     step.parameter = -space.problem->limits.getReach(
         getValue(space.getExpr(expr.second).size));
     break;
   case CoordKind::Shift:
+    // A shift by -1 as one by extent - 1, so that `evaluate` needs no negative
+    // remainder.
     step.parameter = expr.second ? step.extent - 1 : 1;
     break;
   case CoordKind::MergeQuotient:
@@ -66,6 +79,7 @@ unsigned CoordProgram::add(const GraphSpace &space, ExprId id) {
   return known.size() - 1;
 }
 
+/// Counts like an odometer; the leaves outside of the range stay.
 bool CoordProgram::advance(unsigned begin, unsigned end) {
   for (unsigned leaf = end; leaf-- > begin;) {
     if (++values[leaf] < extents[leaf])
@@ -75,6 +89,8 @@ bool CoordProgram::advance(unsigned begin, unsigned end) {
   return false;
 }
 
+/// The order of `steps` is the order of `values`, so `result` just moves on.
+/// Unfolds are the only steps that can leave their range.
 bool CoordProgram::evaluate() {
   int64_t *result = values.begin() + extents.size();
   for (const Step &step : steps) {
@@ -91,6 +107,8 @@ bool CoordProgram::evaluate() {
       if (*result < 0 || *result >= step.extent) {
         if (!wraps)
           return false;
+        // The first remainder is negative where the position is; one extent
+        // more makes it positive.
         *result = (*result % step.extent + step.extent) % step.extent;
       }
       break;

@@ -29,12 +29,13 @@ public:
   unsigned getNumLeaves() const { return extents.size(); }
   int64_t getExtent(unsigned leaf) const { return extents[leaf]; }
   int64_t getLeaf(unsigned leaf) const { return values[leaf]; }
+  /// The value of a leaf is set without a check against its extent.
   void setLeaf(unsigned leaf, int64_t value) { values[leaf] = value; }
 
   /// Goes to the next values of the leaves from `begin` to `end`, the last one
   /// fastest; false, with all of them 0, after the last ones.
   bool advance(unsigned begin, unsigned end);
-  /// Goes back to their first values.
+  /// Goes back to their first values. The range is that of `advance`.
   void reset(unsigned begin, unsigned end) {
     std::fill(values.begin() + begin, values.begin() + end, 0);
   }
@@ -47,17 +48,21 @@ public:
 private:
   unsigned add(const GraphSpace &space, ExprId id);
 
+  /// One result each; leaves are not steps.
   struct Step {
     CoordKind kind;
     unsigned first, second;
     /// What is added, multiplied or divided by.
     int64_t parameter, extent;
   };
+  /// Kept for `add`; values do not change afterwards.
   unsigned binding;
   bool wraps;
+  /// By value: the expression that it is of.
   llvm::SmallVector<ExprId, 16> known;
   llvm::SmallVector<int64_t, 8> extents;
   llvm::SmallVector<Step, 16> steps;
+  /// Where the values of the roots are.
   llvm::SmallVector<unsigned, 8> roots;
   /// Of the leaves, then of the steps.
   llvm::SmallVector<int64_t, 24> values;

@@ -17,8 +17,10 @@
 
 namespace kas::search {
 
-/// The expressions of a state, each once, operands first.
+/// The expressions of a state, each once, operands first. Made of a finished
+/// state, or of any state for its cost.
 struct FlatGraph {
+  /// A leaf has no operands; unary kinds have `first` only.
   struct Node {
     ExprId expr = 0;
     unsigned first = 0, second = 0;

@@ -9,6 +9,9 @@
 // At which bindings weights multiplied together take all values: rule W14 of
 // docs/internals/canonical-form.md.
 //
+// Works on the finished operator; during the search GraphRankRules.cpp decides
+// the same on states.
+//
 //===----------------------------------------------------------------------===//
 
 #include "FullRanks.h"
@@ -23,11 +26,14 @@ namespace {
 
 using Coords = llvm::SmallVector<unsigned, 6>;
 
-/// Weights, as numbers, and the reductions that these have and nothing else.
+/// Weights, as numbers, and the reductions that these have and nothing else. A
+/// map, so that equal sets of weights share their reductions; in the order of
+/// insertion.
 using Ranks = llvm::MapVector<uint32_t, Coords>;
 
 } // namespace
 
+/// Outputs and reductions have no operands, whatever their fields say.
 static bool isUsedByCoord(const OperatorGraph &graph, unsigned index) {
   return llvm::any_of(graph.coords, [&](const GraphCoord &coord) {
     bool isLeaf =
@@ -39,6 +45,8 @@ static bool isUsedByCoord(const OperatorGraph &graph, unsigned index) {
   });
 }
 
+/// Such a reduction is a rank: it is summed over inside of the product of the
+/// weights.
 static Ranks findRanks(const OperatorGraph &graph) {
   Ranks ranks;
   for (auto [index, coord] : llvm::enumerate(graph.coords)) {
@@ -67,7 +75,9 @@ static double getPoints(const OperatorGraph &graph,
   return points;
 }
 
-/// W14 at one binding.
+/// W14 at one binding. Example: W1[o, r] * W2[r, c] with r of R points is a
+/// matrix of rank R; it takes all values if R >= min(o, c). `beside` are the
+/// coordinates that the other weights have and weight `free` has not.
 static bool isFull(const OperatorGraph &graph, uint32_t users,
                    llvm::ArrayRef<unsigned> reductions,
                    const Binding &binding) {
@@ -83,12 +93,14 @@ static bool isFull(const OperatorGraph &graph, uint32_t users,
             beside.push_back(index);
     return points >= getPoints(graph, beside, binding);
   };
+  // Any of the weights may be the free one.
   return llvm::any_of(llvm::seq<unsigned>(0, graph.weights.size()),
                       [&](unsigned number) {
                         return (users >> number & 1) && isFullBeside(number);
                       });
 }
 
+/// By number of the binding. A rank may be full at some bindings only.
 llvm::SmallVector<int64_t>
 kas::search::getFullRankBindings(const SearchProblem &problem,
                                  const OperatorGraph &graph) {

@@ -8,6 +8,10 @@
 //
 // Makes a move: the state after each kind of primitive.
 //
+// A move has been checked by the rules (GraphMoves.cpp) before it comes here.
+// Code and key are those of the move; see `GraphStateImpl.h` for what a state
+// is.
+//
 //===----------------------------------------------------------------------===//
 
 #include "GraphRules.h"
@@ -15,7 +19,9 @@
 using namespace kas;
 using namespace kas::search;
 
-/// Every move is later than what the coordinates remember.
+/// Every move is later than what the coordinates remember. O1: coordinates
+/// remember the largest key since they were made, so that moves in the wrong
+/// order are recognized.
 static void age(GraphStateData &state, uint64_t key) {
   for (LiveCoord &coord : state.getLive()) {
     coord.sinceMade = std::max(coord.sinceMade, key);
@@ -23,6 +29,8 @@ static void age(GraphStateData &state, uint64_t key) {
   }
 }
 
+/// `equal` numbers reductions of the same size, so that they are different
+/// expressions.
 static void addReduce(GraphSpace &space, GraphStateData &state,
                       uint32_t index) {
   SizeId size = space.reduceSizes[index];
@@ -35,19 +43,25 @@ static void addReduce(GraphSpace &space, GraphStateData &state,
   coord.size = size;
   coord.kind = CoordKind::Reduce;
   coord.height = 1;
+  // No weight indexes it yet.
   coord.flags =
       LiveCoord::Unordered | LiveCoord::Unweighted | LiveCoord::HasReduction;
   coord.left = coord.right = LiveCoord::ReduceEnd;
+  // Occurrences of symbols are limited over reductions and weights together
+  // (R3, W5).
   state.usage = state.usage + space.sizes[size].usage;
   state.lastReduce = index;
 }
 
+/// `code` has two bits for each live coordinate: unused, taken or shared. Taken
+/// coordinates leave the data, shared ones stay.
 static void contract(GraphSpace &space, GraphStateData &state, uint32_t code,
                      uint64_t key) {
   llvm::SmallVector<ExprId, 16> coords;
   unsigned kept = 0;
   uint8_t bit = 1 << state.numWeights;
   const Powers &mask = space.sizes.getPrimaryMask();
+  // Elements of the weight at each binding, for the parameters.
   llvm::SmallVector<double, 8> elements(space.problem->bindings.size(), 1);
   for (unsigned index = 0; index < state.numLive; ++index) {
     LiveCoord coord = state.live[index];
@@ -55,16 +69,22 @@ static void contract(GraphSpace &space, GraphStateData &state, uint32_t code,
     if (use != Unused) {
       const SizeInfo &info = space.sizes[coord.size];
       coords.push_back(coord.expr);
+      // Coefficients in weights are free; only primary symbols count (W5).
       state.usage = state.usage + (info.usage & mask);
       for (auto [product, value] : llvm::zip_equal(elements, info.values))
         product *= static_cast<double>(value);
       coord.weights |= bit;
       coord.flags &= ~LiveCoord::Unweighted;
       ++coord.height;
+      // The ends of the coordinate remember which weights have indexed it, so
+      // that a split of two halves with different weights is no undone merge
+      // (S4).
       for (uint32_t *end : {&coord.left, &coord.right})
         if (*end != LiveCoord::Opaque)
           *end |= bit << 2;
     }
+    // A contraction ages all coordinates; a shared one may be indexed again by
+    // a weight that commutes.
     coord.sinceMade = std::max(coord.sinceMade, key);
     coord.sinceShared = use == Shared ? 0 : std::max(coord.sinceShared, key);
     if (use != Taken)
@@ -77,12 +97,16 @@ static void contract(GraphSpace &space, GraphStateData &state, uint32_t code,
   state.weights[state.numWeights++] = space.internWeight(coords);
 }
 
+/// P1 counts reductions without weights when they are joined with something
+/// else.
 static void addPooled(GraphSpace &space, GraphStateData &state,
                       const LiveCoord &coord) {
   if (coord.kind == CoordKind::Reduce && !coord.weights)
     state.pooled *= static_cast<double>(space.sizes[coord.size].max);
 }
 
+/// Replaces the whole by the quotient and appends the remainder: codes of other
+/// moves depend on this order.
 static void merge(GraphSpace &space, GraphStateData &state, unsigned index,
                   SizeId block) {
   LiveCoord whole = state.live[index];
@@ -96,6 +120,7 @@ static void merge(GraphSpace &space, GraphStateData &state, unsigned index,
   state.live[state.numLive++] = low;
 }
 
+/// Replaces the outer operand by the split and removes the inner one.
 static void split(GraphSpace &space, GraphStateData &state, unsigned outer,
                   unsigned inner) {
   const LiveCoord a = state.live[outer], b = state.live[inner];
@@ -107,6 +132,7 @@ static void split(GraphSpace &space, GraphStateData &state, unsigned outer,
   state.erase(inner);
 }
 
+/// `code` is the number of the assignment of coordinates to input dimensions.
 static void finish(GraphSpace &space, GraphStateData &state, uint32_t code) {
   llvm::SmallVector<LiveCoord, 6> data;
   forEachMatch(space, state, [&](llvm::ArrayRef<unsigned> match) {
@@ -122,6 +148,8 @@ static void finish(GraphSpace &space, GraphStateData &state, uint32_t code) {
   state.finalKey = computeFinalKey(space, state);
 }
 
+/// Codes: position << 8 | parameter, position << 8 | position for two operands,
+/// and a number of their own for reductions, contractions and the end.
 void kas::search::applyMove(GraphSpace &space, GraphStateData &state,
                             unsigned kind, uint32_t code, uint64_t key) {
   unsigned high = code >> 8, low = code & 0xff;
@@ -129,6 +157,8 @@ void kas::search::applyMove(GraphSpace &space, GraphStateData &state,
   if (kind == FinishMove)
     return finish(space, state, code);
   ++state.steps;
+  // A reduction ages nothing: reductions come before all else, in ascending
+  // order (R1).
   if (kind == ReduceMove)
     return addReduce(space, state, code);
   if (kind == ContractMove)

@@ -9,6 +9,9 @@
 // The end of an operator: assigning coordinates to the dimensions of the input
 // (rule F1), and the costs of what is finished.
 //
+// Finishing is a move of its own, since a state may be finished in several ways
+// or in none.
+//
 //===----------------------------------------------------------------------===//
 
 #include "FlatGraph.h"
@@ -23,6 +26,8 @@ using namespace kas::search;
 // FlatGraph
 //===----------------------------------------------------------------------===//
 
+/// Nodes in the order of first use by the data, the weights and what is
+/// expanded.
 FlatGraph::FlatGraph(const GraphSpace &space, const GraphStateData &state) {
   for (const LiveCoord &coord : state.getLive())
     data.push_back(add(space, coord.expr));
@@ -35,6 +40,7 @@ FlatGraph::FlatGraph(const GraphSpace &space, const GraphStateData &state) {
     expanded.push_back(add(space, state.expanded[index]));
 }
 
+/// Operands first: they are added before the node itself.
 unsigned FlatGraph::add(const GraphSpace &space, ExprId id) {
   for (auto [index, node] : llvm::enumerate(nodes))
     if (node.expr == id)
@@ -56,13 +62,15 @@ unsigned FlatGraph::add(const GraphSpace &space, ExprId id) {
 
 namespace {
 /// The assignments of coordinates to equal input dimensions with which all
-/// properties hold, one by one.
+/// properties hold, one by one. Backtracking over the input dimensions; each
+/// takes a live coordinate of its size that no other one took.
 class Matcher {
 public:
   Matcher(const GraphSpace &space, const GraphStateData &state,
           llvm::function_ref<bool(llvm::ArrayRef<unsigned>)> visit)
       : space(space), state(state), live(state.getLive()), visit(visit) {
-    // An order that does not depend on the path.
+    // An order that does not depend on the path. The order of live coordinates
+    // depends on the moves.
     for (unsigned index = 0; index < live.size(); ++index)
       order.push_back(index);
     llvm::sort(order, [&](unsigned a, unsigned b) {
@@ -70,8 +78,11 @@ public:
     });
   }
 
+  /// Returns true when `visit` wants no more.
   bool match(unsigned target) {
     if (target == space.targets.size()) {
+      // Properties depend on the assignment, for example which axis has the
+      // window.
       if (space.properties && !space.properties->hold(state, chosen))
         return false;
       isFound = true;
@@ -87,6 +98,8 @@ public:
       if (match(target + 1))
         return true;
       chosen.pop_back();
+      // With interchangeable axes one assignment is enough: the first, or the
+      // first with all properties.
       if (space.problem->limits.swapAxes && (isFound || !space.properties))
         return false;
     }
@@ -94,7 +107,8 @@ public:
   }
 
 private:
-  /// The first output below comes first.
+  /// The first output below comes first. An output before a reduction; then by
+  /// hash.
   std::pair<unsigned, uint64_t> getRank(ExprId id) const {
     ExprId leaf = id;
     while (space.getExpr(leaf).kind != CoordKind::Output &&
@@ -115,6 +129,7 @@ private:
 };
 } // namespace
 
+/// F1: as many live coordinates as input dimensions, with the same sizes.
 void kas::search::forEachMatch(
     const GraphSpace &space, const GraphStateData &state,
     llvm::function_ref<bool(llvm::ArrayRef<unsigned>)> visit) {
@@ -123,10 +138,12 @@ void kas::search::forEachMatch(
     Matcher(space, state, visit).match(0);
 }
 
+/// Cheap conditions first; the FLOPs are the expensive part.
 bool kas::search::isFinishable(GraphSpace &space, const GraphStateData &state) {
   const SearchProblem &problem = *space.problem;
   if (state.numWeights == 0 && problem.limits.weights > 0) // F2
     return false;
+  // Joined reductions are counted already, live ones are not.
   double pooled = state.pooled; // P1
   for (const LiveCoord &coord : state.getLive())
     if (coord.kind == CoordKind::Reduce && !coord.weights)
@@ -135,6 +152,7 @@ bool kas::search::isFinishable(GraphSpace &space, const GraphStateData &state) {
     return false;
   const SearchBudget &budget = problem.budget; // F3
   double flops = getFlops(space, state);
+  // Costs must fit 63 bits.
   constexpr double most = 0x1p63;
   return flops < most && state.params < most &&
          (!budget.minFlops || flops >= *budget.minFlops) &&
@@ -143,6 +161,8 @@ bool kas::search::isFinishable(GraphSpace &space, const GraphStateData &state) {
          !hasFullWindows(space, state); // W17
 }
 
+/// Fills the buffers of `space.cost` with the graph; the result is valid until
+/// the next call.
 static StagedCost &describeCost(GraphSpace &space, const FlatGraph &graph) {
   StagedCost &cost = space.cost;
   cost.clear();
@@ -156,13 +176,15 @@ static StagedCost &describeCost(GraphSpace &space, const FlatGraph &graph) {
   return cost;
 }
 
+/// Nothing if a cost does not fit.
 std::optional<GraphCost> kas::search::computeCost(GraphSpace &space,
                                                   const GraphStateData &state) {
   return describeCost(space, FlatGraph(space, state)).compute();
 }
 
 /// What the FLOPs depend on: the weights, and what the data is made of but for
-/// splits, shifts and strides.
+/// splits, shifts and strides. Sums over coordinates, as their order does not
+/// matter.
 static uint64_t getCostKey(const GraphSpace &space,
                            const GraphStateData &state) {
   uint64_t hash = 0;
@@ -174,6 +196,7 @@ static uint64_t getCostKey(const GraphSpace &space,
   return mixBits(hash);
 }
 
+/// Kept in a direct-mapped cache, as many states have the same contractions.
 double kas::search::getFlops(GraphSpace &space, const GraphStateData &state) {
   GraphSpace::KnownFlops &known = space.getKnownFlops(getCostKey(space, state));
   if (known.value < 0)
@@ -181,6 +204,9 @@ double kas::search::getFlops(GraphSpace &space, const GraphStateData &state) {
   return known.value;
 }
 
+/// Views do not add FLOPs, so after the last weight the FLOPs can only fall:
+/// `most` is an upper bound. For the lower one, the least FLOPs that removing
+/// coordinates can lead to are computed.
 bool kas::search::canMeetBudget(GraphSpace &space,
                                 const GraphStateData &state) {
   const SearchBudget &budget = space.problem->budget;
@@ -195,6 +221,7 @@ bool kas::search::canMeetBudget(GraphSpace &space,
   const SpaceLimits &limits = space.problem->limits;
   bool hasUnfold = limits.unfold > state.counts[UnfoldMove];
   bool hasExpand = limits.expand > state.counts[ExpandMove];
+  // The least FLOPs depend on what may be removed, so it is part of the key.
   uint64_t salt = 1 + hasUnfold + 2 * hasExpand;
   GraphSpace::KnownFlops &known =
       space.getKnownFlops(mixBits(getCostKey(space, state) + salt));
@@ -203,6 +230,7 @@ bool kas::search::canMeetBudget(GraphSpace &space,
     uint64_t removable = 0;
     for (auto [coord, index] : llvm::zip_equal(state.getLive(), graph.data)) {
       const SizeInfo &info = space.sizes[coord.size];
+      // A coordinate that may become a window is joined with its base.
       bool isWindow = hasUnfold && info.isOdd && info.max <= limits.window;
       if (isWindow || hasExpand)
         removable |= uint64_t(1) << index;

@@ -10,6 +10,11 @@
 // channel mixing, from the coordinates of a state
 // (docs/reference/properties.md).
 //
+// Definitions are in docs/reference/properties.md, the numbers Q1 to Q6 in
+// docs/internals/canonical-form.md. The checks themselves are in
+// GraphPropertyChecks.cpp; this file finds the independent components that they
+// look at, and remembers their answers.
+//
 //===----------------------------------------------------------------------===//
 
 #include "GraphProperties.h"
@@ -22,15 +27,20 @@ using namespace kas::search;
 // The signature
 //===----------------------------------------------------------------------===//
 
+/// The last steps depend on the ones before: windows on axes and channels, the
+/// distance on windows.
 GraphProperties::GraphProperties(GraphSpace &space)
     : space(space), limits(space.problem->limits) {
   addAxes();
   addChannels();
   for (unsigned binding = 0; binding < getNumBindings(); ++binding) {
+    // How many positions an output in the interior must see.
     double seen = 1;
     bool isInside = true;
     for (const Axis &axis : axes) {
       seen *= static_cast<double>(axis.windows[binding]);
+      // Along every axis some output has its whole window in the image;
+      // otherwise nothing is demanded at this binding.
       int64_t extent =
           space.sizes[space.getExpr(axis.output).size].values[binding];
       isInside &= llvm::any_of(llvm::seq<int64_t>(0, extent), [&](int64_t p) {
@@ -44,11 +54,14 @@ GraphProperties::GraphProperties(GraphSpace &space)
   for (Axis &axis : axes)
     if ((axis.needsWindows = needsWindows(axis)))
       windowed.push_back(axis.target);
+  // From here on the shape distance demands windows as well.
   space.distance.requireWindows(windowed);
   numUnfolded =
       llvm::count_if(axes, [&](const Axis &axis) { return needsUnfold(axis); });
 }
 
+/// An axis is a dimension of the output with the same symbol as one of the
+/// input, possibly divided by a stride.
 void GraphProperties::addAxes() {
   llvm::SmallVector<SpaceAxis> pairs = space.problem->getAxes();
   for (auto [number, pair] : llvm::enumerate(pairs)) {
@@ -63,6 +76,7 @@ void GraphProperties::addAxes() {
               ? 1
               : limits.sees[number].evaluate(binding).value_or(1));
     }
+    // Small images first: a property that fails does so there at less cost.
     axis.bySize.append(llvm::seq<unsigned>(0, getNumBindings()).begin(),
                        llvm::seq<unsigned>(0, getNumBindings()).end());
     llvm::sort(axis.bySize, [&](unsigned a, unsigned b) {
@@ -71,6 +85,7 @@ void GraphProperties::addAxes() {
   }
 }
 
+/// Everything that is neither an axis nor the batch.
 void GraphProperties::addChannels() {
   for (unsigned index = space.firstOutput;
        index < space.problem->outputs.size(); ++index)
@@ -81,10 +96,12 @@ void GraphProperties::addChannels() {
       channelTargets.push_back(static_cast<int>(target));
 }
 
+/// Else `sees` is met by every operator.
 bool GraphProperties::seesSeveral() const {
   return llvm::any_of(numSeen, [](double count) { return count > 1; });
 }
 
+/// Else `reaches` is met by every operator.
 bool GraphProperties::reachesSeveral() const {
   return llvm::any_of(channelTargets, [&](int target) {
     return space.isChannel(space.targets[target]) &&
@@ -92,6 +109,7 @@ bool GraphProperties::reachesSeveral() const {
   });
 }
 
+/// Null for a channel.
 const GraphProperties::Axis *
 GraphProperties::getAxisOfTarget(int target) const {
   const auto *axis = llvm::find_if(
@@ -99,6 +117,7 @@ GraphProperties::getAxisOfTarget(int target) const {
   return axis == axes.end() ? nullptr : axis;
 }
 
+/// The same for an output coordinate.
 const GraphProperties::Axis *
 GraphProperties::getAxisOfOutput(ExprId leaf) const {
   const auto *axis = llvm::find_if(
@@ -106,7 +125,8 @@ GraphProperties::getAxisOfOutput(ExprId leaf) const {
   return axis == axes.end() ? nullptr : axis;
 }
 
-/// The window of an output position lies in the image.
+/// The window of an output position lies in the image. `position` is of the
+/// output; its window begins at stride * position - reach.
 bool GraphProperties::isInterior(const Axis &axis, unsigned binding,
                                  int64_t position) const {
   int64_t begin =
@@ -126,6 +146,7 @@ static void insert(llvm::SmallVectorImpl<ExprId> &all,
       all.push_back(id);
 }
 
+/// Computed bottom-up, once for each expression. Leaves in order of discovery.
 const GraphProperties::Facts &GraphProperties::getFacts(ExprId id) {
   if (id >= facts.size())
     facts.resize(id + 1);
@@ -133,12 +154,14 @@ const GraphProperties::Facts &GraphProperties::getFacts(ExprId id) {
     return facts[id];
   Facts made;
   made.isKnown = true;
+  // By value: `getFacts` of the operands may move the table of expressions.
   const Expr expr = space.getExpr(id);
   if (expr.kind == CoordKind::Output || expr.kind == CoordKind::Reduce) {
     made.leaves.push_back(id);
     made.isUnseeing = expr.kind == CoordKind::Output;
   } else {
     made = getFacts(expr.first);
+    // The operand's answer does not carry over.
     made.canSee = -1;
     if (expr.kind == CoordKind::Split || expr.kind == CoordKind::Unfold) {
       const Facts &second = getFacts(expr.second);
@@ -154,6 +177,7 @@ const GraphProperties::Facts &GraphProperties::getFacts(ExprId id) {
         return space.getExpr(leaf).kind == kind;
       });
     };
+    // An unfold, or a merge, of something with a reduction below.
     made.hasWindow |= (expr.kind == CoordKind::Unfold ||
                        expr.kind == CoordKind::MergeQuotient ||
                        expr.kind == CoordKind::MergeRemainder) &&
@@ -165,13 +189,14 @@ const GraphProperties::Facts &GraphProperties::getFacts(ExprId id) {
   return facts[id] = std::move(made);
 }
 
+/// The order in which a program counts: outputs slowest.
 llvm::SmallVector<ExprId, 8> GraphProperties::Component::getLeaves() const {
   llvm::SmallVector<ExprId, 8> leaves(outputs.begin(), outputs.end());
   leaves.append(reductions);
   return leaves;
 }
 
-/// One coordinate.
+/// One coordinate. For properties that can be rejected by single coordinates.
 GraphProperties::Component GraphProperties::getAlone(ExprId root, int target) {
   Component component;
   for (ExprId leaf : getFacts(root).leaves)
@@ -184,7 +209,8 @@ GraphProperties::Component GraphProperties::getAlone(ExprId root, int target) {
 }
 
 /// Unfolds that only weights, or what is expanded, have: a point does not exist
-/// when one of them leaves its range.
+/// when one of them leaves its range. Data has most unfolds already: those
+/// guard themselves.
 llvm::SmallVector<ExprId, 4>
 GraphProperties::getGuards(const GraphStateData &state,
                            llvm::ArrayRef<ExprId> data) {
@@ -203,6 +229,10 @@ GraphProperties::getGuards(const GraphStateData &state,
   return guards;
 }
 
+/// Union of groups with a common leaf. `data` are the coordinates of the input
+/// dimensions in their order, `others` further coordinates, without a
+/// dimension. A dimension that belongs to an axis is grouped with the output of
+/// that axis, as the properties compare their positions.
 GraphProperties::Components
 GraphProperties::getComponents(llvm::ArrayRef<ExprId> data,
                                llvm::ArrayRef<ExprId> others) {
@@ -218,6 +248,7 @@ GraphProperties::getComponents(llvm::ArrayRef<ExprId> data,
     if (const Axis *axis = getAxisOfTarget(target))
       insert(group.leaves, axis->output);
     group.roots.emplace_back(root, target);
+    // Joins all groups that share a leaf with the new one.
     for (unsigned index = groups.size(); index-- > 0;) {
       Group &other = groups[index];
       if (llvm::none_of(other.leaves, [&](ExprId leaf) {
@@ -237,6 +268,7 @@ GraphProperties::getComponents(llvm::ArrayRef<ExprId> data,
   Components components;
   for (Group &group : groups) {
     Component &component = components.emplace_back();
+    // Sorted, so that the key of a component does not depend on the path.
     llvm::sort(group.leaves);
     for (ExprId leaf : group.leaves)
       (space.getExpr(leaf).kind == CoordKind::Output ? component.outputs
@@ -257,6 +289,8 @@ GraphProperties::getComponents(llvm::ArrayRef<ExprId> data,
 // All of them
 //===----------------------------------------------------------------------===//
 
+/// The same components come in many operators, so answers are kept under this
+/// key.
 uint64_t GraphProperties::getKey(const Component &component,
                                  Property property) {
   uint64_t key = mixBits(property);
@@ -266,7 +300,8 @@ uint64_t GraphProperties::getKey(const Component &component,
   return key;
 }
 
-/// Whether `isTrue` of all components; it is evaluated once for each.
+/// Whether `isTrue` of all components; it is evaluated once for each. Keyed by
+/// the roots and their targets, not by the operator.
 bool GraphProperties::holdsFor(
     llvm::ArrayRef<Component> components, Property property,
     llvm::function_ref<bool(const Component &)> isTrue) {
@@ -280,11 +315,14 @@ bool GraphProperties::holdsFor(
   });
 }
 
+/// Cheap exclusions first: facts, reductions that nothing reads, translations
+/// of single coordinates. Then components, one property after the other.
 bool GraphProperties::hold(const GraphStateData &state,
                            llvm::ArrayRef<unsigned> match) {
   llvm::SmallVector<ExprId, 6> data;
   for (unsigned index : match)
     data.push_back(state.live[index].expr);
+  // A coordinate of a dimension that must see a window has no window.
   if (llvm::any_of(axes, [&](const Axis &axis) { // Q1
         return axis.needsWindows && getFacts(data[axis.target]).isUnseeing;
       }))
@@ -296,6 +334,7 @@ bool GraphProperties::hold(const GraphStateData &state,
     return false;
   llvm::SmallVector<ExprId, 4> guards = getGuards(state, data);
   Components components = getComponents(data, guards);
+  // Properties that hold if they hold for every component.
   using Method = bool (GraphProperties::*)(const Component &);
   auto areAll = [&](Property property, Method method) {
     return holdsFor(components, property, [&](const Component &component) {
@@ -314,13 +353,17 @@ bool GraphProperties::hold(const GraphStateData &state,
   if (limits.linearPath && // Q5
       !areAll(Linear, &GraphProperties::isLinear))
     return false;
+  // Q2 is a product over the components.
   return limits.reaches == 0 || reachesAll(components); // Q2
 }
 
+/// A bound for states: reductions come first, so their number of points is
+/// final.
 bool GraphProperties::canHold(const GraphStateData &state) {
   if (limits.sees.empty())
     return true;
-  // Q1: each position in a window is another point.
+  // Q1: each position in a window is another point. As many points of
+  // reductions as positions to be seen.
   llvm::SmallVector<ExprId, 8> reductions;
   for (const LiveCoord &coord : state.getLive())
     for (ExprId leaf : getFacts(coord.expr).leaves)

@@ -9,6 +9,10 @@
 // Properties of operators: what a finished operator sees and reaches, and
 // whether one that has them can still be made.
 //
+// The definitions of the properties are statements about points: a point is a
+// choice of values of the outputs and reductions, and it reads one element of
+// the input.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef LIB_SEARCH_OPERATORS_GRAPHPROPERTIES_H

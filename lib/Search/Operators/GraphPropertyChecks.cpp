@@ -8,6 +8,10 @@
 //
 // Each property, of one component, by its points.
 //
+// Brute force over the points of a component at one binding. Components are
+// small (a few coordinates), bindings of a search are of small layers, and
+// answers are remembered by component.
+//
 //===----------------------------------------------------------------------===//
 
 #include "CoordProgram.h"
@@ -19,7 +23,8 @@ using namespace kas::search;
 
 namespace {
 
-/// Sets of numbers that are emptied at once.
+/// Sets of numbers that are emptied at once. `clear` costs nothing: entries of
+/// an older stamp do not count.
 class StampSet {
 public:
   explicit StampSet(size_t size) : stamps(size, 0) {}
@@ -46,7 +51,8 @@ private:
 
 } // namespace
 
-/// The element of some dimensions of the input, row by row.
+/// The element of some dimensions of the input, row by row. Numbers the
+/// elements of several dimensions as one, in row-major order.
 struct GraphProperties::Element {
   struct Part {
     unsigned root;
@@ -64,6 +70,8 @@ struct GraphProperties::Element {
 };
 
 /// The factors of the channels of the input, and the coordinates that are none.
+/// Splitting channels into factors makes components smaller: a reduction that
+/// is a factor by itself is independent of all else and need not be run over.
 struct GraphProperties::Factors {
   /// Those that are reductions, and how many points they have.
   llvm::SmallVector<ExprId, 8> free;
@@ -73,6 +81,7 @@ struct GraphProperties::Factors {
   Element element;
 };
 
+/// `onlyChannels` leaves the axes out.
 GraphProperties::Element GraphProperties::getElement(const Component &component,
                                                      unsigned binding,
                                                      bool onlyChannels) const {
@@ -96,6 +105,7 @@ static void insert(llvm::SmallVectorImpl<ExprId> &all,
       all.push_back(id);
 }
 
+/// For each binding of the problem.
 bool GraphProperties::holdsAtAll(
     llvm::function_ref<bool(unsigned binding)> isTrue) const {
   return llvm::all_of(llvm::seq<unsigned>(0, getNumBindings()), isTrue);
@@ -105,6 +115,7 @@ bool GraphProperties::holdsAtAll(
 // Q1: what is seen
 //===----------------------------------------------------------------------===//
 
+/// Bindings without an output whose window is in the image demand nothing.
 bool GraphProperties::sees(const Component &component) {
   bool isTrivial =
       llvm::none_of(component.targets,
@@ -117,6 +128,8 @@ bool GraphProperties::sees(const Component &component) {
 }
 
 /// Each output that has its window in the image reads all positions of it.
+/// `parts` are the axes in this component; the window of an output is a box of
+/// `volume` positions.
 bool GraphProperties::sees(const Component &component, unsigned binding) {
   struct Part {
     const Axis *axis;
@@ -135,10 +148,11 @@ bool GraphProperties::sees(const Component &component, unsigned binding) {
   for (ExprId id : component.reductions)
     points *= static_cast<double>(
         space.sizes[space.getExpr(id).size].values[binding]);
+  // Fewer points than positions: no need to count.
   if (points < static_cast<double>(volume))
     return false;
   CoordProgram program(space, component.getLeaves(), component.roots, binding);
-  /// Where in the window the point is, if it is there.
+  /// Where in the window the point is, if it is there. Row-major in the window.
   auto getPlace = [&]() -> std::optional<size_t> {
     size_t place = 0;
     for (const Part &part : parts) {
@@ -153,7 +167,9 @@ bool GraphProperties::sees(const Component &component, unsigned binding) {
   };
   unsigned numOutputs = component.outputs.size();
   StampSet seen(volume);
+  // Outputs in the outer loop, reductions in the inner one.
   do {
+    // At the border the window is cut off, which nothing demands to be seen.
     if (!llvm::all_of(parts, [&](const Part &part) {
           return isInterior(*part.axis, binding, program.getLeaf(part.leaf));
         }))
@@ -164,6 +180,7 @@ bool GraphProperties::sees(const Component &component, unsigned binding) {
         if (std::optional<size_t> place = getPlace())
           seen.insert(*place);
     } while (program.advance(numOutputs, program.getNumLeaves()));
+    // Some position in the window was not read.
     if (seen.size() < volume)
       return false;
   } while (program.advance(0, numOutputs));
@@ -175,7 +192,10 @@ bool GraphProperties::sees(const Component &component, unsigned binding) {
 //===----------------------------------------------------------------------===//
 
 /// The same where each dimension is a product of whole reductions and of parts
-/// of output channels: a point has any values of all of them.
+/// of output channels: a point has any values of all of them. A closed form for
+/// the common case, without running over points. Inputs are the product of the
+/// reductions; an output channel that is part of a dimension of the input
+/// reaches as many outputs fewer.
 std::optional<GraphProperties::Reach>
 GraphProperties::getReachOfFactors(const Component &component,
                                    unsigned binding) const {
@@ -189,11 +209,13 @@ GraphProperties::getReachOfFactors(const Component &component,
       reach.outputs *= getExtent(output);
   for (auto [root, target] :
        llvm::zip_equal(component.roots, component.targets)) {
+    // Other targets need the points.
     if (!llvm::is_contained(channelTargets, target))
       return std::nullopt;
     llvm::SmallVector<ExprId, 8> factors;
     space.getFactors(root, factors);
     for (ExprId factor : factors) {
+      // The coordinate that a factor was merged from.
       ExprId id = factor;
       while (space.getExpr(id).kind == CoordKind::MergeQuotient ||
              space.getExpr(id).kind == CoordKind::MergeRemainder)
@@ -209,6 +231,8 @@ GraphProperties::getReachOfFactors(const Component &component,
   return reach;
 }
 
+/// Reductions that are whole factors go to `free`, all other factors to
+/// `roots`.
 GraphProperties::Factors GraphProperties::getFactors(const Component &component,
                                                      unsigned binding) const {
   Factors result;
@@ -244,8 +268,10 @@ GraphProperties::Reach GraphProperties::getReach(const Component &component,
                                                  unsigned binding) {
   if (std::optional<Reach> reach = getReachOfFactors(component, binding))
     return *reach;
-  // Reductions that are factors are independent of all else.
+  // Reductions that are factors are independent of all else. So their points
+  // are multiplied at the end.
   Factors factors = getFactors(component, binding);
+  // Channels of the output first: they are the outer loop.
   llvm::SmallVector<ExprId, 8> leaves, others;
   for (ExprId leaf : component.getLeaves())
     if (!llvm::is_contained(factors.free, leaf))
@@ -255,11 +281,13 @@ GraphProperties::Reach GraphProperties::getReach(const Component &component,
   leaves.append(others);
   CoordProgram program(space, leaves, factors.roots, binding);
   const Element &element = factors.element;
+  // By channel of the input: how many outputs read it.
   std::vector<double> readers(element.count, 0);
   Reach reach{static_cast<double>(element.count), 0};
   StampSet reached(element.count);
   do {
     reached.clear();
+    // Ends early when all channels are reached: the rest adds nothing.
     do {
       if (!program.evaluate())
         continue;
@@ -276,6 +304,7 @@ GraphProperties::Reach GraphProperties::getReach(const Component &component,
   return reach;
 }
 
+/// By binding, remembered by component.
 const llvm::SmallVector<GraphProperties::Reach, 4> &
 GraphProperties::getReaches(const Component &component) {
   uint64_t key = getKey(component, Reaches);
@@ -288,6 +317,9 @@ GraphProperties::getReaches(const Component &component) {
   return reaches.emplace_back(std::move(made));
 }
 
+/// With `reaches` = 1 the inputs of an output must be all channels; with 2 the
+/// inputs of an output times the outputs of an input must be as many, since a
+/// second layer of this kind multiplies them.
 bool GraphProperties::reachesAll(const Components &components) {
   llvm::SmallVector<Reach, 4> all(getNumBindings(), Reach{1, 1});
   llvm::SmallVector<ExprId, 8> leaves;
@@ -302,12 +334,14 @@ bool GraphProperties::reachesAll(const Components &components) {
     auto getExtent = [&](SizeId size) {
       return static_cast<double>(space.sizes[size].values[binding]);
     };
+    // Channels of the output that no component has are read by all.
     double count = 1, outputs = all[binding].outputs;
     for (int target : channelTargets)
       count *= getExtent(space.targets[target]);
     for (ExprId output : channelOutputs)
       if (!llvm::is_contained(leaves, output))
         outputs *= getExtent(space.getExpr(output).size);
+    // One layer: the outputs of an input do not help.
     if (limits.reaches == 1)
       outputs = 1;
     return all[binding].inputs * outputs >= count;
@@ -320,7 +354,8 @@ bool GraphProperties::reachesAll(const Components &components) {
 
 /// The coordinates at the points of an output, in the order of the points, with
 /// windows that go on at the other end. What belongs to the axis is less by
-/// `moved` of its positions.
+/// `moved` of its positions. Compared between two positions of the output:
+/// equal if the operator is equivariant along the axis.
 void GraphProperties::getTerms(CoordProgram &program, const Axis &axis,
                                llvm::ArrayRef<int> targets, unsigned numOutputs,
                                int64_t moved, unsigned binding,
@@ -338,7 +373,8 @@ void GraphProperties::getTerms(CoordProgram &program, const Axis &axis,
   } while (program.advance(numOutputs, program.getNumLeaves()));
 }
 
-/// The terms as a multiset.
+/// The terms as a multiset. Terms have `length` numbers each; sorting them
+/// makes two multisets comparable.
 static void sortTerms(std::vector<int64_t> &terms, size_t length) {
   std::vector<std::vector<int64_t>> list;
   for (size_t begin = 0; begin < terms.size(); begin += length)
@@ -352,9 +388,12 @@ static void sortTerms(std::vector<int64_t> &terms, size_t length) {
 /// Each position further along the axis reads the same elements, so much
 /// further, with the same weights. Mostly that is so point by point; a carry
 /// that renames the points of a reduction makes it so for all points together.
+/// Positions are compared with position 0 of the axis, for all values of the
+/// other outputs.
 bool GraphProperties::isEquivariantAlong(const Axis &axis,
                                          const Component &component,
                                          unsigned binding) const {
+  // The axis is the last of the outputs, so that its loop can be run by hand.
   llvm::SmallVector<ExprId, 8> leaves;
   for (ExprId leaf : component.getLeaves())
     if (leaf != axis.output)
@@ -370,6 +409,7 @@ bool GraphProperties::isEquivariantAlong(const Axis &axis,
       program.setLeaf(position, at);
       getTerms(program, axis, component.targets, numOutputs, at, binding,
                at == 0 ? first : terms);
+      // The same terms in the same order: by far the most common case.
       if (at == 0 || terms == first)
         continue;
       std::vector<int64_t> sorted = first;
@@ -383,6 +423,8 @@ bool GraphProperties::isEquivariantAlong(const Axis &axis,
   return true;
 }
 
+/// Along each axis that the component has something to do with; an axis with
+/// neither its input nor its output here is trivial.
 bool GraphProperties::isEquivariant(const Component &component) {
   return llvm::all_of(axes, [&](const Axis &axis) {
     return (!llvm::is_contained(component.targets, axis.target) &&
@@ -393,6 +435,7 @@ bool GraphProperties::isEquivariant(const Component &component) {
   });
 }
 
+/// Weights count as well: the same weights must be read at each position.
 bool GraphProperties::areEquivariant(const GraphStateData &state,
                                      llvm::ArrayRef<ExprId> data) {
   auto isTrue = [&](const Component &component) {
@@ -401,7 +444,8 @@ bool GraphProperties::areEquivariant(const GraphStateData &state,
   llvm::SmallVector<ExprId, 16> ofWeights;
   for (unsigned index = 0; index < state.numWeights; ++index)
     insert(ofWeights, space.getWeight(state.weights[index]));
-  // Each coordinate for itself, which excludes most operators.
+  // Each coordinate for itself, which excludes most operators. Necessary, and
+  // cheap: answers are remembered by coordinate.
   for (auto [target, root] : llvm::enumerate(data))
     if (!holdsFor(getAlone(root, static_cast<int>(target)), Equivariant,
                   isTrue))
@@ -409,6 +453,8 @@ bool GraphProperties::areEquivariant(const GraphStateData &state,
   for (ExprId root : ofWeights)
     if (!holdsFor(getAlone(root, -1), Equivariant, isTrue))
       return false;
+  // Then all together, as coordinates may rename points of each other's
+  // reductions.
   return holdsFor(getComponents(data, ofWeights), Equivariant, isTrue);
 }
 
@@ -416,7 +462,8 @@ bool GraphProperties::areEquivariant(const GraphStateData &state,
 // Q4, Q5: what joins an input and an output element
 //===----------------------------------------------------------------------===//
 
-/// No point of an output reads what another one reads.
+/// No point of an output reads what another one reads. Two points of an output
+/// on one element: two products join them.
 bool GraphProperties::hasOneProduct(const Component &component) {
   return holdsAtAll([&](unsigned binding) {
     CoordProgram program(space, component.getLeaves(), component.roots,
@@ -435,6 +482,7 @@ bool GraphProperties::hasOneProduct(const Component &component) {
   });
 }
 
+/// For all reductions of the component.
 bool GraphProperties::isLinear(const Component &component) {
   return llvm::all_of(component.reductions, [&](ExprId reduction) {
     return holdsAtAll([&](unsigned binding) {
@@ -444,13 +492,16 @@ bool GraphProperties::isLinear(const Component &component) {
 }
 
 /// Two points that differ in nothing but the reduction read two elements.
+/// Searches for a witness; the first one ends the loop.
 bool GraphProperties::isReadBy(const Component &component, ExprId reduction,
                                unsigned binding) {
   llvm::SmallVector<ExprId, 8> leaves = component.getLeaves();
   llvm::erase(leaves, reduction);
+  // The reduction is the fastest loop.
   leaves.push_back(reduction);
   CoordProgram program(space, leaves, component.roots, binding);
   unsigned last = leaves.size() - 1;
+  // One point has nothing to differ by.
   if (program.getExtent(last) == 1)
     return true;
   Element element = getElement(component, binding, /*onlyChannels=*/false);
@@ -467,7 +518,8 @@ bool GraphProperties::isReadBy(const Component &component, ExprId reduction,
   return false;
 }
 
-/// Each reduction with more than one point is below the data.
+/// Each reduction with more than one point is below the data. Reductions of one
+/// point are no ranks.
 bool GraphProperties::readsReductions(const GraphStateData &state,
                                       llvm::ArrayRef<ExprId> data) {
   llvm::SmallVector<ExprId, 8> leaves;
@@ -489,7 +541,8 @@ bool GraphProperties::readsReductions(const GraphStateData &state,
 // Q6: what is later
 //===----------------------------------------------------------------------===//
 
-/// No point of an output reads a position after that of the output.
+/// No point of an output reads a position after that of the output. Along each
+/// axis; a coordinate that is the output itself is causal.
 bool GraphProperties::isCausal(const Component &component) {
   return llvm::all_of(axes, [&](const Axis &axis) {
     unsigned root =
@@ -509,6 +562,7 @@ bool GraphProperties::isCausalAlong(const Axis &axis,
   unsigned own =
       llvm::find(component.outputs, axis.output) - component.outputs.begin();
   do {
+    // Later than the position of the output, scaled by the stride.
     if (program.evaluate() &&
         program.getRoot(root) > axis.strides[binding] * program.getLeaf(own))
       return false;

@@ -8,6 +8,10 @@
 //
 // Reductions that only weights have, or what they carry: ranks.
 //
+// Three kinds of weights that together are one weight: ranks with as many
+// points as they need (W14, W15), ranks in a weight that another one absorbs
+// (W18), and carries (W16). Stacks of windows are in GraphWindowRanks.cpp.
+//
 //===----------------------------------------------------------------------===//
 
 #include "GraphWeightRules.h"
@@ -22,7 +26,8 @@ namespace {
 /// what they would be together.
 class Rank {
 public:
-  /// `others` is a set of weights that are there.
+  /// `others` is a set of weights that are there. One bit for each of them; the
+  /// reductions are those that exactly these weights have.
   Rank(const GraphSpace &space, const GraphStateData &state, uint32_t code,
        uint32_t others)
       : space(space), state(state), code(code), others(others) {
@@ -30,7 +35,8 @@ public:
   }
 
   /// W14: under every binding, the reductions have as many points as some
-  /// choice of all weights but one has elements beside those of that one.
+  /// choice of all weights but one has elements beside those of that one. At
+  /// some binding fewer points make a restriction, and then the operator stays.
   bool isFull() const {
     return llvm::all_of(bindings(), [&](unsigned binding) {
       return llvm::any_of(
@@ -41,7 +47,8 @@ public:
   }
 
   /// W15: under every binding, the weights have as many elements as one that
-  /// is indexed by all that they are, but for the reductions.
+  /// is indexed by all that they are, but for the reductions. If so the single
+  /// weight is no larger, so the rank saves nothing.
   bool isCostly() const {
     return llvm::all_of(bindings(), [&](unsigned binding) {
       double sum = 0;
@@ -66,7 +73,8 @@ private:
         all.push_back(id);
   }
 
-  /// By weight, what it is indexed by without the reductions.
+  /// By weight, what it is indexed by without the reductions. Atoms rather than
+  /// coordinates, so that a coordinate in another form is recognized (W8).
   void addCoords() {
     llvm::SmallVector<ExprId, 8> added;
     for (unsigned index = 0; index < state.numLive; ++index) {
@@ -99,6 +107,8 @@ private:
   double getPoints(unsigned binding) const {
     return getProduct(reductions, binding);
   }
+  /// The elements of the product of all weights but `free`, without those of
+  /// `free`.
   double getElementsBeside(unsigned free, unsigned binding) const {
     llvm::SmallVector<ExprId, 8> beside;
     for (auto [index, weight] : llvm::enumerate(atoms))
@@ -118,6 +128,7 @@ private:
 
 } // namespace
 
+/// For each reduction that the new weight takes away from other weights.
 bool kas::search::makesFullRank(const GraphSpace &space,
                                 const GraphStateData &state, uint32_t code) {
   for (unsigned index = 0; index < state.numLive; ++index) {
@@ -138,7 +149,8 @@ bool kas::search::makesFullRank(const GraphSpace &space,
 
 namespace {
 
-/// The weights with the one being added.
+/// The weights with the one being added. `kept` is what the data has after the
+/// contraction.
 class AbsorbedRanks {
 public:
   AbsorbedRanks(const GraphSpace &space, const GraphStateData &state,
@@ -157,7 +169,7 @@ public:
       atoms.push_back(getWeightAtoms(space, weight));
   }
 
-  /// W18.
+  /// W18. True when some weight absorbs another one.
   bool any() const {
     auto numbers = llvm::seq<unsigned>(0, weights.size());
     return llvm::any_of(numbers, [&](unsigned absorbing) {
@@ -169,9 +181,11 @@ public:
 
 private:
   /// `absorbing` has all that `weight` has, and all that the weights have which
-  /// are joined to it by ranks.
+  /// are joined to it by ranks. A worklist: weights joined by ranks,
+  /// transitively.
   bool isAbsorbed(unsigned weight, unsigned absorbing) const {
     llvm::SmallVector<unsigned, 4> joined = {weight};
+    // A coordinate that is neither absorbed nor a rank decides against it.
     for (unsigned next = 0; next < joined.size(); ++next)
       for (ExprId id : atoms[joined[next]]) {
         if (llvm::is_contained(atoms[absorbing], id))
@@ -219,7 +233,8 @@ bool kas::search::absorbsRank(const GraphSpace &space,
 
 namespace {
 
-/// The weights with the one being added, and what data may still have.
+/// The weights with the one being added, and what data may still have. Carries
+/// arise from shifts of splits: see M9.
 class Carries {
 public:
   Carries(const GraphSpace &space, const GraphStateData &state, uint32_t code)
@@ -232,7 +247,8 @@ public:
         added.push_back(state.live[index].expr);
   }
 
-  /// W16.
+  /// W16. A weight with the remainder of a shift of split(a, r), r a rank, and
+  /// another one with the quotient.
   bool isFull() const {
     for (llvm::ArrayRef<ExprId> weight : weights)
       for (ExprId id : weight) {
@@ -246,6 +262,7 @@ public:
   }
 
 private:
+  /// How many weights are indexed by it.
   unsigned countUsers(ExprId id) const {
     return llvm::count_if(weights, [&](llvm::ArrayRef<ExprId> weight) {
       return llvm::is_contained(weight, id);
@@ -267,6 +284,7 @@ private:
         return false;
       const ExprId *quotient = llvm::find_if(other, [&](ExprId id) {
         const Expr &half = space.getExpr(id);
+        // The quotient that belongs to the remainder.
         return half.kind == CoordKind::MergeQuotient &&
                half.first == remainder.first && half.second == remainder.second;
       });

@@ -9,6 +9,10 @@
 // Whether the input's shape can still be reached from a state within its
 // limits.
 //
+// Turns a state into the items and the budget that the shape distance works on.
+// What an item may still become is stated by flags; they must never be stricter
+// than the rules of moves (GraphRules.cpp), or operators would be lost.
+//
 //===----------------------------------------------------------------------===//
 
 #include "GraphProperties.h"
@@ -18,6 +22,8 @@
 using namespace kas;
 using namespace kas::search;
 
+/// Flags say what may be done with the coordinate, by the same conditions as
+/// the moves.
 ShapeItem kas::search::getShapeItem(const GraphSpace &space,
                                     const LiveCoord &coord) {
   const SpaceLimits &limits = space.problem->limits;
@@ -30,6 +36,7 @@ ShapeItem kas::search::getShapeItem(const GraphSpace &space,
     item.flags |= ShapeItem::IsReduce;
     item.weights = coord.weights;
   }
+  // A stride of the signature changes which positions are seen.
   bool isStridable = limits.stride > 0 && isOutputPart(coord) &&
                      !(coord.flags & LiveCoord::Unordered);
   if (needsSight(space, coord) &&
@@ -39,6 +46,7 @@ ShapeItem kas::search::getShapeItem(const GraphSpace &space,
     if (coord.flags & LiveCoord::HasReduction)
       item.flags |= ShapeItem::SeeingMerged;
   }
+  // O3: no step may be made on it any more.
   if (coord.height >= limits.chain) {
     item.flags |= ShapeItem::Frozen;
     if (coord.kind == CoordKind::Reduce && !coord.weights)
@@ -57,6 +65,7 @@ ShapeItem kas::search::getShapeItem(const GraphSpace &space,
     if (!coord.weights)
       item.flags |= ShapeItem::Unweighted;
     break;
+  // Halves and outputs have the same moves.
   case CoordKind::Output:
   case CoordKind::MergeQuotient:
   case CoordKind::MergeRemainder:
@@ -92,7 +101,8 @@ ShapeItem kas::search::getShapeItem(const GraphSpace &space,
 
 /// A weight can still come: some coordinate that one may be indexed by is not
 /// stale, or can be made. All contractions come before all views that commute
-/// with them, so a view makes everything stale but its result.
+/// with them, so a view makes everything stale but its result. With merges
+/// left, new coordinates can come that nothing has made stale.
 static bool isContractionLeft(const GraphSpace &space,
                               const GraphStateData &state,
                               const ShapeBudget &budget) {
@@ -104,27 +114,34 @@ static bool isContractionLeft(const GraphSpace &space,
   });
 }
 
+/// See `ShapeBudget::needsMadeWindow`; true only while the conditions of the
+/// budget hold.
 bool kas::search::needsMadeWindow(const GraphSpace &space,
                                   const ShapeBudget &budget) {
   return space.options.useOrdering && space.distance.requiresWindows() &&
          budget.weights == 0 && budget.merge == 0;
 }
 
+/// By its size.
 static bool canBeWindow(const GraphSpace &space, const LiveCoord &coord) {
   const SizeInfo &info = space.sizes[coord.size];
   return info.isOdd && info.max <= space.problem->limits.window;
 }
 
+/// As its base or as its window.
 bool kas::search::canBeInUnfold(const GraphSpace &space,
                                 const LiveCoord &coord) {
   return isUnfoldable(coord) || canBeWindow(space, coord);
 }
 
+/// By being shifted: then it has an output below.
 bool kas::search::canBecomeWindow(const GraphSpace &space,
                                   const LiveCoord &coord) {
   return (coord.flags & LiveCoord::HasOutput) && canBeWindow(space, coord);
 }
 
+/// Steps that are left of each kind, each at most 100, since the distance keeps
+/// them in bytes.
 ShapeBudget kas::search::getShapeBudget(const GraphSpace &space,
                                         const GraphStateData &state) {
   const SpaceLimits &limits = space.problem->limits;
@@ -141,6 +158,7 @@ ShapeBudget kas::search::getShapeBudget(const GraphSpace &space,
   budget.unfold = rest(limits.unfold, UnfoldMove);
   budget.stride = rest(limits.stride, StrideMove);
   budget.needsWeight = state.numWeights == 0 && limits.weights > 0;
+  // Weights that cannot come any more, for the order of moves, are not left.
   budget.weights =
       isContractionLeft(space, state, budget)
           ? rest(std::min(limits.weights, GraphSpace::maxWeights), ContractMove)
@@ -155,6 +173,7 @@ ShapeBudget kas::search::getShapeBudget(const GraphSpace &space,
   return budget;
 }
 
+/// The distance to the input within the steps that are left.
 bool kas::search::isReachable(GraphSpace &space, const GraphStateData &state) {
   if (!space.options.useDistance)
     return true;
@@ -170,7 +189,8 @@ bool kas::search::isReachable(GraphSpace &space, const GraphStateData &state) {
 // Reductions
 //===----------------------------------------------------------------------===//
 
-/// Whether any more of them may help.
+/// Whether any more of them may help. One question for all sets of further
+/// reductions, instead of one for each.
 static bool canReachByReductions(GraphSpace &space,
                                  const GraphStateData &state) {
   const SpaceLimits &limits = space.problem->limits;
@@ -183,6 +203,8 @@ static bool canReachByReductions(GraphSpace &space,
       limits.reduce - state.counts[ReduceMove]);
 }
 
+/// Only states with reductions alone are asked, and their number is small, so
+/// answers are kept by multiset.
 bool kas::search::isReachableByReductions(GraphSpace &space,
                                           const GraphStateData &state) {
   if (!space.options.useDistance)
@@ -194,6 +216,7 @@ bool kas::search::isReachableByReductions(GraphSpace &space,
   if (const int8_t *known = space.areReductionsAlive.find(hash))
     return *known;
   bool isAlive = isReachable(space, state);
+  // A bound first, then a search through the next reductions.
   if (!isAlive && state.counts[ReduceMove] < space.problem->limits.reduce &&
       canReachByReductions(space, state))
     forEachReduce(space, state, 0, [&](uint32_t) { return isAlive = true; });
@@ -202,6 +225,7 @@ bool kas::search::isReachableByReductions(GraphSpace &space,
 }
 
 /// R2: all reductions together have few points for each element of the input.
+/// Under every binding.
 static bool isWithinPoints(const GraphSpace &space, const GraphStateData &state,
                            SizeId size) {
   for (size_t binding = 0; binding < space.maxReducePoints.size(); ++binding) {
@@ -215,16 +239,18 @@ static bool isWithinPoints(const GraphSpace &space, const GraphStateData &state,
   return true;
 }
 
+/// `begin` is an index into the sizes that reductions may have; so is the code.
 void kas::search::forEachReduce(GraphSpace &space, const GraphStateData &state,
                                 uint32_t begin,
                                 llvm::function_ref<bool(uint32_t)> visit) {
   const SpaceLimits &limits = space.problem->limits;
+  // Only while nothing but reductions was made.
   if (state.isFinished || state.steps != state.counts[ReduceMove] ||
       state.steps >= limits.depth ||
       state.counts[ReduceMove] >= limits.reduce ||
       state.numLive >= GraphSpace::maxLive)
     return;
-  // R1: in ascending order.
+  // R1: in ascending order. Equal sizes may repeat.
   for (uint32_t index = std::max(begin, state.lastReduce);
        index < space.reduceSizes.size(); ++index) {
     SizeId size = space.reduceSizes[index];
@@ -234,6 +260,7 @@ void kas::search::forEachReduce(GraphSpace &space, const GraphStateData &state,
       continue;
     GraphStateData child;
     child.assign(state);
+    // Made to see whether anything can follow.
     applyMove(space, child, ReduceMove, index, 0);
     if (isReachableByReductions(space, child) && visit(index))
       return;

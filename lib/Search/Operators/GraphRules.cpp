@@ -9,6 +9,11 @@
 // The rules for stride, merge, shift, expand, unfold and reduce, and what each
 // makes (docs/internals/canonical-form.md).
 //
+// The rules are tested on the coordinates that a move uses, never on what is
+// left to do, so a state is allowed or not whatever way led to it. `can...`
+// decide, `make...` give the coordinate that the move makes, but for its
+// expression.
+//
 //===----------------------------------------------------------------------===//
 
 #include "GraphRules.h"
@@ -18,6 +23,8 @@
 using namespace kas;
 using namespace kas::search;
 
+/// Outputs and their halves always; a reduction only if another weight has it,
+/// and its size makes a useful rank.
 bool kas::search::isTakeable(const GraphSpace &space, const LiveCoord &coord) {
   if (coord.kind != CoordKind::Reduce)
     return isOutputPart(coord);
@@ -27,6 +34,7 @@ bool kas::search::isTakeable(const GraphSpace &space, const LiveCoord &coord) {
          info.max >= limits.rankMin && info.max <= limits.rankMax;
 }
 
+/// Interchanging twins gives the same operator: see O2.
 bool kas::search::areTwins(const GraphSpace &space, const LiveCoord &a,
                            const LiveCoord &b) {
   if (a.size != b.size || a.kind != b.kind || a.weights != b.weights)
@@ -39,7 +47,8 @@ bool kas::search::areTwins(const GraphSpace &space, const LiveCoord &a,
 }
 
 /// The value of a coordinate is odd or even whatever the binding, and so on:
-/// whether `isTrue` holds of two values under every binding.
+/// whether `isTrue` holds of two values under every binding. `values` of both
+/// sizes are by binding, in the same order.
 template <typename Predicate>
 static bool holdsAlways(const SizeInfo &a, const SizeInfo &b,
                         Predicate isTrue) {
@@ -57,6 +66,7 @@ static constexpr uint8_t inheritedFlags =
 // Stride
 //===----------------------------------------------------------------------===//
 
+/// By a factor of `ShapeDistance::getStrideFactors`.
 bool kas::search::canStride(const GraphSpace &space,
                             const GraphStateData &state, const LiveCoord &base,
                             SizeId factor) {
@@ -64,15 +74,20 @@ bool kas::search::canStride(const GraphSpace &space,
   if ((base.flags & LiveCoord::Strided) || base.kind == CoordKind::Unfold ||
       base.kind == CoordKind::Split || base.kind == CoordKind::Stride)
     return false;
+  // A stride of the signature: the operator is a strided one, and the
+  // coordinate ends in a dimension of the input.
   if (space.distance.isSignatureStride(factor) && isOutputPart(base) &&
       !(base.flags & LiveCoord::Unordered))
     return true;
   // T2: small, and as often as the coefficient may occur.
   Powers usage = state.usage + space.sizes[factor].usage;
+  // The result has twice the positions at least.
   return space.sizes[base.size].max * 2 <= space.problem->limits.strideSize &&
          space.sizes.isWithinOccurrences(usage);
 }
 
+/// A stride that is not of the signature must go into the window of an unfold
+/// (T3): `Strided` marks it until then.
 LiveCoord kas::search::makeStride(GraphSpace &space, const LiveCoord &base,
                                   SizeId factor) {
   LiveCoord result;
@@ -93,6 +108,7 @@ LiveCoord kas::search::makeStride(GraphSpace &space, const LiveCoord &base,
 // Merge
 //===----------------------------------------------------------------------===//
 
+/// By any block; `canMergeBy` decides about the blocks.
 bool kas::search::canMerge(const GraphSpace &space, const GraphStateData &state,
                            const LiveCoord &whole) {
   // M1: a weight takes the whole as well as its halves; quotients are merged
@@ -104,10 +120,12 @@ bool kas::search::canMerge(const GraphSpace &space, const GraphStateData &state,
 }
 
 /// The block's coefficients are between those of 1 and of the whole, or beyond
-/// by what may still occur.
+/// by what may still occur. Without this bound, blocks of any power of a
+/// coefficient would be possible.
 static bool isBlockAllowed(const GraphSpace &space, const Powers &usage,
                            SizeId whole, SizeId block) {
   const SizeTable &sizes = space.sizes;
+  // Primary symbols are bounded by the whole itself.
   for (unsigned i = 0; i < sizes.getNumPowers(); ++i) {
     if (sizes.getPrimaryMask().get(i))
       continue;
@@ -119,6 +137,8 @@ static bool isBlockAllowed(const GraphSpace &space, const Powers &usage,
   return true;
 }
 
+/// Follows merges down to the output; nothing if that is ordered, or something
+/// else is below.
 std::optional<ExprId> kas::search::getChannel(const GraphSpace &space,
                                               ExprId id) {
   while (space.getExpr(id).kind == CoordKind::MergeQuotient ||
@@ -131,6 +151,8 @@ std::optional<ExprId> kas::search::getChannel(const GraphSpace &space,
   return id;
 }
 
+/// The product of the factors is the whole, or may be a factor itself, the rest
+/// being legal.
 bool kas::search::areJoinable(GraphSpace &space, const GraphStateData &state,
                               ExprId a, ExprId b) {
   std::optional<ExprId> channel = getChannel(space, a);
@@ -146,7 +168,8 @@ bool kas::search::areJoinable(GraphSpace &space, const GraphStateData &state,
 }
 
 /// M4, M5: a block at least as large as the window nearly commutes with the
-/// unfold; one that divides it by coefficients only does, too.
+/// unfold; one that divides it by coefficients only does, too. Taps are the
+/// positions of the window.
 static bool isUnfoldBlockUseful(GraphSpace &space, const LiveCoord &whole,
                                 SizeId block) {
   ExprId window = space.getExpr(whole.expr).second;
@@ -154,10 +177,14 @@ static bool isUnfoldBlockUseful(GraphSpace &space, const LiveCoord &whole,
   bool isLarge =
       holdsAlways(space.sizes[block], space.sizes[windowSize],
                   [](int64_t block, int64_t taps) { return block >= taps; });
+  // Zero in all primary symbols: the block differs from the window by
+  // coefficients only.
   Powers quotient = space.sizes[windowSize].powers - space.sizes[block].powers;
   return !isLarge && !(quotient & space.sizes.getPrimaryMask()).isZero();
 }
 
+/// The block is one of `SizeTable::getBlocks`; all but M2 is about special
+/// kinds of coordinates.
 bool kas::search::canMergeBy(GraphSpace &space, const GraphStateData &state,
                              const LiveCoord &whole, SizeId block) {
   if (!isBlockAllowed(space, state.usage, whole.size, block))
@@ -174,11 +201,13 @@ bool kas::search::canMergeBy(GraphSpace &space, const GraphStateData &state,
   if (whole.kind == CoordKind::Unfold &&
       !isUnfoldBlockUseful(space, whole, block))
     return false;
-  // M7: the factors of a channel in ascending order.
+  // M7: the factors of a channel in ascending order. Of a channel merged to
+  // three factors the same three come in any order; ascending ones are kept.
   if (whole.flags & LiveCoord::Unordered) {
     SizeId quotient = space.sizes.divide(whole.size, block);
     if (blockInfo.size < space.sizes[quotient].size)
       return false;
+    // The factor that the merge before has split off must not be larger.
     if (whole.kind == CoordKind::MergeRemainder) {
       const Expr &expr = space.getExpr(whole.expr);
       SizeId other =
@@ -189,6 +218,7 @@ bool kas::search::canMergeBy(GraphSpace &space, const GraphStateData &state,
   return true;
 }
 
+/// What halves have in common. Both are windows if a reduction is below.
 static LiveCoord makeHalf(const LiveCoord &whole, CoordKind kind, SizeId size) {
   LiveCoord result;
   result.size = size;
@@ -201,6 +231,7 @@ static LiveCoord makeHalf(const LiveCoord &whole, CoordKind kind, SizeId size) {
   return result;
 }
 
+/// The left end is that of the whole, the right end is where it was cut.
 LiveCoord kas::search::makeQuotient(GraphSpace &space, const LiveCoord &whole,
                                     SizeId block) {
   LiveCoord result = makeHalf(whole, CoordKind::MergeQuotient,
@@ -210,6 +241,7 @@ LiveCoord kas::search::makeQuotient(GraphSpace &space, const LiveCoord &whole,
   return result;
 }
 
+/// The left end is the cut, the right end is that of the whole.
 LiveCoord kas::search::makeRemainder(GraphSpace &space, const LiveCoord &whole,
                                      SizeId block) {
   LiveCoord result = makeHalf(whole, CoordKind::MergeRemainder, block);
@@ -222,7 +254,8 @@ LiveCoord kas::search::makeRemainder(GraphSpace &space, const LiveCoord &whole,
 // Unfold
 //===----------------------------------------------------------------------===//
 
-/// A reduction plus what is carried into it to no effect.
+/// A reduction plus what is carried into it to no effect. Such a base is a
+/// reduction, which may not be unfolded (U1), in disguise.
 static bool isRenamedReduction(const GraphSpace &space,
                                const GraphStateData &state, ExprId id) {
   const Expr *split = getCarriedSplit(space, id);
@@ -236,6 +269,7 @@ static bool isRenamedReduction(const GraphSpace &space,
          isRenamedReduction(space, state, split->first);
 }
 
+/// `base` is the coordinate that the window moves along.
 bool kas::search::canUnfold(const GraphSpace &space,
                             const GraphStateData &state, const LiveCoord &base,
                             const LiveCoord &window) {
@@ -248,6 +282,7 @@ bool kas::search::canUnfold(const GraphSpace &space,
   // U2: odd, small, smaller than the base.
   const SizeInfo &info = space.sizes[window.size];
   const SpaceLimits &limits = space.problem->limits;
+  // A window of one point is nothing.
   if (!info.isOdd || info.max > limits.window || info.max < 2 ||
       !holdsAlways(
           space.sizes[base.size], info,
@@ -256,6 +291,7 @@ bool kas::search::canUnfold(const GraphSpace &space,
                    limits.unfoldRatio * static_cast<double>(k);
           }))
     return false;
+  // Unfolds of unfolds commute but at the border.
   if (base.kind != CoordKind::Unfold)
     return true;
   // U4: the larger of two windows is above.
@@ -265,6 +301,8 @@ bool kas::search::canUnfold(const GraphSpace &space,
       [](int64_t outer, int64_t inner) { return outer >= inner; });
 }
 
+/// The window is a reduction as a rule: then the result is a window for the
+/// properties.
 LiveCoord kas::search::makeUnfold(const LiveCoord &base,
                                   const LiveCoord &window) {
   LiveCoord result;
@@ -283,7 +321,9 @@ LiveCoord kas::search::makeUnfold(const LiveCoord &base,
 //===----------------------------------------------------------------------===//
 
 /// S4: the split puts together what a merge has cut, or makes one reduction of
-/// two.
+/// two. `outer.right` and `inner.left` are the ends that meet. Their low bits
+/// are the kind of the end, the rest says which coordinate was cut and by which
+/// weights it was indexed since.
 static bool isUndone(const LiveCoord &outer, const LiveCoord &inner) {
   uint32_t left = outer.right & 3, right = inner.left & 3;
   bool isCut = left == LiveCoord::HighCut && right == LiveCoord::LowCut;
@@ -291,6 +331,7 @@ static bool isUndone(const LiveCoord &outer, const LiveCoord &inner) {
   return (isCut || isReduce) && outer.right >> 2 == inner.left >> 2;
 }
 
+/// By content: a coordinate that is not live any more has no mask of its own.
 static uint8_t getWeightsOf(const GraphSpace &space,
                             const GraphStateData &state, ExprId expr) {
   uint8_t mask = 0;
@@ -300,7 +341,8 @@ static uint8_t getWeightsOf(const GraphSpace &space,
   return mask;
 }
 
-/// Both halves of one merge, with the same weights, in any order.
+/// Both halves of one merge, with the same weights, in any order. The weights
+/// must agree, since otherwise the halves are needed apart.
 static bool areHalves(const GraphSpace &space, const GraphStateData &state,
                       ExprId a, ExprId b) {
   const Expr &x = space.getExpr(a), &y = space.getExpr(b);
@@ -312,7 +354,8 @@ static bool areHalves(const GraphSpace &space, const GraphStateData &state,
          getWeightsOf(space, state, a) == getWeightsOf(space, state, b);
 }
 
-/// The same for factors of one channel.
+/// The same for factors of one channel. By S4 as halves, or by M11 as any two
+/// factors.
 static bool areOneFactor(GraphSpace &space, const GraphStateData &state,
                          ExprId a, ExprId b) {
   return areHalves(space, state, a, b) ||
@@ -321,6 +364,7 @@ static bool areOneFactor(GraphSpace &space, const GraphStateData &state,
 }
 
 /// S6: factors of a channel side by side, in any order: another channel.
+/// `inner` may be a split: then its outer operand is the neighbour.
 static bool areHalvesOfChannel(GraphSpace &space, const GraphStateData &state,
                                const LiveCoord &outer, const LiveCoord &inner) {
   ExprId next = inner.kind == CoordKind::Split ? space.getExpr(inner.expr).first
@@ -344,21 +388,26 @@ bool kas::search::isAscending(const GraphSpace &space, const LiveCoord &outer,
   return space.getShapeHash(outer.expr) <= space.getShapeHash(next);
 }
 
-/// D1 to D4: the factors of an unordered dimension are a set.
+/// D1 to D4: the factors of an unordered dimension are a set. Called only for a
+/// split that has the size of a channel, so it can only end in an unordered
+/// dimension.
 static bool isChannelCanonical(GraphSpace &space, const GraphStateData &state,
                                const LiveCoord &outer, const LiveCoord &inner) {
+  // All factors, from left to right.
   llvm::SmallVector<ExprId, 8> factors = {outer.expr};
   space.getFactors(inner.expr, factors);
   if (!isAscending(space, outer, inner)) // D1
     return false;
   llvm::SmallVector<uint8_t, 8> weightsOfReductions;
   for (ExprId factor : factors) {
+    // Each pair once.
     for (ExprId other : factors) // D4
       if (other < factor && areOneFactor(space, state, factor, other))
         return false;
     CoordKind kind = space.getExpr(factor).kind;
     if (kind == CoordKind::Shift) // D2
       return false;
+    // Only reductions are left to be compared.
     if (kind != CoordKind::Reduce)
       continue;
     uint8_t weights = getWeightsOf(space, state, factor);
@@ -369,6 +418,8 @@ static bool isChannelCanonical(GraphSpace &space, const GraphStateData &state,
   return true;
 }
 
+/// Any coordinates may be split but for these cases; the order of the operands
+/// counts.
 bool kas::search::canSplit(GraphSpace &space, const GraphStateData &state,
                            const LiveCoord &outer, const LiveCoord &inner) {
   // S1: splits of splits nest to the right.
@@ -382,6 +433,7 @@ bool kas::search::canSplit(GraphSpace &space, const GraphStateData &state,
           isChannelCanonical(space, state, outer, inner));
 }
 
+/// `heightOfOuter` is kept for `isAscending` of a split above this one.
 LiveCoord kas::search::makeSplit(GraphSpace &space, const LiveCoord &outer,
                                  const LiveCoord &inner) {
   LiveCoord result;
@@ -399,6 +451,8 @@ LiveCoord kas::search::makeSplit(GraphSpace &space, const LiveCoord &outer,
   return result;
 }
 
+/// Joining a reduction without weights makes it part of the pooled ones for
+/// good.
 bool kas::search::canPool(GraphSpace &space, const GraphStateData &state,
                           const LiveCoord &a, const LiveCoord &b) {
   double pooled = state.pooled;
@@ -413,6 +467,7 @@ bool kas::search::canPool(GraphSpace &space, const GraphStateData &state,
 // Shift, expand
 //===----------------------------------------------------------------------===//
 
+/// By 1 or, `isBackward`, by -1.
 bool kas::search::canShift(const GraphSpace &space, const LiveCoord &base,
                            bool isBackward) {
   // H1: shifts add up; those of channels and sums relabel.
@@ -421,16 +476,20 @@ bool kas::search::canShift(const GraphSpace &space, const LiveCoord &base,
       base.kind == CoordKind::Shift || space.isChannel(base.size))
     return false;
   const SizeInfo &info = space.sizes[base.size];
+  // With two points both shifts are the same.
   if (info.min < 2 || // H4
       (isBackward && (info.max == 2 || !space.problem->limits.shiftBackward)))
     return false;
   if (base.kind != CoordKind::Split)
     return true;
-  // H2.
+  // H2. A shift of a split moves the outer operand at one in `inner` points
+  // only; the rest is a shift of the inner one.
   const Expr &inner = space.getExpr(space.getExpr(base.expr).second);
   return space.sizes[inner.size].max <= space.problem->limits.shiftBlock;
 }
 
+/// The result keeps what is known about the base but for its ends: nothing can
+/// undo a shift.
 LiveCoord kas::search::makeShift(const LiveCoord &base) {
   LiveCoord result;
   result.size = base.size;
@@ -443,6 +502,8 @@ LiveCoord kas::search::makeShift(const LiveCoord &base) {
 
 /// E2: both halves of a merge, a half and the neighbour that the other half was
 /// merged into, or two factors of a channel are one coordinate to drop.
+/// Dropping both drops the coordinate that they are parts of, which could be
+/// dropped at once.
 static bool isNeighborExpanded(GraphSpace &space, const GraphStateData &state,
                                ExprId id) {
   const Expr &expr = space.getExpr(id);
@@ -467,6 +528,8 @@ static bool isNeighborExpanded(GraphSpace &space, const GraphStateData &state,
       });
 }
 
+/// An expand drops a coordinate without a weight: the output does not depend on
+/// it.
 bool kas::search::canExpand(GraphSpace &space, const GraphStateData &state,
                             const LiveCoord &coord) {
   return isOutputPart(coord) && !coord.weights && // E1

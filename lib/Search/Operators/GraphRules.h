@@ -80,7 +80,8 @@ bool isAscending(const GraphSpace &space, const LiveCoord &outer,
 bool canPool(GraphSpace &space, const GraphStateData &state, const LiveCoord &a,
              const LiveCoord &b);
 
-/// Results of moves but for their expressions.
+/// Results of moves but for their expressions. The caller interns the
+/// expression where it is needed.
 LiveCoord makeStride(GraphSpace &space, const LiveCoord &base, SizeId factor);
 LiveCoord makeQuotient(GraphSpace &space, const LiveCoord &whole, SizeId block);
 LiveCoord makeRemainder(GraphSpace &space, const LiveCoord &whole,

@@ -8,6 +8,9 @@
 //
 // Copies a finished state into an `OperatorGraph`.
 //
+// The order of everything that is written is fixed by contents, not by the
+// order of moves, so that one operator has one text.
+//
 //===----------------------------------------------------------------------===//
 
 #include "FlatGraph.h"
@@ -27,6 +30,7 @@ public:
         graph(std::make_shared<OperatorGraph>()) {}
 
   /// `order` are the weights of the state from the data to the output.
+  /// Coordinates are written in the order that `OperatorGraph` promises.
   std::shared_ptr<OperatorGraph> write(const GraphCost &cost,
                                        llvm::ArrayRef<unsigned> order) {
     graph->cost = cost;
@@ -35,10 +39,12 @@ public:
     for (unsigned index = 0; index < flat.nodes.size(); ++index)
       if (indices[index] == ~0u)
         writeNode(index);
+    // The batch takes part in no move: output dimension 0 is input dimension 0.
     if (space.firstOutput)
       graph->data.push_back(0);
     for (unsigned index : flat.data)
       graph->data.push_back(indices[index]);
+    // Sorted by their coordinates; each remembers its stage, as `order` has it.
     llvm::SmallVector<std::pair<llvm::SmallVector<unsigned, 6>, unsigned>, 4>
         weights;
     for (auto [number, weight] : llvm::enumerate(flat.weights)) {
@@ -53,11 +59,13 @@ public:
     for (unsigned index : flat.expanded)
       graph->expanded.push_back(indices[index]);
     llvm::sort(graph->expanded);
+    // Computed when the state was finished.
     graph->hash = state.finalKey;
     return graph;
   }
 
 private:
+  /// All outputs of the signature, also those that nothing uses and the batch.
   void writeOutputs() {
     for (auto [number, output] : llvm::enumerate(space.problem->outputs)) {
       GraphCoord coord;
@@ -72,7 +80,7 @@ private:
     }
   }
 
-  /// In the order of their sizes.
+  /// In the order of their sizes. Reductions of equal size by their number.
   void writeReductions() {
     llvm::SmallVector<unsigned, 8> reductions;
     for (auto [index, node] : llvm::enumerate(flat.nodes))
@@ -88,6 +96,7 @@ private:
       writeNode(index);
   }
 
+  /// Operands have their indices already.
   void writeNode(unsigned index) {
     const FlatGraph::Node &node = flat.nodes[index];
     const Expr &expr = space.getExpr(node.expr);
@@ -102,6 +111,7 @@ private:
     case CoordKind::Unfold:
       coord.first = indices[node.first];
       coord.second = indices[node.second];
+      // U5.
       coord.isCausal =
           expr.kind == CoordKind::Unfold && space.problem->limits.lookBack;
       break;
@@ -113,6 +123,7 @@ private:
       break;
     case CoordKind::Shift:
       coord.first = indices[node.first];
+      // The second operand says whether the shift is by -1.
       coord.amount = expr.second ? -1 : 1;
       break;
     }
@@ -120,7 +131,8 @@ private:
     graph->coords.push_back(coord);
   }
 
-  /// Weights list outputs and their halves first, then reductions.
+  /// Weights list outputs and their halves first, then reductions. By the first
+  /// leaf below, then by kind.
   llvm::SmallVector<unsigned, 6> writeWeight(llvm::ArrayRef<unsigned> coords) {
     llvm::SmallVector<unsigned, 6> weight;
     for (unsigned index : coords)
@@ -147,6 +159,7 @@ private:
 };
 } // namespace
 
+/// Made on demand: a rollout may pass many terminal states.
 std::shared_ptr<const Solution> GraphState::getSolution() const {
   assert(data.isFinished && "only a terminal state has a solution");
   std::optional<GraphCost> cost = computeCost(*space, data);

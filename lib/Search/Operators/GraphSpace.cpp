@@ -9,6 +9,9 @@
 // The tables of one search of operators: sizes, expressions of coordinates, and
 // what depends on them.
 //
+// Everything is interned, so that states hold numbers, and equality is
+// comparison of numbers. Hashes are of contents.
+//
 //===----------------------------------------------------------------------===//
 
 #include "GraphSpace.h"
@@ -18,6 +21,7 @@
 using namespace kas;
 using namespace kas::search;
 
+/// All input dimensions but a batch.
 static llvm::SmallVector<SizeId, 4> getTargets(const SearchProblem &problem,
                                                SizeTable &sizes) {
   llvm::SmallVector<SizeId, 4> targets;
@@ -27,12 +31,16 @@ static llvm::SmallVector<SizeId, 4> getTargets(const SearchProblem &problem,
   return targets;
 }
 
+/// The sizes of reductions are enumerated once: they are the codes of the first
+/// moves.
 GraphSpace::GraphSpace(std::shared_ptr<const SearchProblem> problem,
                        const GraphStateOptions &options)
     : problem(problem), options(options), sizes(*problem),
       firstOutput(problem->hasBatch()), targets(getTargets(*problem, sizes)),
       distance(*problem, sizes, targets, options.maxDistanceBytes),
       cost(*problem, sizes), knownFlops(size_t(1) << 16) {
+  // Symbols that only unordered input dimensions have: -1 is a mask of all ones
+  // in an exponent of 8 bits.
   Powers ordered;
   auto inputs = llvm::ArrayRef(problem->inputs).drop_front(firstOutput);
   for (auto [input, target] : llvm::zip_equal(inputs, targets))
@@ -41,16 +49,19 @@ GraphSpace::GraphSpace(std::shared_ptr<const SearchProblem> problem,
         (input.isUnordered ? channelMask : ordered).set(i, -1);
   channelMask = {channelMask.low & ~ordered.low,
                  channelMask.high & ~ordered.high};
+  // All combinations of exponents.
   addReduceSizes(0, Powers());
   llvm::sort(reduceSizes,
              [&](SizeId a, SizeId b) { return sizes[a].size < sizes[b].size; });
   distance.allowReductions(reduceSizes);
+  // R2, with the elements of the input at each binding.
   for (size_t binding = 0; binding < problem->bindings.size(); ++binding) {
     double points = problem->limits.reduceRatio;
     for (SizeId target : targets)
       points *= static_cast<double>(sizes[target].values[binding]);
     maxReducePoints.push_back(points);
   }
+  // Last: it uses the tables above.
   if (problem->limits.hasProperties())
     properties = std::make_unique<GraphProperties>(*this);
 }
@@ -58,7 +69,8 @@ GraphSpace::GraphSpace(std::shared_ptr<const SearchProblem> problem,
 GraphSpace::~GraphSpace() = default;
 
 /// R3: primary symbols up to the fourth power, coefficients from -2 to 2, as
-/// occurrences allow.
+/// occurrences allow. `powers` has the exponents below `index`. Sizes of 1 and
+/// illegal ones are skipped.
 void GraphSpace::addReduceSizes(unsigned index, Powers powers) {
   if (index == sizes.getNumPowers()) {
     SizeId id = sizes.intern(powers);
@@ -77,6 +89,7 @@ void GraphSpace::addReduceSizes(unsigned index, Powers powers) {
   }
 }
 
+/// `isShape` ignores which of equal leaves it is.
 uint64_t GraphSpace::computeHash(const Expr &expr, bool isShape) const {
   auto getOperand = [&](ExprId id) {
     return isShape ? getShapeHash(id) : getHash(id);
@@ -104,6 +117,8 @@ uint64_t GraphSpace::computeHash(const Expr &expr, bool isShape) const {
   llvm_unreachable("all kinds are handled");
 }
 
+/// Operands of views add up, as views do not change what a stage computes;
+/// unfolds and merges do.
 uint64_t GraphSpace::computeCostHash(const Expr &expr, uint64_t hash) const {
   switch (expr.kind) {
   case CoordKind::Output:
@@ -126,6 +141,8 @@ uint64_t GraphSpace::computeCostHash(const Expr &expr, uint64_t hash) const {
   llvm_unreachable("all kinds are handled");
 }
 
+/// By hash alone: with 64 bits, collisions among millions of expressions are
+/// improbable.
 ExprId GraphSpace::intern(const Expr &expr) {
   uint64_t hash = computeHash(expr, /*isShape=*/false);
   if (const ExprId *id = exprIds.find(hash))
@@ -137,6 +154,7 @@ ExprId GraphSpace::intern(const Expr &expr) {
   return id;
 }
 
+/// A weight is a set of coordinates.
 uint32_t GraphSpace::internWeight(llvm::ArrayRef<ExprId> coords) {
   WeightEntry entry{llvm::SmallVector<ExprId, 8>(coords), coords.size()};
   for (ExprId coord : coords)
@@ -144,6 +162,7 @@ uint32_t GraphSpace::internWeight(llvm::ArrayRef<ExprId> coords) {
   entry.hash = mixBits(entry.hash);
   if (const uint32_t *id = weightIds.find(entry.hash))
     return *id;
+  // Sorted by number, so that equal sets are stored alike.
   llvm::sort(entry.coords);
   uint32_t id = weights.size();
   weightIds[entry.hash] = id;
@@ -151,6 +170,7 @@ uint32_t GraphSpace::internWeight(llvm::ArrayRef<ExprId> coords) {
   return id;
 }
 
+/// In the order of the dimension's digits.
 void GraphSpace::getFactors(ExprId id,
                             llvm::SmallVectorImpl<ExprId> &factors) const {
   const Expr &expr = getExpr(id);

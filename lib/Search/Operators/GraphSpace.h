@@ -24,7 +24,8 @@ namespace kas::search {
 /// The number of an expression in a `GraphSpace`.
 using ExprId = uint32_t;
 
-/// A coordinate as an expression; equal ones are one.
+/// A coordinate as an expression; equal ones are one. 16 bytes, compared and
+/// hashed by content.
 struct Expr {
   CoordKind kind = CoordKind::Output;
   SizeId size = SizeTable::one;
@@ -42,7 +43,8 @@ constexpr uint64_t combineHash(uint64_t hash, uint64_t value) {
   return mixBits(hash * 0x9e3779b97f4a7c15ull + value + 0x7f4a7c15f39cc060ull);
 }
 
-/// Counts questions to the distance and times some of them.
+/// Counts questions to the distance and times some of them. One in 64 is timed:
+/// reading the clock costs about as much as an answer.
 struct QueryTimer {
   using Clock = std::chrono::steady_clock;
   uint64_t count = 0, numTimed = 0;
@@ -75,7 +77,10 @@ public:
              const GraphStateOptions &options);
   ~GraphSpace();
 
+  /// Enough for the output's dimensions, reductions and merges together; codes
+  /// have 2 bits for each in 32 bits.
   static constexpr unsigned maxLive = 16;
+  /// Codes and masks have a bit for each.
   static constexpr unsigned maxWeights = 4;
 
   ExprId intern(const Expr &expr);
@@ -137,7 +142,8 @@ public:
   std::unique_ptr<GraphProperties> properties;
 
   /// FLOPs that were worked out, negative when they were not; a newer one takes
-  /// the place of an older one.
+  /// the place of an older one. A cache of 65536 entries, by the low bits of
+  /// the key.
   struct KnownFlops {
     uint64_t key = 0;
     double value = -1;
@@ -162,6 +168,7 @@ private:
     llvm::SmallVector<ExprId, 8> coords;
     uint64_t hash;
   };
+  /// All ones in the exponents of symbols that only unordered dimensions have.
   Powers channelMask;
   std::vector<ExprEntry> exprs;
   FlatMap<ExprId> exprIds;

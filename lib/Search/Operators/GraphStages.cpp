@@ -8,6 +8,9 @@
 //
 // The graph of a found operator for the planner of stages, and its FLOPs.
 //
+// The planner (kas/Solver/StagePlan.h) knows coordinates, producers and
+// consumers only; this file translates the graph at one binding.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Operators/OperatorGraph.h"
@@ -31,12 +34,15 @@ public:
     result.data.assign(graph.data.begin(), graph.data.end());
     for (llvm::ArrayRef<unsigned> weight : graph.weights)
       result.weights.emplace_back(weight.begin(), weight.end());
+    // An expand consumes a coordinate without making one.
     for (unsigned index : graph.expanded)
       result.coordinates[index].consumer = result.numPrimitives++;
     return result;
   }
 
 private:
+  /// The producer of a coordinate is an output, a reduction, or the primitive
+  /// that makes it.
   void add(const GraphCoord &coord) {
     StageGraph::Coordinate &coordinate = result.coordinates.emplace_back();
     coordinate.size = coord.size.evaluate(binding).value_or(1);
@@ -51,6 +57,7 @@ private:
     coordinate.producer = getPrimitive(coord);
   }
 
+  /// The primitive that makes `coord`; both halves of a merge are made by one.
   unsigned getPrimitive(const GraphCoord &coord) {
     unsigned &consumer = result.coordinates[coord.first].consumer;
     // A coordinate is an operand once: these are both halves of a merge.
@@ -78,8 +85,10 @@ std::optional<uint64_t> kas::search::getFlops(const SearchProblem &problem,
   solver::StagePlanOptions options;
   options.cost = cost;
   uint64_t flops = 0;
+  // Layers are summed up with their multiplicities.
   for (auto [binding, multiplicity] :
        llvm::zip_equal(problem.bindings, problem.multiplicities)) {
+    // 2 FLOPs per multiply-add. Saturating: too large stays too large.
     uint64_t macs = planStages(getStageGraph(graph, binding), options).macs;
     uint64_t ofBinding =
         llvm::SaturatingMultiply(macs, uint64_t(2 * multiplicity));

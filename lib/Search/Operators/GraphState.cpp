@@ -8,6 +8,9 @@
 //
 // Operators as states of Search/Core: moves, solutions and statistics.
 //
+// A thin wrapper: all of the logic is over plain data (`GraphStateData`) in the
+// other files of this folder.
+//
 //===----------------------------------------------------------------------===//
 
 #include "GraphRules.h"
@@ -23,6 +26,7 @@ kas::search::makeGraphState(std::shared_ptr<const SearchProblem> problem,
       std::make_shared<GraphSpace>(std::move(problem), options));
 }
 
+/// The root: the outputs are live, but for a batch.
 GraphState::GraphState(std::shared_ptr<GraphSpace> space) : space(space) {
   const SearchProblem &problem = *space->problem;
   for (unsigned index = space->firstOutput; index < problem.outputs.size();
@@ -37,6 +41,7 @@ GraphState::GraphState(std::shared_ptr<GraphSpace> space) : space(space) {
   }
 }
 
+/// In the order of `GraphMove`.
 llvm::StringRef GraphState::getKindName(unsigned kind) const {
   static constexpr llvm::StringLiteral names[NumGraphMoves] = {
       "reduce", "contract", "stride", "merge", "unfold",
@@ -44,9 +49,11 @@ llvm::StringRef GraphState::getKindName(unsigned kind) const {
   return names[kind];
 }
 
+/// One move is searched for at a time, from the code after `previous` on.
 std::optional<Move> GraphState::nextMove(unsigned kind,
                                          std::optional<Move> previous) const {
   std::optional<Move> result;
+  // There is no code after this one.
   if (previous && previous->code == UINT32_MAX)
     return result;
   forEachMove(*space, data, kind, kind, previous ? previous->code + 1 : 0,
@@ -57,6 +64,7 @@ std::optional<Move> GraphState::nextMove(unsigned kind,
   return result;
 }
 
+/// All kinds in one pass share the preparation of the generator.
 void GraphState::getMoves(llvm::SmallVectorImpl<Move> &moves) const {
   forEachMove(*space, data, 0, NumGraphMoves - 1, 0, [&](Move move) {
     moves.push_back(move);
@@ -64,11 +72,13 @@ void GraphState::getMoves(llvm::SmallVectorImpl<Move> &moves) const {
   });
 }
 
+/// The key is that of the state before the move.
 void GraphState::apply(Move move) {
   applyMove(*space, data, move.kind, move.code,
             getMoveKey(*space, data, move.kind, move.code));
 }
 
+/// For tests and statistics.
 std::optional<int> GraphState::getDistance() const {
   llvm::SmallVector<ShapeItem, GraphSpace::maxLive> items;
   for (const LiveCoord &coord : data.getLive())
@@ -78,6 +88,9 @@ std::optional<int> GraphState::getDistance() const {
       static_cast<int>(space->problem->limits.depth) - data.steps);
 }
 
+/// The set of live coordinates, weights and expanded coordinates is what a
+/// state is; the path to it leaves other marks (`sinceMade`), but with the
+/// ordering rule there is one path.
 uint64_t GraphState::key() const {
   if (data.isFinished)
     return data.finalKey;
@@ -94,6 +107,7 @@ uint64_t GraphState::key() const {
   return mixBits(hash);
 }
 
+/// For `kas-bench` and tests.
 DistanceStatistics kas::search::getDistanceStatistics(const State &state) {
   const GraphSpace &space = static_cast<const GraphState &>(state).getSpace();
   DistanceStatistics statistics;

@@ -33,7 +33,8 @@ enum GraphMove : uint32_t {
   NumGraphMoves
 };
 
-/// A coordinate that nothing uses yet, but for weights.
+/// A coordinate that nothing uses yet, but for weights. 40 bytes; states have
+/// 16 at most.
 struct LiveCoord {
   enum : uint8_t {
     /// A reduction, an unordered output, or a half of one.
@@ -55,7 +56,8 @@ struct LiveCoord {
   };
   /// An end of a coordinate as a number of mixed radix, to see what a split
   /// would undo: the kind in 2 bits, the weights that index it in 4, and the
-  /// coordinate that was cut there.
+  /// coordinate that was cut there. The coordinate is in the bits from 6 on, so
+  /// that two ends are equal if all agree.
   enum End : uint32_t { Opaque = 0, ReduceEnd = 1, HighCut = 2, LowCut = 3 };
   static constexpr uint32_t makeCut(End end, ExprId whole) {
     return end | whole << 6;
@@ -103,6 +105,8 @@ struct GraphStateData {
     std::copy(live + index + 1, live + numLive, live + index);
     --numLive;
   }
+  /// Live coordinates beyond `numLive` are not copied: the array is the last
+  /// field.
   void assign(const GraphStateData &other) {
     std::memcpy(static_cast<void *>(this), &other,
                 offsetof(GraphStateData, live) +

@@ -9,6 +9,10 @@
 // The rules for weights: which coordinates may index one, and which weights are
 // the same (rules W of docs/internals/canonical-form.md).
 //
+// All rules here are about the weight that a contraction would make, given the
+// weights that are there. W14 to W18 are in GraphRankRules.cpp and
+// GraphWindowRanks.cpp.
+//
 //===----------------------------------------------------------------------===//
 
 #include "GraphWeightRules.h"
@@ -22,11 +26,14 @@ using namespace kas::search;
 // What is below a coordinate
 //===----------------------------------------------------------------------===//
 
+/// A weight indexed by one of these is a reshaped, rotated or sparse one (W1).
 static bool isView(CoordKind kind) {
   return kind == CoordKind::Split || kind == CoordKind::Shift ||
          kind == CoordKind::Stride;
 }
 
+/// `id` = remainder of a merge of a shift of split(a, b) by b's size: as a
+/// coordinate the shift of b. Returns b.
 std::optional<ExprId> kas::search::getShiftedRemainder(const GraphSpace &space,
                                                        ExprId id) {
   const Expr &expr = space.getExpr(id);
@@ -42,6 +49,7 @@ std::optional<ExprId> kas::search::getShiftedRemainder(const GraphSpace &space,
   return split.second;
 }
 
+/// `id` = quotient of the same merge: a plus the carry of b. Returns the split.
 const Expr *kas::search::getCarriedSplit(const GraphSpace &space, ExprId id) {
   const Expr &quotient = space.getExpr(id);
   if (quotient.kind != CoordKind::MergeQuotient ||
@@ -54,6 +62,7 @@ const Expr *kas::search::getCarriedSplit(const GraphSpace &space, ExprId id) {
              : nullptr;
 }
 
+/// Views are replaced by what they are made of.
 static void addAtoms(const GraphSpace &space, ExprId id,
                      llvm::SmallVectorImpl<ExprId> &atoms) {
   const Expr &expr = space.getExpr(id);
@@ -69,7 +78,7 @@ static void addAtoms(const GraphSpace &space, ExprId id,
     addAtoms(space, expr.second, atoms);
 }
 
-/// The shift that `id` is a part of.
+/// The shift that `id` is a part of. Through any number of merges.
 static bool isPartOfShift(const GraphSpace &space, ExprId id) {
   const Expr *expr = &space.getExpr(id);
   while (expr->kind == CoordKind::MergeQuotient ||
@@ -79,6 +88,7 @@ static bool isPartOfShift(const GraphSpace &space, ExprId id) {
 }
 
 /// Replaces the halves of a merge that has a shift below by what was merged.
+/// One pair at a time; returns true if there was one.
 static bool joinHalves(const GraphSpace &space,
                        llvm::SmallVectorImpl<ExprId> &coords) {
   for (ExprId &high : coords)
@@ -96,10 +106,13 @@ static bool joinHalves(const GraphSpace &space,
   return false;
 }
 
+/// See GraphWeightRules.h. The result is a set of coordinates with the same
+/// elements of the weight.
 llvm::SmallVector<ExprId, 8>
 kas::search::getWeightAtoms(const GraphSpace &space,
                             llvm::ArrayRef<ExprId> coords) {
   llvm::SmallVector<ExprId, 8> parts(coords), atoms;
+  // The loop ends: each round removes a coordinate.
   while (joinHalves(space, parts)) {
   }
   for (ExprId id : parts)
@@ -110,6 +123,7 @@ kas::search::getWeightAtoms(const GraphSpace &space,
              : atoms;
 }
 
+/// Plain recursion: expressions are a few levels deep.
 bool kas::search::hasBelow(const GraphSpace &space, ExprId id, ExprId below) {
   if (id == below)
     return true;
@@ -140,7 +154,8 @@ static bool followsFrom(const GraphSpace &space, ExprId id,
          (!isBinary || followsFrom(space, expr.second, atoms, unfolds));
 }
 
-/// Nothing but factors of the channel is below.
+/// Nothing but factors of the channel is below. Unfolds and reductions bring in
+/// something else.
 static bool isOfChannel(const GraphSpace &space, ExprId id, ExprId channel) {
   if (getChannel(space, id) == channel)
     return true;
@@ -153,11 +168,15 @@ static bool isOfChannel(const GraphSpace &space, ExprId id, ExprId channel) {
           isOfChannel(space, expr.second, channel));
 }
 
+/// The carry of `split.second` into `split.first` is not seen by any weight
+/// that has the outer operand without the inner one; then it only renames the
+/// points of the outer one.
 bool kas::search::isCarryVoid(
     const GraphSpace &space,
     llvm::ArrayRef<llvm::SmallVector<ExprId, 8>> weights, const Expr &split) {
   if (split.kind != CoordKind::Split)
     return false;
+  // A weight that has both sees the sum in another order of its own elements.
   auto isSeen = [&](ExprId outer) {
     return llvm::any_of(weights, [&](llvm::ArrayRef<ExprId> atoms) {
       llvm::SmallVector<ExprId, 4> unfolds;
@@ -168,6 +187,7 @@ bool kas::search::isCarryVoid(
   ExprId outer = split.first;
   if (isSeen(outer))
     return false;
+  // The carry goes on into what the outer operand itself was carried from.
   while (const Expr *carried = getCarriedSplit(space, outer)) {
     outer = carried->first;
     if (isSeen(outer))
@@ -179,6 +199,7 @@ bool kas::search::isCarryVoid(
   return channel && isOfChannel(space, split.second, *channel);
 }
 
+/// W11: some weight that is there determines all coordinates of the new one.
 bool kas::search::isDetermined(const GraphSpace &space,
                                const GraphStateData &state, uint32_t code) {
   if (state.numWeights == 0)
@@ -213,6 +234,7 @@ bool kas::search::isDetermined(const GraphSpace &space,
   return false;
 }
 
+/// W12.
 bool kas::search::takesSummedShift(const GraphSpace &space,
                                    const GraphStateData &state, uint32_t code) {
   auto hasWeight = [&](ExprId id) {
@@ -225,6 +247,7 @@ bool kas::search::takesSummedShift(const GraphSpace &space,
     ExprId id = state.live[index].expr;
     if (getUse(code, index) != Taken || !getCarriedSplit(space, id))
       continue;
+    // Another weight has the quotient, or the reduction that it is a carry of.
     bool isSeen = hasWeight(id);
     while (const Expr *split = getCarriedSplit(space, id)) {
       id = split->first;
@@ -236,6 +259,7 @@ bool kas::search::takesSummedShift(const GraphSpace &space,
   return false;
 }
 
+/// W4, by atoms. `code` is that of the new weight.
 bool kas::search::isAbsorbed(const GraphSpace &space,
                              const GraphStateData &state, uint32_t code) {
   llvm::SmallVector<ExprId, 8> coords;
@@ -250,6 +274,7 @@ bool kas::search::isAbsorbed(const GraphSpace &space,
     return llvm::all_of(some,
                         [&](ExprId id) { return llvm::is_contained(all, id); });
   };
+  // Either may absorb the other.
   llvm::SmallVector<ExprId, 8> atoms = getWeightAtoms(space, coords);
   for (unsigned index = 0; index < state.numWeights; ++index) {
     llvm::SmallVector<ExprId, 8> other =
@@ -260,7 +285,8 @@ bool kas::search::isAbsorbed(const GraphSpace &space,
   return false;
 }
 
-/// A reduction, an unordered output or a part of one.
+/// A reduction, an unordered output or a part of one. Their points may be
+/// renamed at will.
 static bool isRenamable(const GraphSpace &space, ExprId id) {
   const Expr *expr = &space.getExpr(id);
   while (expr->kind == CoordKind::MergeQuotient ||
@@ -271,6 +297,7 @@ static bool isRenamable(const GraphSpace &space, ExprId id) {
           space.problem->outputs[expr->first].isUnordered);
 }
 
+/// W10.
 bool kas::search::takesRenamedShift(const GraphSpace &space,
                                     const GraphStateData &state,
                                     uint32_t code) {
@@ -285,6 +312,7 @@ bool kas::search::takesRenamedShift(const GraphSpace &space,
     if (!split || !isRenamable(space, split->second))
       continue;
     const Expr &quotient = space.getExpr(id);
+    // The weight has the remainder, or b itself.
     auto hasRest = [&](llvm::ArrayRef<ExprId> weight) {
       return llvm::any_of(weight, [&](ExprId other) {
         const Expr &expr = space.getExpr(other);
@@ -293,6 +321,7 @@ bool kas::search::takesRenamedShift(const GraphSpace &space,
                 expr.first == quotient.first && expr.second == quotient.second);
       });
     };
+    // No other weight has the quotient alone.
     if (hasRest(coords) &&
         llvm::all_of(llvm::ArrayRef(state.weights, state.numWeights),
                      [&](uint32_t number) {
@@ -306,7 +335,7 @@ bool kas::search::takesRenamedShift(const GraphSpace &space,
 }
 
 /// W6: the two halves of a coordinate are taken as one, and so are two factors
-/// of a channel.
+/// of a channel. With different weights the halves are needed apart.
 static bool takesBothHalves(GraphSpace &space, const GraphStateData &state,
                             uint32_t code) {
   llvm::ArrayRef<LiveCoord> live = state.getLive();
@@ -323,7 +352,8 @@ static bool takesBothHalves(GraphSpace &space, const GraphStateData &state,
   return false;
 }
 
-/// W4: a weight that took nothing has no coordinates but these.
+/// W4: a weight that took nothing has no coordinates but these. All of its
+/// coordinates are used by the new weight as well.
 static bool absorbsWeight(const GraphSpace &space, const GraphStateData &state,
                           uint32_t code) {
   for (unsigned number = 0; number < state.numWeights; ++number) {
@@ -349,6 +379,7 @@ static bool takesEqualReductions(const GraphStateData &state, uint32_t code) {
   return false;
 }
 
+/// From cheap to expensive.
 bool kas::search::isWeightCanonical(GraphSpace &space,
                                     const GraphStateData &state,
                                     uint32_t code) {

@@ -8,6 +8,12 @@
 //
 // Weights that meet in stacked windows (W17).
 //
+// Convolutions in a row, such as a 3x3 one on top of another, sum the products
+// of two weights into one larger window. With one of the weights given, each
+// sum is a linear function of the elements of the other; the two weights are
+// one large weight if these functions are linearly independent, which is
+// decided by the rank of a matrix modulo a prime (kas/Support/PrimeField.h).
+//
 //===----------------------------------------------------------------------===//
 
 #include "CoordProgram.h"
@@ -25,7 +31,8 @@ namespace {
 
 using Exprs = llvm::SmallVector<ExprId, 8>;
 
-/// Numbers for the values that some coordinates have.
+/// Numbers for the values that some coordinates have. Equal values get the same
+/// number.
 class Elements {
 public:
   unsigned getNumber(llvm::SmallVector<int64_t, 8> values) {
@@ -37,7 +44,8 @@ private:
 };
 
 /// Unfolds on each other, from `base`, which is made of outputs, to `top`,
-/// which data has. `windows` are the reductions in them.
+/// which data has. `windows` are the reductions in them. Example:
+/// unfold(unfold(h, k1), k2) has the base h and the windows {k1, k2}.
 struct Stack {
   ExprId top = 0, base = 0;
   Exprs windows;
@@ -62,7 +70,8 @@ public:
 
 private:
   /// Calls `visit` with what `id` is made of, down to leaves and `end`; until
-  /// it returns false.
+  /// it returns false. Recursive; `end` counts as a leaf whatever it is made
+  /// of.
   bool allLeaves(ExprId id, std::optional<ExprId> end,
                  llvm::function_ref<bool(ExprId)> visit) const {
     const Expr &expr = space.getExpr(id);
@@ -79,7 +88,8 @@ private:
   }
 
   /// None unless there are two unfolds or more, and nothing else that data has
-  /// depends on their windows.
+  /// depends on their windows. The windows must be reductions, and the base a
+  /// function of outputs alone.
   std::optional<Stack> getStack(ExprId top) const {
     Stack stack{top, top, {}};
     unsigned height = 0;
@@ -95,6 +105,7 @@ private:
     auto isOther = [&](ExprId id) {
       return !llvm::is_contained(stack.windows, id);
     };
+    // Anything else that depends on a window would see the two weights apart.
     if (height < 2 || llvm::any_of(stack.windows, isOutput) ||
         !allLeaves(stack.base, std::nullopt, isOutput) ||
         llvm::any_of(
@@ -107,7 +118,8 @@ private:
   }
 
   /// The coordinates of a weight that depend on nothing but the windows and the
-  /// base, and the others.
+  /// base, and the others. A coordinate that mixes both kinds makes the
+  /// question undecidable here: then nothing.
   struct Parts {
     Exprs inside, rest;
     bool hasWindow = false;
@@ -131,6 +143,7 @@ private:
     return parts;
   }
 
+  /// Exactly two weights may have windows of the stack.
   bool isFull(const Stack &stack) const {
     llvm::SmallVector<Parts, 2> pair;
     for (llvm::ArrayRef<ExprId> weight : weights) {
@@ -145,11 +158,13 @@ private:
   }
 
   /// Whether the sums take all values when the elements of `fixed` are given.
-  /// Those of `free` are others for each value of what it has outside.
+  /// Those of `free` are others for each value of what it has outside. Tried in
+  /// both directions, as either weight may be the one that is given.
   bool isFull(const Stack &stack, const Parts &fixed, const Parts &free) const {
     auto isOfFree = [&](ExprId id) {
       return llvm::is_contained(free.rest, id);
     };
+    // Otherwise `fixed` would have more values than `free` can follow.
     return llvm::all_of(fixed.rest, isOfFree) &&
            llvm::all_of(llvm::seq<unsigned>(0, space.problem->bindings.size()),
                         [&](unsigned binding) {
@@ -163,7 +178,9 @@ private:
   }
 
   /// Whether there are fewer elements than sums at a place of the base where no
-  /// window leaves it.
+  /// window leaves it. A necessary condition, cheap: n elements cannot give
+  /// more than n independent sums. `sums` is the length of the stacked window,
+  /// k1 + k2 - 1 for two.
   bool hasFewer(const Stack &stack, const Parts &free, unsigned binding) const {
     int64_t elements = 1, sums = 1;
     for (ExprId id : stack.windows)
@@ -178,7 +195,8 @@ private:
   }
 
   /// There is a sum for each place of the base and the top; those of the same
-  /// products are one.
+  /// products are one. A sum is a list of products, each of an element of
+  /// `free` and one of `fixed`.
   bool isFullAt(const Stack &stack, const Parts &fixed, const Parts &free,
                 unsigned binding) const {
     Exprs leaves = {stack.base}, roots = {stack.top};
@@ -186,6 +204,7 @@ private:
     llvm::append_range(roots, fixed.inside);
     llvm::append_range(roots, free.inside);
     CoordProgram program(space, leaves, roots, binding);
+    // The numbers of elements are those of the order in which they come up.
     auto getElement = [&](Elements &elements, size_t begin, size_t end) {
       llvm::SmallVector<int64_t, 8> values;
       for (size_t root = begin; root < end; ++root)
@@ -195,6 +214,7 @@ private:
     size_t numFixed = 1 + fixed.inside.size();
     Elements fixedElements, freeElements;
     using Products = std::vector<std::pair<unsigned, unsigned>>;
+    // By position below and above the stack.
     std::map<std::pair<int64_t, int64_t>, Products> sums;
     do {
       if (program.evaluate())
@@ -202,6 +222,7 @@ private:
             getElement(freeElements, numFixed, roots.size()),
             getElement(fixedElements, 1, numFixed));
     } while (program.advance(0, program.getNumLeaves()));
+    // Equal sums at different positions are one condition.
     std::set<Products> different;
     for (auto &[place, products] : sums) {
       llvm::sort(products);
@@ -210,6 +231,8 @@ private:
     return areFull(different);
   }
 
+  /// Row by row: adding a row that depends on the ones before fails. Products
+  /// of the same element add up.
   template <typename Sums>
   static bool areFull(const Sums &sums) {
     PrimeField::Echelon rows;
@@ -221,11 +244,14 @@ private:
     });
   }
 
-  /// Any values will do that have no relation to one another.
+  /// Any values will do that have no relation to one another. Hashes stand for
+  /// the given elements: a rank that is full for some values is full for nearly
+  /// all.
   static uint64_t getValue(unsigned element) {
     return mixBits(element + 1) % PrimeField::prime;
   }
 
+  /// The factors of the data, and the weights as coordinates.
   const GraphSpace &space;
   llvm::SmallVector<ExprId, 16> data;
   llvm::SmallVector<Exprs, 4> weights;
@@ -233,6 +259,7 @@ private:
 
 } // namespace
 
+/// W17 is about pairs of weights.
 bool kas::search::hasFullWindows(const GraphSpace &space,
                                  const GraphStateData &state) {
   return state.numWeights > 1 && WindowRanks(space, state).isFull();

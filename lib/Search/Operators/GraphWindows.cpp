@@ -11,11 +11,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-//
-// Which coordinates can be part of what sees a window: Q1 before the end.
-//
-//===----------------------------------------------------------------------===//
-
 #include "CoordProgram.h"
 #include "GraphProperties.h"
 #include "llvm/ADT/BitVector.h"
@@ -29,7 +24,9 @@ using namespace kas::search;
 /// the output and in reductions. Positions that differ in such a digit are read
 /// by different outputs. So windows that overlap have the same one, all of them
 /// do at a stride of 1 or 2, and they are more than half of the image: no digit
-/// has two values.
+/// has two values. See docs/internals/search-algorithms.md, "States that cannot
+/// see". Decided once per space; `hasDigits` excludes outputs of one point,
+/// which have no digits.
 bool GraphProperties::needsWindows(const Axis &axis) const {
   bool hasDigits = llvm::all_of(
       llvm::seq<unsigned>(space.firstOutput, space.problem->outputs.size()),
@@ -45,7 +42,8 @@ bool GraphProperties::needsWindows(const Axis &axis) const {
 }
 
 /// There is such a digit when the dimension has a symbol that no reduction may
-/// have.
+/// have. Then the symbol comes from an output, and its digits have to see
+/// through an unfold or a merge.
 bool GraphProperties::needsUnfold(const Axis &axis) const {
   const SizeInfo &info = space.sizes[space.targets[axis.target]];
   bool isOfOutputs = false;
@@ -56,9 +54,12 @@ bool GraphProperties::needsUnfold(const Axis &axis) const {
   return isOfOutputs && axis.needsWindows;
 }
 
-/// Coordinates with more points than this are taken to see.
+/// Coordinates with more points than this are taken to see. 2^18 points, for
+/// the time that deciding takes. To see is the answer that loses nothing.
 static constexpr double maxPoints = 1 << 18;
 
+/// Only coordinates with a window below come into question; the answer is kept
+/// with the expression.
 bool GraphProperties::canSee(const LiveCoord &coord) {
   if (!(coord.flags & LiveCoord::HasWindow))
     return false;
@@ -79,13 +80,17 @@ bool GraphProperties::canSee(const LiveCoord &coord) {
 /// Whether the coordinate may be a factor of the dimension of the axis: a place
 /// is the product of the factors to the right of it, and the digits there of
 /// all positions in the window of an output are values that the coordinate has
-/// for this output. Shifts, of it or of splits with it, add one at most.
+/// for this output. Shifts, of it or of splits with it, add one at most. Brute
+/// force over the points of this coordinate alone; `values` are those that it
+/// has for one output.
 bool GraphProperties::canSee(const Component &component, const Axis &axis,
                              unsigned binding) const {
   llvm::SmallVector<ExprId, 8> leaves = component.getLeaves();
   unsigned numOutputs = component.outputs.size();
   unsigned own =
       llvm::find(component.outputs, axis.output) - component.outputs.begin();
+  // The output of the axis itself may not be below the coordinate; its position
+  // is needed anyway.
   if (own == numOutputs)
     leaves.insert(leaves.begin() + numOutputs++, axis.output);
   CoordProgram program(space, leaves, component.roots, binding);
@@ -96,12 +101,15 @@ bool GraphProperties::canSee(const Component &component, const Axis &axis,
     points *= static_cast<double>(program.getExtent(leaf));
   if (points > maxPoints)
     return true;
+  // The values of `place` that are still possible; each output excludes some.
   llvm::SmallVector<int64_t, 8> places;
   for (int64_t place = 1; place * extent <= axis.size[binding]; ++place)
     if (axis.size[binding] % (place * extent) == 0)
       places.push_back(place);
+  // Shifts that may come later could move the values by up to so much.
   int64_t forward = limits.shift, backward = limits.shiftBackward ? forward : 0;
   llvm::BitVector values(extent);
+  // Outputs at the border may see less.
   auto isOutside = [&](unsigned leaf) {
     const Axis *other = getAxisOfOutput(leaves[leaf]);
     return other && !isInterior(*other, binding, program.getLeaf(leaf));
@@ -109,6 +117,7 @@ bool GraphProperties::canSee(const Component &component, const Axis &axis,
   do {
     if (llvm::any_of(llvm::seq(0u, numOutputs), isOutside))
       continue;
+    // All values for this output, and their neighbours by shifts.
     values.reset();
     do {
       if (!program.evaluate())
@@ -117,6 +126,7 @@ bool GraphProperties::canSee(const Component &component, const Axis &axis,
         values.set((program.getRoot(0) + shift + limits.shift * extent) %
                    extent);
     } while (program.advance(numOutputs, program.getNumLeaves()));
+    // The window of the output, and the digit of each of its positions.
     int64_t begin = axis.strides[binding] * program.getLeaf(own) -
                     limits.getReach(axis.windows[binding]);
     llvm::erase_if(places, [&](int64_t place) {

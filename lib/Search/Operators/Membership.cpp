@@ -9,6 +9,10 @@
 // Whether a given operator is in a space, and if not, which bound or rule
 // excludes it.
 //
+// The operator is written as the finished state that the search would end in,
+// and the key of that state is compared. The limits are checked one by one, so
+// that a reason can be given.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Operators/Membership.h"
@@ -24,6 +28,7 @@ using namespace kas::search;
 
 namespace {
 /// Makes the finished state that an operator is, without regard to the rules.
+/// The functions return false after they have added a reason.
 class StateWriter {
 public:
   StateWriter(std::shared_ptr<const SearchProblem> problem, OperatorOp op)
@@ -37,6 +42,7 @@ public:
   }
 
 private:
+  /// `formatv` with positions: {0}, {1}, ...
   template <typename... Parts>
   bool fail(const char *format, Parts &&...parts) {
     result.reasons.push_back(
@@ -44,6 +50,7 @@ private:
     return false;
   }
 
+  /// The sizes of a shape, for a reason.
   static std::string toText(llvm::ArrayRef<Dimension> shape,
                             const SymbolSet &symbols) {
     return llvm::join(llvm::map_range(shape,
@@ -63,6 +70,8 @@ private:
     return std::nullopt;
   }
 
+  /// Symbols of the signature are matched by position: an operator written with
+  /// other names is the same one. Afterwards all sizes must agree.
   bool matchSignature() {
     const SearchProblem &problem = *space.problem;
     for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
@@ -81,6 +90,7 @@ private:
            matchShape("input", op.getDataSizes(), problem.inputs);
   }
 
+  /// A dimension that is a single symbol says what that symbol is.
   void matchSymbols(llvm::ArrayRef<SizeAttr> sizes,
                     llvm::ArrayRef<Dimension> shape) {
     for (auto [attr, dimension] : llvm::zip(sizes, shape)) {
@@ -91,7 +101,8 @@ private:
     }
   }
 
-  /// The symbol of the problem of that name, unless it is that of a size.
+  /// The symbol of the problem of that name, unless it is that of a size. A
+  /// coefficient, or the symbol of a reduction of its own.
   std::optional<unsigned> lookup(llvm::StringRef name, SymbolKind kind) const {
     const SymbolSet &own = space.problem->symbols;
     std::optional<unsigned> symbol = own.lookup(name);
@@ -101,6 +112,7 @@ private:
     return std::nullopt;
   }
 
+  /// Compares in the symbols of the space.
   bool matchShape(llvm::StringRef side, llvm::ArrayRef<SizeAttr> sizes,
                   llvm::ArrayRef<Dimension> shape) {
     bool isSame = sizes.size() == shape.size();
@@ -151,6 +163,7 @@ private:
     return true;
   }
 
+  /// Unordered outputs first: their merges are not translated one by one.
   bool writeBody() {
     for (auto [index, output] : llvm::enumerate(op.getOutputs())) {
       coords[output] = space.getOutput(index);
@@ -163,7 +176,8 @@ private:
     return true;
   }
 
-  /// What a coordinate is merged to, over several merges.
+  /// What a coordinate is merged to, over several merges. A value with one use,
+  /// by a merge, is taken apart further.
   void collectFactors(mlir::Value coord,
                       llvm::SmallVectorImpl<mlir::Value> &factors) {
     MergeOp merge;
@@ -180,6 +194,8 @@ private:
 
   /// M7: the factors of an unordered output are a set, which the search has in
   /// ascending order, each the quotient of what the ones before it leave.
+  /// Example: merges to 4 and then 2 and then the rest become the same as
+  /// merges to 2, 4, and the rest.
   bool writeFactors(mlir::Value output) {
     llvm::SmallVector<mlir::Value, 4> factors;
     collectFactors(output, factors);
@@ -191,6 +207,8 @@ private:
       sorted.emplace_back(space.sizes[size].size, position, size);
     }
     llvm::sort(sorted);
+    // The smallest factor is split off first; `block` is the size of what is
+    // left.
     ExprId rest = coords[output];
     SizeId block = intern(output);
     for (auto [value, position, size] : llvm::drop_end(sorted)) {
@@ -203,6 +221,8 @@ private:
     return true;
   }
 
+  /// Counts the step and interns its result; steps that the search does not
+  /// have are a reason.
   bool writeStep(mlir::Operation &step) {
     return llvm::TypeSwitch<mlir::Operation *, bool>(&step)
         .Case([&](ReduceOp reduce) { return writeReduce(reduce); })
@@ -259,6 +279,7 @@ private:
         });
   }
 
+  /// Equal reductions are numbered in the order in which they come.
   bool writeReduce(ReduceOp reduce) {
     ++counts[ReduceMove];
     if (reduce.getKind() == ReduceKind::Max)
@@ -269,6 +290,7 @@ private:
     return make(reduce.getResult(), CoordKind::Reduce, equal);
   }
 
+  /// By 1 or -1; larger shifts are several steps for the search.
   bool writeShift(ShiftOp shift) {
     ++counts[ShiftMove];
     int64_t amount = shift.getAmount();
@@ -280,9 +302,11 @@ private:
                 isBackward);
   }
 
+  /// Data and weights of the finished state, and the number of parameters.
   bool writeYield() {
     YieldOp yield = op.getYield();
     mlir::OperandRange data = yield.getData();
+    // The batch passes through.
     if (space.firstOutput &&
         coords[data.front()] != coords[op.getOutputs().front()])
       return fail("it does not take each example by itself");
@@ -309,6 +333,7 @@ private:
     return true;
   }
 
+  /// Adds all reasons that there are, not only the first.
   bool isWithinLimits() {
     const SpaceLimits &limits = space.problem->limits;
     unsigned depth = 0;
@@ -333,6 +358,7 @@ private:
     return result.reasons.empty();
   }
 
+  /// The state is complete enough for the key and the costs.
   void finish() {
     state.isFinished = true;
     result.key = computeFinalKey(space, state);
@@ -352,11 +378,13 @@ private:
   GraphSpace space;
   OperatorOp op;
   SymbolSet symbols;
-  /// By symbol of the operator: that of the problem.
+  /// By symbol of the operator: that of the problem. Nothing for a symbol
+  /// without a counterpart.
   llvm::SmallVector<std::optional<unsigned>> positions;
   llvm::DenseMap<mlir::Value, ExprId> coords;
   /// The merges that take an unordered output apart.
   llvm::DenseSet<mlir::Operation *> factored;
+  /// The sizes so far.
   llvm::SmallVector<SizeId, 8> reductions;
   /// How often each step occurs.
   unsigned counts[NumGraphMoves] = {};

@@ -20,11 +20,14 @@ using namespace mlir;
 using namespace kas;
 using namespace kas::search;
 
+/// 2 + 8 + 1 + 8 numbers: logarithms of costs, kinds, weights, and for four
+/// weights their coordinates.
 void OperatorGraph::getFeatures(llvm::SmallVectorImpl<double> &features) const {
   features.push_back(std::log2(1.0 + static_cast<double>(cost.flops)));
   features.push_back(std::log2(1.0 + static_cast<double>(cost.params)));
   constexpr unsigned numKinds = static_cast<unsigned>(CoordKind::Stride) + 1;
   double counts[numKinds] = {};
+  // Computed in topological order.
   llvm::SmallVector<bool, 16> hasOutput;
   for (const GraphCoord &coord : coords) {
     counts[static_cast<unsigned>(coord.kind)] += 1;
@@ -37,6 +40,7 @@ void OperatorGraph::getFeatures(llvm::SmallVectorImpl<double> &features) const {
   }
   features.append(std::begin(counts), std::end(counts));
   features.push_back(static_cast<double>(weights.size()));
+  // Features of missing weights are 0.
   constexpr size_t maxWeights = 4;
   for (size_t index = 0; index < maxWeights; ++index) {
     double rank = 0, ofOutput = 0;
@@ -55,7 +59,8 @@ void OperatorGraph::getFeatures(llvm::SmallVectorImpl<double> &features) const {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Builds the body of one operator.
+/// Builds the body of one operator. `create` makes the value of a coordinate,
+/// `share` the values for its uses.
 class BodyBuilder {
 public:
   BodyBuilder(OpBuilder &builder, Location location,
@@ -64,6 +69,7 @@ public:
         others(graph.coords.size()), ofWeights(graph.coords.size()),
         remainders(graph.coords.size()) {}
 
+  /// Coordinates in the order of the graph, which is topological.
   void build(Block *block);
 
 private:
@@ -100,6 +106,7 @@ Value BodyBuilder::createMerge(unsigned index) {
   return isQuotient ? merge.getQuotient() : merge.getRemainder();
 }
 
+/// Operands outside of weights are in `others`.
 Value BodyBuilder::create(unsigned index, Block *block) {
   const GraphCoord &coord = graph.coords[index];
   switch (coord.kind) {
@@ -130,7 +137,8 @@ Value BodyBuilder::create(unsigned index, Block *block) {
 
 /// Gives each weight that uses the coordinate a value of its own, and keeps one
 /// for the use elsewhere, if there is one. The weight that the stages take last
-/// comes first, nearest to the output.
+/// comes first, nearest to the output. The chain of shares decides the order of
+/// stages, see `stageOfWeights`.
 void BodyBuilder::share(unsigned index, Value value) {
   SmallVector<unsigned, 4> users;
   for (auto [number, weight] : llvm::enumerate(graph.weights))
@@ -150,6 +158,7 @@ void BodyBuilder::share(unsigned index, Value value) {
         return !isLeaf &&
                (coord.first == index || (isBinary && coord.second == index));
       });
+  // The last use takes the value itself; all others need a share.
   ofWeights[index].resize(graph.weights.size());
   for (auto [place, weight] : llvm::enumerate(users)) {
     if (place + 1 == users.size() && !isUsedElsewhere) {
@@ -183,6 +192,7 @@ void BodyBuilder::build(Block *block) {
                   }));
 }
 
+/// The symbols are those of the problem, whether they occur or not.
 OperatorOp kas::search::buildOperator(OpBuilder &builder, Location location,
                                       StringRef name,
                                       const SearchProblem &problem,
@@ -217,6 +227,7 @@ OperatorOp kas::search::buildOperator(OpBuilder &builder, Location location,
     block->addArgument(CoordType::get(context, getAttr(dimension)), location);
   builder.setInsertionPointToStart(block);
   BodyBuilder(builder, location, problem, graph).build(block);
+  // W14 at the bindings where it holds, for people and for later passes.
   llvm::SmallVector<int64_t> fullRankAt = getFullRankBindings(problem, graph);
   if (!fullRankAt.empty())
     op->setAttr(fullRankAtAttrName,

@@ -8,6 +8,11 @@
 //
 // The loop nests of an operator's stages at each binding, for predicted times.
 //
+// Each stage is a loop nest with an access to data, weights and the output. The
+// index of an access is a linear function of the loops where possible; where it
+// is not, the loops are `opaque`. The solver's model of time needs strides,
+// extents and borders only (docs/internals/predicted-times.md).
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Operators/OperatorNests.h"
@@ -22,12 +27,14 @@ using solver::StageNest;
 namespace {
 
 /// An index as a function of loops: `base + sum of stride * loop`, but for the
-/// loops in `opaque`.
+/// loops in `opaque`. A shift or a merge with a carry, for example, is no
+/// linear function.
 struct Index {
   std::array<int64_t, StageNest::maxLoops> strides = {};
   StageNest::LoopSet opaque = 0;
   int64_t base = 0;
 
+  /// Adds `factor` times another index.
   void add(const Index &other, int64_t factor, unsigned numLoops) {
     for (unsigned loop = 0; loop < numLoops; ++loop)
       strides[loop] += factor * other.strides[loop];
@@ -36,7 +43,8 @@ struct Index {
   }
 };
 
-/// The nests of one operator at one binding.
+/// The nests of one operator at one binding. One object describes all bindings
+/// of an operator one after the other.
 class NestBuilder {
 public:
   NestBuilder(const SearchProblem &problem, const OperatorGraph &graph,
@@ -49,6 +57,7 @@ public:
              llvm::SmallVectorImpl<StageNest> &nests);
 
 private:
+  /// Short forms of questions about kinds.
   bool isLeafKind(unsigned node) const {
     CoordKind kind = graph.coords[node].kind;
     return kind == CoordKind::Output || kind == CoordKind::Reduce;
@@ -62,6 +71,7 @@ private:
     return kind == CoordKind::MergeQuotient ||
            kind == CoordKind::MergeRemainder;
   }
+  /// At the binding that is described.
   int64_t getSize(unsigned node) const {
     return sizes[cost.nodes[node].size].values[binding];
   }
@@ -105,13 +115,17 @@ private:
 
 } // namespace
 
-/// As `-kas-rfactor` orders the dimensions of intermediates.
+/// As `-kas-rfactor` orders the dimensions of intermediates. The dimensions of
+/// an intermediate are ordered by the dimension of the data that they lead to,
+/// so that stages read and write in similar order; reductions form a block.
 void NestBuilder::findOrder() {
   unsigned count = graph.coords.size();
   dataDimension.assign(count, noDimension);
   fromOutput.assign(count, false);
   for (auto [dimension, node] : llvm::enumerate(graph.data))
     dataDimension[node] = std::min<unsigned>(dataDimension[node], dimension);
+  // From the data upwards: an operand belongs to the first dimension that any
+  // of its uses belongs to.
   for (unsigned node = count; node-- > 0;) {
     if (isLeafKind(node))
       continue;
@@ -123,6 +137,7 @@ void NestBuilder::findOrder() {
       second = std::min(second, dataDimension[node]);
     }
   }
+  // From the leaves downwards.
   for (unsigned node = 0; node < count; ++node) {
     const GraphCoord &coord = graph.coords[node];
     if (coord.kind == CoordKind::Reduce)
@@ -134,6 +149,8 @@ void NestBuilder::findOrder() {
   }
 }
 
+/// Dimensions that come from the output and lead to the data by their position
+/// there, all others in the block of reductions.
 void NestBuilder::sortFrontier(
     llvm::SmallVectorImpl<unsigned> &frontier) const {
   auto key = [&](unsigned node) {
@@ -144,7 +161,8 @@ void NestBuilder::sortFrontier(
   llvm::sort(frontier, [&](unsigned a, unsigned b) { return key(a) < key(b); });
 }
 
-/// Marks what `node` is made of, down to the loops.
+/// Marks what `node` is made of, down to the loops. A node with a loop of its
+/// own ends the recursion.
 void NestBuilder::reach(unsigned node) {
   if (isReached[node])
     return;
@@ -157,12 +175,14 @@ void NestBuilder::reach(unsigned node) {
 }
 
 /// One loop for `node`, or those of its halves where the nest takes it apart,
-/// and its index.
+/// and its index. `stride` is that of the output in elements; 0 for a
+/// reduction.
 void NestBuilder::addLoops(StageNest &nest, unsigned node, int64_t extent,
                            bool isReduction, int64_t stride) {
   Index &index = indices[node];
   index = Index();
   isKnown[node] = true;
+  // A loop of one iteration is none; too many loops are left out.
   auto addLoop = [&](int64_t size, int64_t step) -> Index {
     Index made;
     if (size == 1 || nest.loops.size() == StageNest::maxLoops)
@@ -172,6 +192,7 @@ void NestBuilder::addLoops(StageNest &nest, unsigned node, int64_t extent,
     nest.loops.push_back({size, isReduction});
     return made;
   };
+  // Both halves are used: the loop is taken apart, so that both are linear.
   unsigned quotient = noDimension, remainder = noDimension;
   for (unsigned other = node + 1; other < graph.coords.size(); ++other)
     if (isReached[other] && isHalf(other) && graph.coords[other].first == node)
@@ -182,6 +203,7 @@ void NestBuilder::addLoops(StageNest &nest, unsigned node, int64_t extent,
     index = addLoop(extent, stride);
     return;
   }
+  // The block.
   int64_t inner = getParameter(quotient == noDimension ? remainder : quotient);
   auto addHalf = [&](unsigned half, int64_t size, int64_t step) -> Index {
     if (half == noDimension)
@@ -191,13 +213,15 @@ void NestBuilder::addLoops(StageNest &nest, unsigned node, int64_t extent,
   };
   Index outer = addHalf(quotient, extent / inner, stride * inner);
   Index rest = addHalf(remainder, inner, stride);
+  // The whole is quotient * block + remainder.
   Index &whole = indices[node];
   whole.add(outer, inner, nest.loops.size());
   whole.add(rest, 1, nest.loops.size());
 }
 
 /// Of what is a sum, the parts that are multiples of the block and those below
-/// it.
+/// it. A loop whose stride is a multiple of the block moves the quotient only;
+/// all others must stay within one block for the halves to be linear.
 Index NestBuilder::getHalf(const StageNest &nest, const Index &whole,
                            int64_t block, bool isQuotient) const {
   Index half;
@@ -216,16 +240,20 @@ Index NestBuilder::getHalf(const StageNest &nest, const Index &whole,
       half.strides[loop] = stride;
     (stride < 0 ? low : high) += stride * (nest.loops[loop].extent - 1);
   }
+  // The lowest and the highest value of the other loops are in one block.
   int64_t period = llvm::divideFloorSigned(low, block);
   if (!whole.opaque && period == llvm::divideFloorSigned(high, block)) {
     half.base = isQuotient ? period : whole.base - period * block;
     return half;
   }
+  // No linear function: only which loops it depends on is known.
   Index opaque;
   opaque.opaque = all;
   return opaque;
 }
 
+/// At the border some iterations read outside, or around the end: they cost a
+/// test.
 void NestBuilder::addBorder(StageNest &nest, const Index &index, int64_t extent,
                             bool isCyclic) const {
   StageNest::Border border{index.opaque, extent, isCyclic};
@@ -235,6 +263,7 @@ void NestBuilder::addBorder(StageNest &nest, const Index &index, int64_t extent,
   nest.borders.push_back(border);
 }
 
+/// Computed when it is first needed in this nest.
 const Index &NestBuilder::getIndex(StageNest &nest, unsigned node) {
   Index &index = indices[node];
   if (isKnown[node])
@@ -253,6 +282,7 @@ const Index &NestBuilder::getIndex(StageNest &nest, unsigned node) {
     break;
   case CoordKind::Split:
     index.add(first, getSize(coord.second), numLoops);
+    // By value: the call may change `indices`.
     index.add(Index(getIndex(nest, coord.second)), 1, numLoops);
     break;
   case CoordKind::Unfold:
@@ -278,7 +308,9 @@ const Index &NestBuilder::getIndex(StageNest &nest, unsigned node) {
   return index;
 }
 
-/// `access` to a tensor of row-major layout with the indices `nodes`.
+/// `access` to a tensor of row-major layout with the indices `nodes`. From the
+/// last dimension to the first, so that `elements` is the stride. Opaque loops
+/// get the stride of their dimension as an estimate.
 void NestBuilder::addAccess(StageNest &nest, StageNest::Access &access,
                             llvm::ArrayRef<unsigned> nodes) {
   for (unsigned node : llvm::reverse(nodes)) {
@@ -293,6 +325,8 @@ void NestBuilder::addAccess(StageNest &nest, StageNest::Access &access,
   }
 }
 
+/// Loops of the output first, then reductions. Halves of a node with a loop are
+/// found by `reach`.
 void NestBuilder::buildNest(StageNest &nest, llvm::ArrayRef<unsigned> inputs,
                             llvm::ArrayRef<unsigned> outputs,
                             const StagedCost::Stage &stage) {
@@ -300,6 +334,7 @@ void NestBuilder::buildNest(StageNest &nest, llvm::ArrayRef<unsigned> inputs,
   isReached.assign(count, false);
   isKnown.assign(count, false);
   indices.resize(count);
+  // Known for now, so that `reach` stops there.
   for (unsigned node : outputs)
     isKnown[node] = true;
   for (unsigned node : inputs)
@@ -307,10 +342,12 @@ void NestBuilder::buildNest(StageNest &nest, llvm::ArrayRef<unsigned> inputs,
   for (unsigned weight : stage.weights)
     for (unsigned node : graph.weights[weight])
       reach(node);
+  // Known again once they have loops.
   isKnown.assign(count, false);
   nest.output.elements = 1;
   for (unsigned node : outputs)
     nest.output.elements *= getSize(node);
+  // Row-major strides.
   int64_t stride = nest.output.elements;
   for (unsigned node : outputs) {
     stride /= getSize(node);
@@ -320,7 +357,8 @@ void NestBuilder::buildNest(StageNest &nest, llvm::ArrayRef<unsigned> inputs,
     addLoops(nest, node, getSize(node), /*isReduction=*/true, 0);
   addAccess(nest, nest.data, inputs);
   nest.hasWeight = !stage.weights.empty();
-  // Weights that are multiplied before have the loops of all of them.
+  // Weights that are multiplied before have the loops of all of them. Their
+  // strides are joined, which is exact where they share no loop.
   for (unsigned weight : stage.weights) {
     StageNest::Access own;
     addAccess(nest, own, graph.weights[weight]);
@@ -333,6 +371,8 @@ void NestBuilder::buildNest(StageNest &nest, llvm::ArrayRef<unsigned> inputs,
       nest.getExtent(nest.weight.getLoops(nest.loops.size()));
 }
 
+/// The stages from the data to the output: each one reads the result of the one
+/// before.
 void NestBuilder::build(unsigned number,
                         llvm::ArrayRef<StagedCost::Stage> stages,
                         llvm::SmallVectorImpl<StageNest> &nests) {
@@ -340,6 +380,7 @@ void NestBuilder::build(unsigned number,
   llvm::SmallVector<unsigned, 8> inputs(graph.data.begin(), graph.data.end());
   for (auto [index, stage] : llvm::enumerate(stages)) {
     llvm::SmallVector<unsigned, 8> outputs;
+    // The last stage writes the output of the operator.
     if (index + 1 == stages.size()) {
       for (unsigned node = 0; node < problem.outputs.size(); ++node)
         outputs.push_back(node);
@@ -356,6 +397,7 @@ void NestBuilder::build(unsigned number,
   }
 }
 
+/// Buffers that are reused from operator to operator.
 struct OperatorNests::Impl {
   Impl(std::shared_ptr<const SearchProblem> problem, uint64_t traffic)
       : problem(std::move(problem)), traffic(traffic), sizes(*this->problem),
@@ -373,6 +415,8 @@ OperatorNests::OperatorNests(std::shared_ptr<const SearchProblem> problem,
 OperatorNests::OperatorNests(OperatorNests &&other) = default;
 OperatorNests::~OperatorNests() = default;
 
+/// The costs find the best stages first, with the traffic that the model
+/// assumes.
 void OperatorNests::describe(
     const OperatorGraph &graph,
     llvm::function_ref<void(unsigned, llvm::ArrayRef<StageNest>)> use) {
@@ -391,6 +435,7 @@ void OperatorNests::describe(
   NestBuilder builder(*impl->problem, graph, impl->sizes, cost);
   llvm::SmallVector<StagedCost::Stage, 4> stages;
   llvm::SmallVector<StageNest, 4> nests;
+  // Stages may differ between bindings.
   for (unsigned binding = 0; binding < impl->problem->bindings.size();
        ++binding) {
     stages.clear();

@@ -8,6 +8,9 @@
 //
 // Prints found operators as files, in a context of its own.
 //
+// A context with one dialect, locked: printing happens on the threads of a
+// driver.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Operators/OperatorPrinter.h"
@@ -22,6 +25,7 @@ OperatorPrinter::OperatorPrinter(std::shared_ptr<const SearchProblem> problem)
   context.loadDialect<KasDialect>();
 }
 
+/// The operation without the module around it.
 std::string OperatorPrinter::print(const OperatorGraph &graph) {
   std::lock_guard<std::mutex> lock(mutex);
   mlir::OpBuilder builder(&context);

@@ -8,6 +8,9 @@
 //
 // Properties that the limits of a space exclude.
 //
+// Simple necessary conditions, to report a contradiction before a search that
+// would be empty.
+//
 //===----------------------------------------------------------------------===//
 
 #include "GraphProperties.h"
@@ -17,6 +20,7 @@
 using namespace kas;
 using namespace kas::search;
 
+/// As the user wrote it.
 static std::string formatWindows(const SearchProblem &problem) {
   return "limit 'sees' = [" +
          llvm::join(llvm::map_range(problem.limits.sees,
@@ -27,11 +31,13 @@ static std::string formatWindows(const SearchProblem &problem) {
          "]";
 }
 
+/// The messages name the limit that is required first.
 std::optional<std::string>
 kas::search::findImpossibleProperty(const SearchProblem &problem) {
   const SpaceLimits &limits = problem.limits;
   if (!limits.hasProperties())
     return std::nullopt;
+  // The signature alone decides; no state is made.
   GraphSpace space(std::make_shared<const SearchProblem>(problem), {});
   const GraphProperties &properties = *space.properties;
   if (properties.seesSeveral() && limits.reduce == 0)

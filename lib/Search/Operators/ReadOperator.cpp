@@ -8,6 +8,9 @@
 //
 // Reads an operator from IR as a graph of the search.
 //
+// Unlike Membership.cpp, nothing is compared with a space: any operator that
+// the evaluators can handle becomes a graph with a problem of its own.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Operators/ReadOperator.h"
@@ -30,6 +33,7 @@ using llvm::Expected;
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// Symbols are those of the layers, by name.
 class GraphReader {
 public:
   GraphReader(OperatorOp op, const SymbolSet &symbols)
@@ -50,8 +54,10 @@ public:
   }
 
 private:
+  /// All symbols are known: `checkSymbols` came first.
   Size convert(SizeAttr size) const { return *size.toSize(symbols); }
 
+  /// The node of a value; `first` and `second` are nodes.
   GraphCoord &add(mlir::Value value, CoordKind kind, unsigned first = 0,
                   unsigned second = 0) {
     indices[value] = graph->coords.size();
@@ -63,6 +69,7 @@ private:
     return coord;
   }
 
+  /// Names what is required and the operation.
   Error fail(mlir::Operation *step, const llvm::Twine &wanted) {
     return createStringError("requires " + wanted + " for a search, got " +
                              step->getName().getStringRef());
@@ -84,6 +91,7 @@ private:
 };
 } // namespace
 
+/// Shares make no node: both results are the coordinate itself.
 Error GraphReader::readStep(mlir::Operation &step) {
   return llvm::TypeSwitch<mlir::Operation *, Error>(&step)
       .Case([&](ReduceOp reduce) -> Error {
@@ -139,6 +147,7 @@ Error GraphReader::readStep(mlir::Operation &step) {
       });
 }
 
+/// Also finds the order in which stages take the weights.
 void GraphReader::readYield() {
   YieldOp yield = op.getYield();
   for (mlir::Value value : yield.getData())
@@ -159,7 +168,8 @@ void GraphReader::readYield() {
 // the output is taken last.
 void GraphReader::orderWeights() {
   size_t count = graph->weights.size();
-  // By weight: those that are taken after it.
+  // By weight: those that are taken after it. Chains of shares are orders
+  // between weights; together they should be acyclic.
   std::vector<std::set<unsigned>> later(count);
   for (auto &[index, chain] : users) {
     llvm::sort(chain);
@@ -168,6 +178,8 @@ void GraphReader::orderWeights() {
   }
   graph->stageOfWeights.assign(count, 0);
   llvm::SmallVector<bool> isTaken(count, false);
+  // From the last stage to the first: a weight is taken when all those that
+  // come after it are.
   for (unsigned stage = count; stage-- > 0;) {
     // Where people wrote shares in a circle, the first that is left.
     unsigned chosen = count;
@@ -210,7 +222,8 @@ static Error checkSymbols(OperatorOp op, const SymbolSet &wanted) {
   return Error::success();
 }
 
-/// Every size is legal at the bindings of the layers.
+/// Every size is legal at the bindings of the layers. With the diagnostics of
+/// the verifier as the reason.
 static Error checkBindings(OperatorOp op, const SearchProblem &layers) {
   std::string reason;
   mlir::ScopedDiagnosticHandler handler(op.getContext(),
@@ -232,7 +245,8 @@ static Error checkBindings(OperatorOp op, const SearchProblem &layers) {
   return Error::success();
 }
 
-/// `sizes`, unordered where the layers are.
+/// `sizes`, unordered where the layers are. The dimension is unordered if the
+/// layer's is: sameness is the layer's matter.
 static llvm::SmallVector<Dimension> getShape(llvm::ArrayRef<SizeAttr> sizes,
                                              llvm::ArrayRef<bool> unordered,
                                              llvm::ArrayRef<Dimension> ofLayers,
@@ -257,6 +271,7 @@ static bool areSame(llvm::ArrayRef<Dimension> shape,
   });
 }
 
+/// As the search counts them, see `GraphCost`.
 static Expected<GraphCost> getCost(const SearchProblem &problem,
                                    const OperatorGraph &graph) {
   GraphCost cost;
@@ -299,7 +314,8 @@ static Error checkSize(const OperatorGraph &graph) {
   return Error::success();
 }
 
-/// Without regard to the shapes of the layers.
+/// Without regard to the shapes of the layers. For operators and for the stages
+/// of sequences, whose inner shapes are free.
 static Expected<GivenOperator> readPart(OperatorOp op,
                                         const SearchProblem &layers) {
   if (Error error = checkSymbols(op, layers.symbols))
@@ -311,6 +327,7 @@ static Expected<GivenOperator> readPart(OperatorOp op,
     return graph.takeError();
   if (Error error = checkSize(**graph))
     return error;
+  // The layers with the operator's own shapes.
   auto problem = std::make_shared<SearchProblem>(layers);
   problem->outputs = getShape(op.getOutputSizes(), op.getOutputUnordered(),
                               layers.outputs, layers.symbols);
@@ -320,12 +337,14 @@ static Expected<GivenOperator> readPart(OperatorOp op,
   if (!cost)
     return cost.takeError();
   (*graph)->cost = *cost;
+  // No search compares this key with others, so the text will do.
   std::string text;
   llvm::raw_string_ostream(text) << op;
   (*graph)->hash = llvm::xxh3_64bits(text);
   return GivenOperator{std::move(problem), std::move(*graph)};
 }
 
+/// Sizes may be written differently but must be equal numbers.
 static Error makeShapeError(llvm::StringRef name) {
   return createStringError("requires @" + name +
                            " to have the shapes of the space, got others");
@@ -340,6 +359,7 @@ Expected<GivenOperator> kas::search::readOperator(OperatorOp op,
   return given;
 }
 
+/// For questions about one operator, such as its predicted time.
 Expected<GivenOperator> kas::search::readOperator(OperatorOp op,
                                                   const Binding &binding) {
   SearchProblem layers;
@@ -355,6 +375,8 @@ Expected<GivenOperator> kas::search::readOperator(OperatorOp op,
 // Sequences
 //===----------------------------------------------------------------------===//
 
+/// Parts alternate between operators and steps, as in the search's own
+/// solutions.
 Expected<GivenSequence> kas::search::readSequence(SequenceOp op,
                                                   const SearchProblem &layers) {
   auto problem = std::make_shared<SequenceProblem>();
@@ -365,6 +387,7 @@ Expected<GivenSequence> kas::search::readSequence(SequenceOp op,
     Expected<GivenOperator> given = readPart(stage, layers);
     if (!given)
       return given.takeError();
+    // The step before this stage, as the number of a choice.
     if (number) {
       problem->steps.push_back(op.getStep(number - 1));
       solution->parts.push_back(std::make_shared<Choice>(number - 1));
@@ -373,6 +396,7 @@ Expected<GivenSequence> kas::search::readSequence(SequenceOp op,
     solution->parts.push_back(given->graph);
     solution->hash = mixBits(solution->hash ^ given->graph->key());
   }
+  // Only the outer shapes must be those of the layers.
   if (!areSame(variant.stages.front()->inputs, layers.inputs, layers) ||
       !areSame(variant.stages.back()->outputs, layers.outputs, layers))
     return makeShapeError(op.getSymName());

@@ -17,7 +17,7 @@
 using namespace kas;
 using namespace kas::search;
 
-/// Counts are exact up to 2^53.
+/// Counts are exact up to 2^53. All metrics but these are real numbers.
 static mlir::Attribute getAttribute(mlir::Builder &builder,
                                     llvm::StringRef name, double value) {
   if (name == "flops" || name == "flops_unprepared" ||
@@ -26,6 +26,7 @@ static mlir::Attribute getAttribute(mlir::Builder &builder,
   return builder.getF64FloatAttr(value);
 }
 
+/// Attributes of an earlier search are replaced.
 void kas::search::setScore(mlir::Operation *op, const Metrics &metrics,
                            llvm::StringRef space,
                            std::optional<uint64_t> candidate) {

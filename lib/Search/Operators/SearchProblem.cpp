@@ -9,6 +9,9 @@
 // The problem of a search of operators, read from `kas.space`: shapes, limits,
 // budget and properties.
 //
+// The verifier of `kas.space` has checked everything that is read here, so
+// nothing can fail.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Operators/SearchProblem.h"
@@ -17,6 +20,7 @@
 using namespace kas;
 using namespace kas::search;
 
+/// Sizes in the symbols of the space.
 static llvm::SmallVector<Dimension> getShape(mlir::ArrayAttr sizes,
                                              llvm::ArrayRef<bool> unordered,
                                              const SymbolSet &symbols) {
@@ -27,6 +31,7 @@ static llvm::SmallVector<Dimension> getShape(mlir::ArrayAttr sizes,
   return shape;
 }
 
+/// With `onlyUnordered` in unordered dimensions only.
 static bool occursIn(llvm::ArrayRef<Dimension> shape, unsigned symbol,
                      bool onlyUnordered = false) {
   return llvm::any_of(shape, [&](const Dimension &dimension) {
@@ -35,6 +40,8 @@ static bool occursIn(llvm::ArrayRef<Dimension> shape, unsigned symbol,
   });
 }
 
+/// 6 for coefficients, 4 for channels, 0 for positions, see
+/// `SearchProblem::get`.
 static unsigned getDefaultOccurrences(const SearchProblem &problem,
                                       unsigned symbol) {
   if (problem.symbols.getKind(symbol) == SymbolKind::Coefficient)
@@ -46,8 +53,11 @@ static unsigned getDefaultOccurrences(const SearchProblem &problem,
   return isChannel ? 4 : 0;
 }
 
+/// A budget may be absolute, a ratio of a baseline, or both: then the tighter
+/// one.
 static SearchBudget getBudget(SpaceOp space) {
   SearchBudget budget;
+  // The baseline is there if the ratio is.
   auto scale = [&](llvm::StringRef ratio,
                    llvm::StringRef baseline) -> std::optional<double> {
     std::optional<double> value = space.getBudgetValue(ratio);
@@ -70,6 +80,8 @@ static SearchBudget getBudget(SpaceOp space) {
   return budget;
 }
 
+/// Each limit by its name in the space; absent ones keep the default of
+/// `SpaceLimits`.
 static SpaceLimits getLimits(SpaceOp space) {
   SpaceLimits limits;
   for (auto [name, limit] :
@@ -109,6 +121,7 @@ static SpaceLimits getLimits(SpaceOp space) {
                              {"causal", &limits.causal},
                              {"swap_axes", &limits.swapAxes}})
     *limit = space.getLimit(name, *limit) != 0;
+  // Causal operators look back.
   limits.lookBack = space.getLimit("look_back", limits.causal) != 0;
   for (auto [name, limit] : {std::pair<llvm::StringRef, double *>(
                                  "reduce_ratio", &limits.reduceRatio),
@@ -120,6 +133,7 @@ static SpaceLimits getLimits(SpaceOp space) {
   return limits;
 }
 
+/// Occurrences need the shapes, so they come last.
 SearchProblem SearchProblem::get(SpaceOp space) {
   SearchProblem problem;
   problem.symbols = space.getSymbolSet();
@@ -140,7 +154,8 @@ SearchProblem SearchProblem::get(SpaceOp space) {
 }
 
 namespace {
-/// The dimensions of a problem, part by part.
+/// The dimensions of a problem, part by part. Copies in the form in which the
+/// dialect's functions take them.
 struct Parts {
   explicit Parts(const SearchProblem &problem) {
     for (const Dimension &dimension : problem.outputs) {
@@ -174,6 +189,7 @@ bool SearchProblem::hasBatch() const {
   return false;
 }
 
+/// The same axes as the dialect's verifier sees.
 llvm::SmallVector<SpaceAxis> SearchProblem::getAxes() const {
   return getSpaceAxes(Parts(*this).getSignature(), symbols);
 }

@@ -9,6 +9,9 @@
 // The problem of a search of sequences: one problem for each stage and choice
 // of widths, and costs of the steps between stages.
 //
+// A variant is a choice of all widths; substituting them gives ordinary spaces,
+// so everything about spaces works for stages.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Operators/SequenceProblem.h"
@@ -28,7 +31,8 @@ using namespace kas::search;
 /// A size for each width.
 using Widths = decltype(SequenceProblem::Variant::widths);
 
-/// All choices; the last width changes fastest.
+/// All choices; the last width changes fastest. The product of all lists of
+/// widths.
 static std::vector<Widths> getChoices(SequenceSpaceOp op) {
   std::vector<Widths> choices{{}};
   for (mlir::NamedAttribute width : op.getWidths()) {
@@ -44,7 +48,7 @@ static std::vector<Widths> getChoices(SequenceSpaceOp op) {
   return choices;
 }
 
-/// `bindings` without the widths.
+/// `bindings` without the widths. Widths are no symbols of the stages any more.
 static mlir::ArrayAttr withoutWidths(mlir::ArrayAttr bindings,
                                      const Widths &widths) {
   return mlir::ArrayAttr::get(
@@ -77,6 +81,8 @@ static mlir::ArrayAttr substitute(mlir::ArrayAttr sizes, const Widths &widths) {
 }
 
 /// `space` with the widths in the place of their symbols, without a parent.
+/// Attributes of the copy are changed one by one; the copy is dropped by the
+/// caller.
 static mlir::FailureOr<mlir::OwningOpRef<SpaceOp>>
 substitute(SpaceOp space, const Widths &widths) {
   mlir::OwningOpRef<SpaceOp> copy(space.clone());
@@ -90,6 +96,7 @@ substitute(SpaceOp space, const Widths &widths) {
   for (auto name : space.getPrimaries().getAsRange<mlir::StringAttr>())
     if (!llvm::is_contained(llvm::make_first_range(widths), name))
       primaries.push_back(name);
+  // Limits on symbols that are gone.
   mlir::NamedAttrList limits(space.getLimits());
   for (auto [name, width] : widths)
     limits.erase(("occurrences." + name.getValue()).str());
@@ -98,12 +105,14 @@ substitute(SpaceOp space, const Widths &widths) {
   copy->setPrimariesAttr(builder.getArrayAttr(primaries));
   copy->setBindingsAttr(withoutWidths(space.getBindings(), widths));
   copy->setLimitsAttr(limits.getDictionary(space.getContext()));
-  // Reports at the space what does not fit.
+  // Reports at the space what does not fit. Verified like a space that somebody
+  // wrote.
   if (mlir::failed(copy->verify()))
     return mlir::failure();
   return copy;
 }
 
+/// Diagnostics are at the sequence space or at the space of the stage.
 mlir::FailureOr<SequenceProblem> SequenceProblem::get(SequenceSpaceOp op) {
   SequenceProblem problem;
   problem.layers = SearchProblem::get(op.getLayerSpace());
@@ -130,11 +139,15 @@ mlir::FailureOr<SequenceProblem> SequenceProblem::get(SequenceSpaceOp op) {
 // Costs
 //===----------------------------------------------------------------------===//
 
+/// Saturating, as sums of saturated costs.
 static GraphCost operator+(const GraphCost &a, const GraphCost &b) {
   return {llvm::SaturatingAdd(a.flops, b.flops),
           llvm::SaturatingAdd(a.params, b.params)};
 }
 
+/// Element-wise on the result of the stage: two operations for scale and
+/// offset, one for the rectifier. A normalization has two parameters per
+/// channel, dimension 1.
 GraphCost SequenceProblem::getStepCost(uint32_t variant, size_t stage,
                                        SequenceStep step) const {
   const SearchProblem &before = *variants[variant].stages[stage];
@@ -159,6 +172,7 @@ GraphCost SequenceProblem::getStepCost(uint32_t variant, size_t stage,
   return cost;
 }
 
+/// Steps are counted after the stage that they follow.
 GraphCost SequenceView::getCost() const {
   GraphCost cost;
   for (size_t stage = 0; stage < getNumStages(); ++stage)
@@ -168,6 +182,8 @@ GraphCost SequenceView::getCost() const {
   return cost;
 }
 
+/// Bounds how little a stage can cost. Of an enumeration that is cut off
+/// nothing is known: the least costs are 0.
 static StageSummary summarize(std::shared_ptr<const SearchProblem> problem,
                               uint64_t expansions) {
   Enumerator::Options options;
@@ -176,6 +192,7 @@ static StageSummary summarize(std::shared_ptr<const SearchProblem> problem,
   Enumerator::Limits limits;
   limits.expansions = expansions;
   std::optional<GraphCost> least;
+  // FLOPs and parameters separately: a bound on each.
   auto found = [&](llvm::ArrayRef<Move>, const State &state) {
     GraphCost cost =
         static_cast<const OperatorGraph &>(*state.getSolution()).cost;
@@ -188,6 +205,7 @@ static StageSummary summarize(std::shared_ptr<const SearchProblem> problem,
   return {least.value_or(GraphCost()), !least};
 }
 
+/// A list for each variant, as sizes differ.
 StageSummaries kas::search::summarizeStages(const SequenceProblem &problem,
                                             uint64_t expansions) {
   StageSummaries summaries;
@@ -203,7 +221,8 @@ StageSummaries kas::search::summarizeStages(const SequenceProblem &problem,
 // The search
 //===----------------------------------------------------------------------===//
 
-/// The stage with the budget that the others leave it at least.
+/// The stage with the budget that the others leave it at least. Only upper
+/// bounds are tightened: the least costs of the others are certain.
 static std::shared_ptr<const SearchProblem>
 tighten(const SequenceProblem &problem, uint32_t variant, size_t stage,
         llvm::ArrayRef<StageSummary> stages) {
@@ -226,7 +245,8 @@ tighten(const SequenceProblem &problem, uint32_t variant, size_t stage,
   return result;
 }
 
-/// Whether these parts, and the cheapest others, are within the budget.
+/// Whether these parts, and the cheapest others, are within the budget. Called
+/// after each part, so the rest is cut off early.
 static bool isWithin(const SequenceProblem &problem,
                      llvm::ArrayRef<StageSummary> stages, uint32_t variant,
                      Parts parts) {
@@ -236,6 +256,7 @@ static bool isWithin(const SequenceProblem &problem,
     cost = cost + other.least;
   auto flops = static_cast<double>(cost.flops);
   const SearchBudget &budget = problem.layers.budget;
+  // The lower bound is decided at the end.
   bool isComplete = parts.size() + 1 == 2 * problem.getNumStages();
   return flops <= budget.maxFlops.value_or(flops) &&
          static_cast<double>(cost.params) <=
@@ -243,6 +264,7 @@ static bool isWithin(const SequenceProblem &problem,
          (!isComplete || flops >= budget.minFlops.value_or(flops));
 }
 
+/// Parts alternate: stage, step, stage, ...
 std::unique_ptr<State>
 kas::search::makeSequenceSearch(std::shared_ptr<const SequenceProblem> problem,
                                 StageSummaries stages) {
@@ -250,6 +272,7 @@ kas::search::makeSequenceSearch(std::shared_ptr<const SequenceProblem> problem,
   for (uint32_t number = 0; number < problem->variants.size(); ++number) {
     SequenceVariant &parts = variants.emplace_back();
     for (size_t stage = 0; stage < problem->getNumStages(); ++stage) {
+      // A choice of the step that comes before this stage.
       if (stage)
         parts.push_back(makeChoiceState("between", problem->steps.size()));
       parts.push_back(
@@ -265,6 +288,7 @@ kas::search::makeSequenceSearch(std::shared_ptr<const SequenceProblem> problem,
   return makeSequenceState(std::move(variants), std::move(options));
 }
 
+/// The operators come first, as the sequence refers to them.
 SequenceOp kas::search::buildSequence(mlir::OpBuilder &builder,
                                       mlir::Location location,
                                       llvm::StringRef name,

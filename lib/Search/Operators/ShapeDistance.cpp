@@ -9,6 +9,11 @@
 // A lower bound on the primitives that must still come before the shape of the
 // input is reached, memoized by sizes.
 //
+// The game is solved by `ShapePartition` (what each coordinate becomes) after
+// up to a few merges and strides, which are tried here one by one. Answers are
+// kept by a hash of the multiset of items and the budget, as an interval of
+// limits: within `reachable` yes, up to `unreachable` no.
+//
 //===----------------------------------------------------------------------===//
 
 #include "ShapePartition.h"
@@ -22,6 +27,7 @@ ShapeDistance::ShapeDistance(const SearchProblem &problem, SizeTable &sizes,
                              llvm::ArrayRef<SizeId> targets, size_t maxBytes)
     : problem(problem), sizes(sizes), targets(targets), memo(minCapacity),
       maxBytes(maxBytes) {
+  // Coefficients only: a stride by an image's size is none.
   auto addFactor = [&](SizeId id) {
     const SizeInfo &info = sizes[id];
     if (info.isLegal && !info.hasPrimary && id != SizeTable::one &&
@@ -33,6 +39,7 @@ ShapeDistance::ShapeDistance(const SearchProblem &problem, SizeTable &sizes,
         targetPowers + (sizes[target].powers & sizes.getPrimaryMask());
   findChannels();
   areWindowed.assign(targets.size(), false);
+  // Strides that the signature suggests come first.
   for (const Dimension &input : problem.inputs)
     for (const Dimension &output : problem.outputs)
       addFactor(
@@ -44,7 +51,8 @@ ShapeDistance::ShapeDistance(const SearchProblem &problem, SizeTable &sizes,
         addFactor(sizes.intern(Size::symbol(symbol, exponent)));
 }
 
-/// Input dimensions with a primary symbol that only unordered ones have.
+/// Fills `areChannels`: the input dimensions with a primary symbol that no
+/// ordered input dimension has. Each is a set of factors, in no order (D3).
 void ShapeDistance::findChannels() {
   auto hasOwnSymbol = [&](const Powers &powers) {
     for (unsigned i = 0; i < sizes.getNumPowers(); ++i) {
@@ -71,7 +79,8 @@ void ShapeDistance::requireWindows(llvm::ArrayRef<unsigned> windowed) {
 // Merges
 //===----------------------------------------------------------------------===//
 
-/// Both halves of a merged coordinate, as if nothing had happened to them.
+/// Both halves of a merged coordinate, as if nothing had happened to them. A
+/// relaxation: a half may be anything that a fresh output may be.
 static ShapeItem makeHalf(const SizeTable &sizes, SizeId size) {
   uint16_t flags = ShapeItem::Expandable | ShapeItem::Mergeable |
                    ShapeItem::HasOutput | ShapeItem::Stridable |
@@ -81,13 +90,15 @@ static ShapeItem makeHalf(const SizeTable &sizes, SizeId size) {
   return {size, flags, 0, 0};
 }
 
-/// Replaces the last two of `items` by the halves of `whole`.
+/// Replaces the last two of `items` by the halves of `whole`. Tries all blocks
+/// of one merge; the other items and the rest of the budget stay as they are.
 bool ShapeDistance::canCut(llvm::MutableArrayRef<ShapeItem> items,
                            const ShapeItem &whole, bool isSmall,
                            const ShapeBudget &rest, int limit) {
   if (limit < 0)
     return false;
-  // The halves have the primary symbols of the whole, whatever the block.
+  // The halves have the primary symbols of the whole, whatever the block, so one
+  // test with a half of the whole size covers all blocks.
   ShapeItem &high = items[items.size() - 2], &low = items[items.size() - 1];
   high = makeHalf(sizes, whole.size);
   high.flags |= ShapeItem::Droppable;
@@ -98,6 +109,7 @@ bool ShapeDistance::canCut(llvm::MutableArrayRef<ShapeItem> items,
   // worked out: they are many, and cut little.
   if (rest.merge > 1)
     return !getCuts(whole.size, isSmall).empty();
+  // Looked up by the sum before the halves are made.
   uint64_t sum = 0;
   for (const ShapeItem &item : items.drop_back(2))
     sum += hashItem(item);
@@ -107,6 +119,7 @@ bool ShapeDistance::canCut(llvm::MutableArrayRef<ShapeItem> items,
     cut.high.windowBelow = cut.low.windowBelow = windowBelow;
     cut.high.flags |= sight;
     cut.low.flags |= sight;
+    // The memo may know the answer for this block already.
     uint64_t all = sum + hashItem(cut.high) + hashItem(cut.low);
     std::optional<bool> known = recall(getKey(all, rest), limit);
     if (known && !*known)
@@ -120,13 +133,15 @@ bool ShapeDistance::canCut(llvm::MutableArrayRef<ShapeItem> items,
 }
 
 /// The largest window of an unfold that a merge of the item may be above.
+/// `windowBelow` is of halves of merges made in this game.
 uint8_t ShapeDistance::getWindowBelow(const ShapeItem &item) const {
   uint8_t own =
       item.flags & ShapeItem::Unfoldable ? sizes[item.size].maxWindow : 0;
   return std::max(own, item.windowBelow);
 }
 
-/// Of both halves: whether they see a window.
+/// Of both halves: whether they see a window. A half of something with a
+/// reduction sees by itself; of all else it needs an unfold below the merge.
 uint16_t ShapeDistance::getSightOfHalf(const ShapeItem &whole,
                                        uint8_t windowBelow) {
   if (!(whole.flags & ShapeItem::Unseeing) ||
@@ -136,9 +151,12 @@ uint16_t ShapeDistance::getSightOfHalf(const ShapeItem &whole,
   return ShapeItem::Unseeing | half;
 }
 
+/// Recursive over the blocks, for one merge or two; more are assumed to.
 bool ShapeDistance::hasWindowPiece(SizeId size, unsigned merges) {
   if (merges > 2)
     return true;
+  // `sizes` may grow while blocks are collected, so the table has room beyond
+  // it.
   std::vector<int8_t> &known = windowPieces[merges - 1];
   if (known.size() <= size)
     known.resize(sizes.size() + size, -1);
@@ -156,7 +174,7 @@ bool ShapeDistance::hasWindowPiece(SizeId size, unsigned merges) {
 }
 
 /// The halves of a coordinate of this size, by all blocks or by those that a
-/// shift allows.
+/// shift allows. The list is made once for each size and kept.
 llvm::ArrayRef<ShapeDistance::Cut> ShapeDistance::getCuts(SizeId size,
                                                           bool isSmall) {
   CutLists &lists = cuts[isSmall];
@@ -176,7 +194,8 @@ llvm::ArrayRef<ShapeDistance::Cut> ShapeDistance::getCuts(SizeId size,
 }
 
 /// A shift of a split, merged: two to four coordinates become the halves of
-/// their product.
+/// their product. A carry between coordinates makes positions that no other
+/// primitive makes, and takes a shift, at least one split, and a merge.
 bool ShapeDistance::canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
                                        const ShapeBudget &budget, int limit) {
   if (budget.shift == 0 || budget.split == 0 || limit < 3)
@@ -191,6 +210,7 @@ bool ShapeDistance::canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
           static_cast<int>(targets.size()) >
       limit)
     return false;
+  // All sets of two to four items.
   uint16_t droppableFlags = ShapePartition::getDroppable(budget);
   for (uint32_t chosen = 3; chosen < 1u << count; ++chosen) {
     int factors = llvm::popcount(chosen);
@@ -201,6 +221,7 @@ bool ShapeDistance::canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
     uint16_t any = 0;
     // One that has a reduction is enough.
     uint16_t sight = ShapeItem::Unseeing;
+    // Summarized over the set: sizes multiply, flags join.
     uint8_t windowBelow = 0;
     ShapeItem cut[maxItems];
     unsigned kept = 0, fixed = 0;
@@ -217,11 +238,14 @@ bool ShapeDistance::canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
         fixed += !(items[index].flags & droppableFlags);
       }
     }
+    // At least one output, nothing frozen or strided; and the steps that are
+    // left must suffice for what remains.
     if ((any & (ShapeItem::Strided | ShapeItem::Frozen)) ||
         !(any & ShapeItem::HasOutput) ||
         static_cast<int>(fixed) + budget.needsWeight >
             limit - factors - 1 + static_cast<int>(targets.size()))
       continue;
+    // The product must be a size.
     SizeId whole = sizes.intern(powers);
     if (!sizes[whole].isLegal)
       continue;
@@ -236,7 +260,8 @@ bool ShapeDistance::canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
   return false;
 }
 
-/// Merging one of the items first.
+/// Merging one of the items first. For each item by what the rules of its kind
+/// allow.
 bool ShapeDistance::canMerge(llvm::ArrayRef<ShapeItem> items,
                              const ShapeBudget &budget, int limit) {
   if (budget.merge == 0 || limit < 1 || items.size() + 1 >= maxItems)
@@ -244,6 +269,7 @@ bool ShapeDistance::canMerge(llvm::ArrayRef<ShapeItem> items,
   ShapeBudget rest = budget;
   --rest.merge;
   for (unsigned index = 0; index < items.size(); ++index) {
+    // Equal items once.
     if ((index && items[index] == items[index - 1]) ||
         (items[index].flags & ShapeItem::Frozen))
       continue;
@@ -260,6 +286,7 @@ bool ShapeDistance::canMerge(llvm::ArrayRef<ShapeItem> items,
         return true;
     } else if ((items[index].flags & ShapeItem::ShiftMergeable) &&
                budget.shift > 0) {
+      // A split: only a shift of it may be merged, which is a step more.
       ShapeBudget shifted = rest;
       --shifted.shift;
       if (canCut(result, whole, /*isSmall=*/true, shifted, limit - 2))
@@ -269,7 +296,8 @@ bool ShapeDistance::canMerge(llvm::ArrayRef<ShapeItem> items,
   return canShiftSplitMerge(items, budget, limit);
 }
 
-/// A stride of the signature on one of the items first.
+/// A stride of the signature on one of the items first. The strided coordinate
+/// can be no weight's any more.
 bool ShapeDistance::canStride(llvm::ArrayRef<ShapeItem> items,
                               const ShapeBudget &budget, int limit) {
   if (budget.stride == 0 || limit < 1)
@@ -288,6 +316,7 @@ bool ShapeDistance::canStride(llvm::ArrayRef<ShapeItem> items,
       if (sizes[item.size].isLegal && isWithin(strided, rest, limit - 1))
         return true;
     }
+    // One item at a time, the others unchanged.
     item = old;
   }
   return false;
@@ -297,6 +326,7 @@ bool ShapeDistance::canStride(llvm::ArrayRef<ShapeItem> items,
 // Questions
 //===----------------------------------------------------------------------===//
 
+/// The parts of a budget are bytes of one word.
 uint64_t ShapeDistance::getKey(uint64_t sum, const ShapeBudget &budget) {
   uint64_t rest = budget.needsWeight | budget.needsMadeWindow << 1;
   // Shifts matter below merges only.
@@ -334,6 +364,8 @@ void ShapeDistance::sort(llvm::MutableArrayRef<ShapeItem> items) const {
   });
 }
 
+/// The result is exact for the relaxed game. Beyond `maxItems` the answer is
+/// yes, which loses nothing.
 bool ShapeDistance::isWithin(llvm::ArrayRef<ShapeItem> unsorted,
                              const ShapeBudget &budget, int limit) {
   if (limit < 0 || isTooFar(unsorted, budget, limit))
@@ -342,6 +374,7 @@ bool ShapeDistance::isWithin(llvm::ArrayRef<ShapeItem> unsorted,
     return true;
   llvm::SmallVector<ShapeItem, maxItems> items(unsorted);
   uint64_t sum = 0;
+  // See `forgetWeights`.
   for (ShapeItem &item : items) {
     if (budget.weights > 0)
       item = forgetWeights(item);
@@ -352,11 +385,14 @@ bool ShapeDistance::isWithin(llvm::ArrayRef<ShapeItem> unsorted,
     return *known;
   ++statistics.computed;
   sort(items);
+  // First without views, then whether views can help, then all of them.
   bool isFound =
       ShapePartition(*this, items, budget, limit, /*hasViews=*/false)
           .isFeasible() ||
       (canBeWithViews(items, budget, limit) &&
        (canStride(items, budget, limit) || canMerge(items, budget, limit)));
+  // All that is known is dropped when the memory is full: simpler than
+  // choosing, and rare.
   if (memo.isFull() && 2 * memo.getMemorySize() > maxBytes)
     memo = FlatMap<Known>(minCapacity);
   Known &known = memo[key];
@@ -367,7 +403,8 @@ bool ShapeDistance::isWithin(llvm::ArrayRef<ShapeItem> unsorted,
   return isFound;
 }
 
-/// Whether strides and merges may help at all, before all blocks are tried.
+/// Whether strides and merges may help at all, before all blocks are tried. The
+/// relaxed pieces of `hasViews` are an upper bound for all blocks at once.
 bool ShapeDistance::canBeWithViews(llvm::ArrayRef<ShapeItem> items,
                                    const ShapeBudget &budget, int limit) {
   if ((budget.merge == 0 && budget.stride == 0) || limit < 1)
@@ -379,6 +416,7 @@ bool ShapeDistance::canBeWithViews(llvm::ArrayRef<ShapeItem> items,
              .isFeasible();
 }
 
+/// Called once, with the sizes that the space allows.
 void ShapeDistance::allowReductions(llvm::ArrayRef<SizeId> reductions) {
   for (SizeId size : reductions) {
     const SizeInfo &info = sizes[size];
@@ -389,6 +427,8 @@ void ShapeDistance::allowReductions(llvm::ArrayRef<SizeId> reductions) {
   }
 }
 
+/// With few views the ordinary question is cheap, so only harder ones are
+/// bounded here.
 bool ShapeDistance::isWithinReductions(llvm::ArrayRef<ShapeItem> unsorted,
                                        const ShapeBudget &budget, int limit,
                                        unsigned numReductions) {
@@ -405,6 +445,7 @@ bool ShapeDistance::isWithinReductions(llvm::ArrayRef<ShapeItem> unsorted,
       .isFeasible();
 }
 
+/// For statistics and tests: the least limit, by trying.
 std::optional<int> ShapeDistance::measure(llvm::ArrayRef<ShapeItem> items,
                                           const ShapeBudget &budget,
                                           int limit) {

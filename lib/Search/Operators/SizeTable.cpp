@@ -9,6 +9,9 @@
 // Sizes of one search as packed exponents, interned, with what moves ask about
 // them.
 //
+// A size is 16 exponents of 8 bits in two words: products and quotients are one
+// addition per word (`Powers`), and equality is comparison.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Operators/SizeTable.h"
@@ -20,9 +23,11 @@ using namespace kas;
 using namespace kas::search;
 
 /// Exponents beyond this are no sizes; so sums and differences of two do not
-/// wrap.
+/// wrap. 63 + 63 fits signed 8 bits.
 static constexpr int maxExponent = 63;
 
+/// Primes of the constants in the signature are exponents like symbols, so that
+/// `4*C / 2` and `2*C` are one size.
 SizeTable::SizeTable(const SearchProblem &problem) : problem(problem) {
   unsigned numSymbols = problem.symbols.size();
   for (const auto *shape : {&problem.outputs, &problem.inputs})
@@ -37,8 +42,10 @@ SizeTable::SizeTable(const SearchProblem &problem) : problem(problem) {
     bool isSymbol = i < numSymbols;
     if (!isSymbol || problem.symbols.getKind(i) == SymbolKind::Primary)
       primaryMask.set(i, -1);
+    // Constants occur up to 4 times.
     occurrences.set(i, std::min(isSymbol ? problem.occurrences[i] : 4u, 127u));
   }
+  // The numbers 0 and 1 are `one` and `invalid`.
   infos.push_back(describe(Powers()));
   ids[mixBits(0)] = one;
   auto nothing = std::make_unique<SizeInfo>();
@@ -47,6 +54,7 @@ SizeTable::SizeTable(const SearchProblem &problem) : problem(problem) {
   infos.push_back(std::move(nothing));
 }
 
+/// Nothing if the constant has a prime that the signature has not.
 std::optional<Powers> SizeTable::getPowers(const Size &size) const {
   Powers powers;
   unsigned numSymbols = problem.symbols.size();
@@ -66,6 +74,7 @@ std::optional<Powers> SizeTable::getPowers(const Size &size) const {
   return powers;
 }
 
+/// Nothing if the size does not fit.
 std::optional<Size> SizeTable::getSize(const Powers &powers) const {
   std::optional<Size> size = Size();
   unsigned numSymbols = problem.symbols.size();
@@ -82,6 +91,7 @@ std::optional<Size> SizeTable::getSize(const Powers &powers) const {
   return size;
 }
 
+/// Everything that moves ask about a size, once.
 std::unique_ptr<SizeInfo> SizeTable::describe(const Powers &powers) const {
   auto info = std::make_unique<SizeInfo>();
   info->powers = powers;
@@ -95,6 +105,7 @@ std::unique_ptr<SizeInfo> SizeTable::describe(const Powers &powers) const {
     info->usage.set(i, std::abs(exponent));
     symbols += exponent != 0;
     sum += std::abs(exponent);
+    // Only primary symbols are limited in weights (W5).
     if (primaryMask.get(i)) {
       info->hasPrimary |= exponent > 0;
       isPositive &= exponent >= 0;
@@ -106,6 +117,8 @@ std::unique_ptr<SizeInfo> SizeTable::describe(const Powers &powers) const {
   if (!size)
     return info;
   info->size = *size;
+  // A coordinate has no primary symbol in the denominator, and coefficients
+  // there only below a primary symbol (R3).
   info->isLegal = isPositive && (info->hasPrimary || !hasCoefficientBelow) &&
                   symbols <= problem.limits.sizeSymbols &&
                   sum <= problem.limits.sizePowers &&
@@ -124,6 +137,7 @@ std::unique_ptr<SizeInfo> SizeTable::describe(const Powers &powers) const {
     info->max = std::max(info->max, *value);
     info->values.push_back(*value);
   }
+  // U2, counted up: windows are small.
   const SpaceLimits &limits = problem.limits;
   while (info->isLegal &&
          info->maxWindow < std::min<int64_t>(limits.window, UINT8_MAX) &&
@@ -133,6 +147,7 @@ std::unique_ptr<SizeInfo> SizeTable::describe(const Powers &powers) const {
   return info;
 }
 
+/// `invalid` beyond the exponents that are allowed; also remembered.
 SizeId SizeTable::intern(const Powers &powers) {
   uint64_t key = mixBits(powers.low ^ mixBits(powers.high));
   if (const SizeId *id = ids.find(key))
@@ -147,11 +162,14 @@ SizeId SizeTable::intern(const Powers &powers) {
   return id;
 }
 
+/// For sizes that come from IR.
 SizeId SizeTable::intern(const Size &size) {
   std::optional<Powers> powers = getPowers(size);
   return powers ? intern(*powers) : invalid;
 }
 
+/// Recursive over the exponents; `powers` has those below `index`. `intern` may
+/// grow the table, so `size` is looked up anew at each level.
 void SizeTable::collectBlocks(SizeId size, unsigned index, Powers powers,
                               llvm::SmallVectorImpl<SizeId> &list) {
   if (index == numPowers) {
@@ -163,6 +181,7 @@ void SizeTable::collectBlocks(SizeId size, unsigned index, Powers powers,
   }
   int whole = infos[size]->powers.get(index), allowed = occurrences.get(index);
   int least = whole / 2 - 2, most = whole / 2 + 2;
+  // Primary symbols stay between those of 1 and of the whole.
   if (primaryMask.get(index))
     allowed = 0;
   least = std::max(least, std::min(0, whole) - allowed);
@@ -173,6 +192,8 @@ void SizeTable::collectBlocks(SizeId size, unsigned index, Powers powers,
   }
 }
 
+/// Sorted by size, which does not depend on the order of interning: positions
+/// in this list are codes of moves.
 llvm::ArrayRef<SizeId> SizeTable::getBlocks(SizeId size) {
   if (blocks.size() <= size)
     blocks.resize(infos.size() + size);

@@ -9,6 +9,11 @@
 // The multiply-adds of the best stages under all bindings at once, by dynamic
 // programming over sets of reductions and weights, in microseconds.
 //
+// `planStages` (kas/Solver/StagePlan.h) finds the same optimum with the stages
+// themselves; this file computes the value for all bindings at once, since a
+// search asks for it at nearly every state. docs/internals/rationale/stages.md
+// has the model.
+//
 //===----------------------------------------------------------------------===//
 
 #include "StagedCost.h"
@@ -20,8 +25,10 @@
 using namespace kas;
 using namespace kas::search;
 
+// Of what cannot be done.
 static constexpr double infinite = std::numeric_limits<double>::infinity();
 
+/// What depends on the problem alone: outputs and batch at each binding.
 StagedCost::StagedCost(const SearchProblem &problem, const SizeTable &sizes)
     : problem(problem), sizes(sizes), numBindings(problem.bindings.size()) {
   for (const Binding &binding : problem.bindings) {
@@ -35,12 +42,15 @@ StagedCost::StagedCost(const SearchProblem &problem, const SizeTable &sizes)
                   problem.outputs.front().size.evaluate(binding).value_or(1))
             : 1);
   }
-  // Powers of two, and multiples of 8 above.
+  // Powers of two, and multiples of 8 above. Values of bindings are processed
+  // in vectors of 1, 2, 4 or 8 lanes; the rest of a vector is padding.
   lanes = numBindings <= 8 ? llvm::bit_ceil(numBindings)
                            : (numBindings + 7) / 8 * 8;
   outputs.resize(lanes, 0);
 }
 
+/// A choice is a set of reductions and weights; `needed` are those that the
+/// operands of a node need, `above` adds the node's own.
 void StagedCost::findDependences() {
   reductions.clear();
   needed.assign(nodes.size(), 0);
@@ -88,7 +98,8 @@ void StagedCost::findReached() {
 }
 
 /// The reductions that what is done has, the data among it: those of the others
-/// are summed before, with the weights.
+/// are summed before, with the weights. Reductions that only weights not yet
+/// done have are part of those weights.
 StagedCost::Choice StagedCost::getReached(Choice done) const {
   Choice result = dataReductions;
   for (unsigned number = 0; number < weights.size(); ++number)
@@ -97,7 +108,9 @@ StagedCost::Choice StagedCost::getReached(Choice done) const {
   return result;
 }
 
-/// Fills `conflicts`: a weight that is not done needs what is not done.
+/// Fills `conflicts`: a weight that is not done needs what is not done. A
+/// weight cannot be left for later if one of its coordinates is summed before
+/// it.
 void StagedCost::findConflicts() {
   Choice reductionMask = (Choice(1) << numReductions) - 1;
   conflicts.assign(weights.size(), 0);
@@ -110,12 +123,14 @@ void StagedCost::findConflicts() {
 }
 
 /// Lists the sets that may be done together, by ascending number, with the
-/// elements they leave. All but the empty one have a reduction.
+/// elements they leave. All but the empty one have a reduction. At most
+/// 2^(reductions + weights) sets, of which few are legal.
 void StagedCost::findChoices() {
   findConflicts();
   choices.assign(1, 0);
   Choice all = (Choice(1) << (numReductions + weights.size())) - 1;
   Choice reductionMask = (Choice(1) << numReductions) - 1;
+  // All but the empty one have a reduction, as a stage without one is a view.
   for (Choice done = 1; done <= all; ++done) {
     if (!(done & reductionMask))
       continue;
@@ -131,6 +146,8 @@ void StagedCost::findChoices() {
   elementsOf.assign(choices.size() * lanes, 0);
   for (unsigned index = 1; index < choices.size(); ++index)
     computeElements(choices[index], &elementsOf[index * lanes]);
+  // Products of sizes for all sets of reductions, from the set without its
+  // lowest element.
   points.assign(size_t(reductionMask + 1) * lanes, 1);
   for (Choice set = 1; set <= reductionMask; ++set)
     for (unsigned b = 0; b < numBindings; ++b)
@@ -139,7 +156,10 @@ void StagedCost::findChoices() {
           sizesOf[reductions[llvm::countr_zero(set)] * lanes + b];
 }
 
+/// Then a cut below the merge may be smaller than the halves, see
+/// `isMergedStride`.
 bool StagedCost::hasMergedStride() const {
+  // `strided` is a set of nodes as one word: operands come first.
   uint64_t strided = 0;
   for (auto [index, node] : llvm::enumerate(nodes)) {
     if (isLeaf(index))
@@ -154,6 +174,8 @@ bool StagedCost::hasMergedStride() const {
   return false;
 }
 
+/// Halves of which a weight to come has one must exist after the stage, so they
+/// are pinned.
 void StagedCost::startCut(Choice done) {
   visited = open = pinned = 0;
   if (!isMergedStride)
@@ -168,7 +190,9 @@ void StagedCost::startCut(Choice done) {
 }
 
 /// Elements of the smallest cut below the nodes `open`; `cut` gets its nodes,
-/// of equal ones those next to the data.
+/// of equal ones those next to the data. From the highest node to the lowest:
+/// operands have lower numbers, so each node is seen once. A half may be cut
+/// itself or below, which is tried both ways.
 double StagedCost::findSmallestCut(uint64_t open, unsigned binding,
                                    uint64_t &cut) const {
   double product = 1;
@@ -189,6 +213,7 @@ double StagedCost::findSmallestCut(uint64_t open, unsigned binding,
       break;
     case CoordKind::MergeQuotient:
     case CoordKind::MergeRemainder: {
+      // A pinned half cannot be cut below.
       if (pinned & bit) {
         cut |= bit;
         product *= size;
@@ -210,7 +235,8 @@ double StagedCost::findSmallestCut(uint64_t open, unsigned binding,
 }
 
 /// Fills `bottoms`: strides make coordinates larger, windows are larger than
-/// their base.
+/// their base. For all nodes at once, when no merge is above a stride: then the
+/// smallest cut of a view is that of its operands.
 void StagedCost::findBottoms() {
   bottoms.clear();
   for (auto [index, node] : llvm::enumerate(nodes)) {
@@ -237,7 +263,7 @@ void StagedCost::findSizes() {
 }
 
 /// The nodes that index what is left when `done` is done; with a merge of a
-/// stride those that are cut below.
+/// stride those that are cut below. A set of nodes, one bit each.
 uint64_t StagedCost::getFrontier(Choice done) const {
   Choice summed = done & ((Choice(1) << numReductions) - 1);
   // Of the nodes below one. Operands come first.
@@ -255,6 +281,7 @@ uint64_t StagedCost::getFrontier(Choice done) const {
     below[index] = isDone ? 0 : bottoms[index];
   }
   uint64_t frontier = 0;
+  // What is removed does not index the intermediate, unless it is summed later.
   for (unsigned index : data)
     if (!(removed >> index & 1) || (needed[index] & done))
       frontier |= below[index];
@@ -265,10 +292,12 @@ uint64_t StagedCost::getFrontier(Choice done) const {
   return frontier;
 }
 
+/// The product of the sizes of the frontier, by binding.
 void StagedCost::computeElements(Choice done, double *elements) {
   startCut(done);
   llvm::copy(batch, elements);
   uint64_t frontier = getFrontier(done);
+  // With a merge of a stride the cut depends on the binding.
   if (isMergedStride) {
     for (unsigned binding = 0; frontier && binding < numBindings; ++binding)
       elements[binding] *= findSmallestCut(frontier, binding, visited);
@@ -279,6 +308,7 @@ void StagedCost::computeElements(Choice done, double *elements) {
         elements[b] *= factors[b];
     }
   }
+  // A tensor with a removed coordinate is no scalar.
   bool isAnyRemoved = llvm::any_of(data, [&](unsigned index) {
     return (removed >> index & 1) && !(needed[index] & done);
   });
@@ -295,8 +325,10 @@ void StagedCost::computeElements(Choice done, double *elements) {
 }
 
 /// Fills what is best for a choice, or at the end for the output. Only the last
-/// stage may be without a reduction, and one that takes nothing is a view. Most
-/// of the time of a search goes here.
+/// stage may be without a reduction, and one that takes nothing is a view. For
+/// every smaller choice: the cost until there, plus the stage from there to
+/// here. `Lanes` bindings at a time, a constant by which the compiler unrolls.
+/// Most of the time of a search goes here.
 template <unsigned Lanes, bool HasTraffic>
 void StagedCost::relax(unsigned index) {
   Choice reductionMask = (Choice(1) << numReductions) - 1,
@@ -309,6 +341,8 @@ void StagedCost::relax(unsigned index) {
     std::copy_n(elements + chunk, Lanes, factors);
     for (unsigned from = 0; from < index; ++from) {
       Choice taken = to & ~choices[from];
+      // From a subset, with a reduction in the difference, unless this is the
+      // output.
       if ((choices[from] & ~to) || (!(taken & reductionMask) && !isLast))
         continue;
       const double *loops = &points[(taken & reachedOf[from]) * lanes + chunk];
@@ -319,6 +353,7 @@ void StagedCost::relax(unsigned index) {
         weighed =
             getWeightElements(taken & ~(reachedOf[from] & reductionMask)) +
             chunk;
+      // 0 for a stage that takes nothing: it is a view.
       double isProduct = taken ? 1 : 0;
       for (unsigned b = 0; b < Lanes; ++b) {
         double macs = start[b] + factors[b] * loops[b] * isProduct;
@@ -332,7 +367,7 @@ void StagedCost::relax(unsigned index) {
 }
 
 /// Elements of the weights in `taken` as they are multiplied with the data, as
-/// one weight and without its own sums, by binding.
+/// one weight and without its own sums, by binding. Cached by set.
 const double *StagedCost::getWeightElements(Choice taken) {
   double *elements = &weightElements[size_t(taken) * lanes];
   if (elements[0] >= 0)
@@ -348,12 +383,14 @@ const double *StagedCost::getWeightElements(Choice taken) {
       indices &= ~(uint64_t(1) << node);
   if (taken >> numReductions == 0)
     std::fill_n(elements, lanes, 0);
+  // Weights that are multiplied together have the loops of all.
   for (; indices; indices &= indices - 1)
     for (unsigned b = 0; b < lanes; ++b)
       elements[b] *= sizesOf[llvm::countr_zero(indices) * lanes + b];
   return elements;
 }
 
+/// The empty choice costs nothing; the last one is the whole operator.
 template <unsigned Lanes>
 double StagedCost::computeMacsOfChoices() {
   if (traffic)
@@ -370,6 +407,7 @@ double StagedCost::computeMacsOfChoices() {
   return sum;
 }
 
+/// Chooses the width of the vectors.
 double StagedCost::computeMacsOfChoices() {
   switch (lanes) {
   case 1:
@@ -384,12 +422,15 @@ double StagedCost::computeMacsOfChoices() {
 }
 
 /// The last choice before one, or before the output, on the best way to it
-/// under a binding.
+/// under a binding. The costs of the ways were not kept with their
+/// predecessors, so they are computed again and compared exactly: the same
+/// operations in the same order give the same doubles.
 unsigned StagedCost::findPrevious(unsigned index, unsigned binding) const {
   Choice reductionMask = (Choice(1) << numReductions) - 1,
          to = getChoice(index);
   bool isLast = index == choices.size();
   double elements = getElements(index)[binding];
+  // The cost of the way that ends with a stage from here.
   auto isOnWay = [&](unsigned from) {
     Choice taken = to & ~choices[from];
     double loops = points[(taken & reachedOf[from]) * lanes + binding];
@@ -406,7 +447,8 @@ unsigned StagedCost::findPrevious(unsigned index, unsigned binding) const {
                    ofElements ==
                best[index * lanes + binding];
   };
-  // Of equal ways, the last stage takes most, all others least.
+  // Of equal ways, the last stage takes most, all others least. The same
+  // tie-breaking as `planStages`, so that both find the same stages.
   auto all = llvm::seq(index);
   unsigned found = isLast ? *llvm::find_if(all, isOnWay)
                           : *llvm::find_if(llvm::reverse(all), isOnWay);
@@ -415,6 +457,7 @@ unsigned StagedCost::findPrevious(unsigned index, unsigned binding) const {
 }
 
 /// The weights in the order in which the best stages of a binding take them.
+/// From the output back to the data, then reversed.
 void StagedCost::findWeightOrder(unsigned binding) {
   weightOrder.clear();
   for (unsigned index = choices.size(); index != 0;) {
@@ -429,7 +472,8 @@ void StagedCost::findWeightOrder(unsigned binding) {
 }
 
 /// Elements of the smallest cut of a node whose operands need nothing; nodes
-/// that are cut already count as one.
+/// that are cut already count as one. Recursive, for operators without merges
+/// of strides.
 double StagedCost::getCut(unsigned index, unsigned binding) const {
   if (visited >> index & 1)
     return 1;
@@ -447,7 +491,7 @@ double StagedCost::getCut(unsigned index, unsigned binding) const {
   }
 }
 
-/// Marks the smallest cut, of equal ones that next to the data.
+/// Marks the smallest cut, of equal ones that next to the data. See `getCut`.
 void StagedCost::cut(unsigned index, unsigned binding) {
   if (visited >> index & 1)
     return;
@@ -463,6 +507,7 @@ void StagedCost::cut(unsigned index, unsigned binding) {
     cut(node.second, binding);
 }
 
+/// Descends to the nodes that are not affected by what is done, and cuts there.
 void StagedCost::cutBelow(unsigned index, Choice done, unsigned binding) {
   if (!(needed[index] & done)) {
     bool isDone =
@@ -479,7 +524,8 @@ void StagedCost::cutBelow(unsigned index, Choice done, unsigned binding) {
     cutBelow(nodes[index].second, done, binding);
 }
 
-/// The nodes that index what is left when `done` is done.
+/// The nodes that index what is left when `done` is done. At one binding, with
+/// its nodes; `getFrontier` gives the elements only.
 void StagedCost::findFrontier(Choice done, unsigned binding, Stage &stage) {
   startCut(done);
   for (auto [number, weight] : llvm::enumerate(weights))
@@ -495,6 +541,7 @@ void StagedCost::findFrontier(Choice done, unsigned binding, Stage &stage) {
       stage.frontier.push_back(node);
 }
 
+/// From the output back to the data, then reversed.
 void StagedCost::findStages(unsigned binding,
                             llvm::SmallVectorImpl<Stage> &stages) {
   for (unsigned index = choices.size(); index != 0;) {
@@ -527,11 +574,14 @@ double StagedCost::computeMacs() {
   return computeMacsOfChoices();
 }
 
+/// The result is kept in `best`.
 void StagedCost::findBest(double traffic) {
   this->traffic = traffic;
   (void)computeMacs();
 }
 
+/// The nodes in `removable` do not index intermediates in which they are not
+/// summed.
 double StagedCost::computeLeastFlops(uint64_t removable) {
   removed = removable;
   traffic = 0;
@@ -540,6 +590,7 @@ double StagedCost::computeLeastFlops(uint64_t removable) {
   return 2 * macs;
 }
 
+/// The order of weights is that of the largest binding, where it matters most.
 std::optional<GraphCost> StagedCost::compute() {
   double flops = computeFlops(), params = 0;
   findWeightOrder(std::distance(outputs.begin(), llvm::max_element(outputs)));
@@ -551,6 +602,7 @@ std::optional<GraphCost> StagedCost::compute() {
             static_cast<double>(sizes[nodes[index].size].values[binding]);
       params += product;
     }
+  // As in `isFinishable`; also catches NaN.
   constexpr double most = 0x1p63;
   if (!(flops < most) || !(params < most))
     return std::nullopt;
