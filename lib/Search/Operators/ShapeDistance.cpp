@@ -97,7 +97,7 @@ bool ShapeDistance::canCut(llvm::MutableArrayRef<ShapeItem> items,
                            const ShapeBudget &rest, int limit) {
   if (limit < 0)
     return false;
-  // The halves have the primary symbols of the whole, whatever the block, so one
+  // The halves have the primary symbols of the whole, whatever the block: one
   // test with a half of the whole size covers all blocks.
   ShapeItem &high = items[items.size() - 2], &low = items[items.size() - 1];
   high = makeHalf(sizes, whole.size);
