@@ -8,6 +8,10 @@
 //
 // Attributes of the dialect: symbolic sizes, bindings, and their text form.
 //
+// A size is a monomial: an integer constant (numerator and denominator) times
+// powers of symbols, as in `2*C*k/s` (docs/reference/dialect.md). The attribute
+// has a normal form, symbols sorted by name, so equal sizes are one pointer.
+//
 //===----------------------------------------------------------------------===//
 
 #include "KasSyntax.h"
@@ -34,12 +38,15 @@ void KasDialect::registerAttributes() {
 // SizeAttr
 //===----------------------------------------------------------------------===//
 
+/// `names` are those of the symbols that `value` counts by index; symbols with
+/// exponent 0 are left out.
 SizeAttr SizeAttr::getNormal(MLIRContext *context, const Size &value,
                              ArrayRef<StringRef> names) {
   SmallVector<unsigned> used;
   for (unsigned index = 0; index < SymbolSet::maxSymbols; ++index)
     if (value.getExponent(index) != 0)
       used.push_back(index);
+  // By name: the order of declarations must not matter.
   llvm::sort(used, [&](unsigned a, unsigned b) { return names[a] < names[b]; });
   SmallVector<unsigned> positions(SymbolSet::maxSymbols, 0);
   SmallVector<StringAttr> sorted;
@@ -58,6 +65,7 @@ SizeAttr SizeAttr::getNormal(MLIRContext *context, const Size &value,
   return getNormal(context, value, names);
 }
 
+/// Null when `value` is no size (below 1, or above `Size::maxInteger`).
 SizeAttr SizeAttr::getConstant(MLIRContext *context, int64_t value) {
   std::optional<Size> size = Size::constant(value);
   return size ? get(context, {}, *size) : SizeAttr();
@@ -82,6 +90,8 @@ combine(SizeAttr left, SizeAttr right,
     }
     return it - names.begin();
   };
+  // Both count their own symbols from 0; remapped, they count those of the
+  // union.
   SmallVector<unsigned> ofLeft = llvm::map_to_vector(left.getNames(), position);
   SmallVector<unsigned> ofRight =
       llvm::map_to_vector(right.getNames(), position);
@@ -104,12 +114,14 @@ SizeAttr SizeAttr::divide(SizeAttr other) const {
                  [](const Size &a, const Size &b) { return a.divide(b); });
 }
 
+/// Nothing for 3/2, too: that is no number of elements.
 std::optional<int64_t> SizeAttr::getConstantValue() const {
   if (!getNames().empty() || !getValue().hasIntegerConstant())
     return std::nullopt;
   return getValue().getNumerator();
 }
 
+/// Nothing when a symbol is not in the set.
 std::optional<Size> SizeAttr::toSize(const SymbolSet &symbols) const {
   SmallVector<unsigned> positions;
   for (StringAttr name : getNames()) {
@@ -125,10 +137,14 @@ namespace {
 /// The tokens of an MLIR parser as a source for the grammar of sizes.
 struct AsmSource {
   AsmParser &parser;
+  /// An integer that the caller has taken already, the first token.
   std::optional<int64_t> first;
+  /// In order of occurrence: index i of the size that is parsed.
   SmallVector<StringRef> names = {};
+  /// A diagnostic was emitted: the grammar then stops without another one.
   bool failed = false;
 
+  /// Takes the punctuation `c` if it is next: `*`, `/`, `(` or `)`.
   bool eat(char c) {
     switch (c) {
     case '*':
@@ -141,6 +157,7 @@ struct AsmSource {
       return succeeded(parser.parseOptionalRParen());
     }
   }
+  /// Whether an integer that fits 64 bits is next.
   bool integer(int64_t &value) {
     if (first) {
       value = *std::exchange(first, std::nullopt);
@@ -151,6 +168,7 @@ struct AsmSource {
       failed = true;
     return result.has_value() && mlir::succeeded(*result);
   }
+  /// Whether a name is next; a new one becomes the next symbol.
   bool symbol(Size &size) {
     StringRef name;
     if (failed || mlir::failed(parser.parseOptionalKeyword(&name)))
@@ -244,6 +262,7 @@ LogicalResult SymbolicTensorType::verify(EmitErrorFn emitError,
   return success();
 }
 
+/// `[]`, `[C]`, `[| H, W]`, `[C, KH | H, W]`.
 FailureOr<SymbolicTensorType> kas::parseTensorShape(AsmParser &parser) {
   SmallVector<SizeAttr> dims;
   auto parseDims = [&]() -> ParseResult {
@@ -265,6 +284,7 @@ FailureOr<SymbolicTensorType> kas::parseTensorShape(AsmParser &parser) {
       return failure();
     hasSpatial = succeeded(parser.parseOptionalVerticalBar());
   }
+  // Without a bar all dimensions are channels.
   unsigned numChannelDims = dims.size();
   if ((hasSpatial && parseDims()) || parser.parseRSquare())
     return failure();
@@ -330,6 +350,7 @@ LogicalResult BindingAttr::verify(EmitErrorFn emitError,
   if (names.size() != values.size())
     return emitError() << "a binding needs one value per name";
   for (auto [index, name] : llvm::enumerate(names)) {
+    // Sorted, so that a repeated name is next to itself.
     if (index > 0 && !(names[index - 1].getValue() < name.getValue()))
       return emitError() << "symbol '" << name.getValue()
                          << "' is bound more than once";
@@ -363,6 +384,7 @@ FailureOr<BindingAttr> kas::parseBindingList(AsmParser &parser, bool optional) {
     names.push_back(StringAttr::get(parser.getContext(), name));
     values.push_back(value);
   }
+  // Checked: text may bind a symbol twice or to 0.
   auto binding =
       BindingAttr::getChecked([&] { return parser.emitError(location); },
                               parser.getContext(), names, values);

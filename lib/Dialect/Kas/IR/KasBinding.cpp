@@ -9,6 +9,10 @@
 // Bindings of symbols to sizes: legality of an operator at one, and bindings
 // from attributes, types and text.
 //
+// What symbols decide is verified with the op (KasVerifiers.cpp); what needs
+// numbers is verified here, at each `kas.apply`, so that all later passes may
+// take sizes for integers.
+//
 //===----------------------------------------------------------------------===//
 
 #include "KasSyntax.h"
@@ -31,6 +35,7 @@ std::optional<int64_t> kas::evaluate(SizeAttr size, const SymbolSet &symbols,
 
 namespace {
 /// Checks the sizes of one operator at one binding.
+/// `binding` has a value for each symbol of `symbols`, by index.
 struct BindingVerifier {
   OperatorOp op;
   SymbolSet symbols;
@@ -45,6 +50,7 @@ struct BindingVerifier {
     return diagnostic;
   }
 
+  /// `N = 1, C = 64`.
   std::string describe() {
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -54,6 +60,8 @@ struct BindingVerifier {
     return text;
   }
 
+  /// A size is legal when it is an integer of at least 1: C/s at C = 64, s = 3
+  /// is none.
   LogicalResult verifySize(SizeAttr size, Location location) {
     std::optional<int64_t> value = kas::evaluate(size, symbols, binding);
     if (value && *value <= Size::maxInteger)
@@ -65,6 +73,8 @@ struct BindingVerifier {
            << (binding.empty() ? std::string() : ", got " + describe());
   }
 
+  /// In program order, so that the first violation is the one that causes
+  /// others.
   LogicalResult verifySizes() {
     for (BlockArgument argument : op.getOutputs())
       if (failed(verifySize(kas::getSize(argument), argument.getLoc())))
@@ -83,6 +93,7 @@ struct BindingVerifier {
     return success();
   }
 
+  /// C3 and C5. After `verifySizes`: `evaluate` has values then.
   LogicalResult verifyPrimitives() {
     for (auto primitive : op.getBody().getOps<PrimitiveOpInterface>()) {
       auto emitAt = [&] { return report(primitive.getLoc()); };
@@ -100,6 +111,7 @@ struct BindingVerifier {
   LogicalResult verifyCount(ArrayRef<SizeAttr> sizes, StringRef what) {
     int64_t count = 1;
     for (SizeAttr size : sizes) {
+      // Five bits are left for bytes per element and FLOPs per point.
       if (llvm::MulOverflow(count, *kas::evaluate(size, symbols, binding),
                             count) ||
           count > (int64_t(1) << 58))
@@ -128,6 +140,7 @@ struct BindingVerifier {
 LogicalResult kas::verifyBinding(OperatorOp op, const Binding &binding,
                                  EmitErrorFn emitError) {
   BindingVerifier verifier{op, op.getSymbolSet(), binding, emitError};
+  // Short-circuits: each check relies on those before it.
   return failure(failed(verifier.verifySizes()) ||
                  failed(verifier.verifyPrimitives()) ||
                  failed(verifier.verifyCounts()));
@@ -173,6 +186,7 @@ static LogicalResult bindExplicitly(OperatorOp op, const SymbolSet &symbols,
   return success();
 }
 
+/// Symbols that no size mentions get the value 1.
 static LogicalResult requireComplete(OperatorOp op, const SymbolSet &symbols,
                                      Binding &binding, EmitErrorFn emitError) {
   SmallVector<bool> used = findUsedSymbols(op, symbols);
@@ -198,6 +212,8 @@ FailureOr<Binding> kas::getBinding(OperatorOp op, BindingAttr attr,
 }
 
 /// Binds the primaries that are bare dimensions of `sizes` from `shape`.
+/// `[N, 2*C, H/s]` gives a value to N only. Coefficients are never inferred:
+/// they are parameters, such as window sizes, which a shape equals by chance.
 static LogicalResult bindFromShape(ArrayRef<SizeAttr> sizes,
                                    ArrayRef<int64_t> shape,
                                    const SymbolSet &symbols, StringRef what,
@@ -284,6 +300,7 @@ FailureOr<Binding> kas::inferBinding(ApplyOp apply, OperatorOp op,
   return binding;
 }
 
+/// For command lines; the text form of IR is `parseBindingList`.
 llvm::Expected<BindingAttr> kas::parseBinding(MLIRContext *context,
                                               StringRef text) {
   SmallVector<std::pair<StringRef, int64_t>> entries;
@@ -335,5 +352,6 @@ LogicalResult ApplyOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
            << elementType << " and "
            << getElementTypeOrSelf(getResult().getType());
   auto emitError = [&] { return emitOpError(); };
+  // A verified application has a legal binding, and tensors of its shapes.
   return failure(failed(inferBinding(*this, op, emitError)));
 }

@@ -36,6 +36,7 @@ struct KasBytecodeInterface : BytecodeDialectInterface {
     writer.writeVarInt(currentMinor);
   }
 
+  // A null version makes the reader fail.
   std::unique_ptr<DialectVersion>
   readVersion(DialectBytecodeReader &reader) const override {
     uint64_t first = 0, second = 0;

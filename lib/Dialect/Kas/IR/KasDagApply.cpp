@@ -8,6 +8,10 @@
 //
 // `kas.dag.apply`: a coordinate-level operator as a step of a kernel.
 //
+// The op gives each symbol of the operator a size over the symbols of the
+// kernel, such as `<Cin = C*G, k = 3>`; shapes and costs of the operator are
+// translated by it (docs/reference/tensor-level.md, D16 to D18).
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/IR/KasDag.h"
@@ -35,9 +39,12 @@ static SizeAttr lookup(DagApplyOp op, StringRef name) {
   return {};
 }
 
+/// Substitutes all symbols at once; null when a symbol has no size or the
+/// result does not fit.
 SizeAttr DagApplyOp::translate(SizeAttr size) {
   const Size &value = size.getValue();
   SizeAttr result = SizeAttr::getConstant(getContext(), value.getNumerator());
+  // Multiplies `result` by a power of `factor`.
   auto apply = [&](SizeAttr factor, int exponent) {
     for (; factor && result && exponent != 0; exponent += exponent > 0 ? -1 : 1)
       result = exponent > 0 ? result.multiply(factor) : result.divide(factor);
@@ -50,6 +57,8 @@ SizeAttr DagApplyOp::translate(SizeAttr size) {
   return result;
 }
 
+/// The operator's binding at one binding of the kernel; nothing when a size is
+/// no integer there (D16).
 std::optional<Binding> DagApplyOp::getBinding(OperatorOp op,
                                               const SymbolSet &symbols,
                                               const Binding &binding) {
@@ -66,6 +75,7 @@ std::optional<Binding> DagApplyOp::getBinding(OperatorOp op,
   return values;
 }
 
+/// All of them must be integers (K3), whether or not a dimension has them.
 SmallVector<SizeAttr> DagApplyOp::getImpliedSizes() {
   return llvm::to_vector(getSizes().getAsRange<SizeAttr>());
 }
@@ -91,6 +101,8 @@ SmallVector<SizeProduct> DagApplyOp::getFlops() {
   SmallVector<ReduceOp> reductions = getReductions(op);
   for (ReduceOp reduce : reductions)
     space.push_back(reduce.getSize());
+  // Multiply-adds: one per weight beyond the data. Of a sum without weights the
+  // additions count, of a view nothing.
   int64_t perPoint = op.getNumWeights();
   if (perPoint == 0)
     perPoint = reductions.empty() ? 0 : 1;
@@ -150,6 +162,7 @@ static LogicalResult verifyShape(DagApplyOp op, ArrayRef<SizeAttr> sizes,
   }
   ArrayRef<SizeAttr> wanted = cast<SymbolicTensorType>(type).getDims();
   ArrayRef<SizeAttr> front(actual);
+  // Leading sizes of 1 are the batch, which tensors of a kernel do not have.
   while (front.size() > wanted.size() && front[0].getConstantValue() == 1)
     front = front.drop_front();
   if (front == wanted)
@@ -180,6 +193,7 @@ static LogicalResult verifySizes(DagApplyOp op, OperatorOp callee) {
   auto emitError = [&] {
     return op.emitOpError("requires a legal operator (D18): ");
   };
+  // With bindings numbers decide, and the operator's own verifier is exact.
   if (kernel.isSolved()) {
     for (const Binding &binding : rules.bindings) {
       // Sizes that are no integers are for K3 to report.
@@ -190,6 +204,7 @@ static LogicalResult verifySizes(DagApplyOp op, OperatorOp callee) {
     if (!rules.bindings.empty())
       return success();
   }
+  // Without, the facts of the kernel have to prove that sizes are integers.
   for (const SizeProduct &weight : op.getParams())
     for (SizeAttr size : weight.sizes)
       if (!rules.isLegal(*size.toSize(symbols)))

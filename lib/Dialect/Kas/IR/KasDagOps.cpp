@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The text of tensor-level ops, and what is verified beside their shapes.
+// Constraints are D1 to D20 of docs/reference/tensor-level.md; those on shapes
+// are in KasDagShapes.cpp, those that look at the whole kernel in
+// KasKernel.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +28,7 @@ using namespace kas;
 // Overloads of what KasSyntax.h has, for the generated code in this namespace.
 namespace kas {
 
+/// `[C, KH | H, W]` as a directive of an assembly format.
 static ParseResult parseTensorShape(OpAsmParser &parser, Type &type) {
   FailureOr<SymbolicTensorType> parsed = kas::parseTensorShape(parser);
   if (failed(parsed))
@@ -38,6 +42,7 @@ static void printTensorShape(OpAsmPrinter &printer, Operation *,
   kas::printTensorShape(printer, type);
 }
 
+/// `[3, k, C/G]`.
 static ParseResult parseSizeList(OpAsmParser &parser, ArrayAttr &sizes) {
   SmallVector<Attribute> list;
   auto parseSize = [&]() -> ParseResult {
@@ -117,6 +122,7 @@ LogicalResult DagShiftOp::verify() {
   return success();
 }
 
+/// At 1 nothing would be left to scale.
 LogicalResult DagDropoutOp::verify() {
   // D14; a rate that is no number fails both.
   double rate = getRate().convertToDouble();
@@ -138,6 +144,8 @@ static SymbolicTensorType getResultType(DagOutputOp op) {
       op->getParentOfType<KernelOp>().getResultType());
 }
 
+/// What the input is viewed as: the result's dimensions, or with `average`
+/// [copies, channels of a block | spatial...].
 SmallVector<SizeAttr> DagOutputOp::getViewedDims() {
   SymbolicTensorType type = ::getResultType(*this);
   if (!getCopies())
@@ -147,6 +155,7 @@ SmallVector<SizeAttr> DagOutputOp::getViewedDims() {
   return dims;
 }
 
+/// Blocks of channels in the result; null when that does not fit.
 SizeAttr DagOutputOp::getNumBlocks() {
   SizeAttr channels =
       getProduct(getContext(), ::getResultType(*this).getChannelDims());

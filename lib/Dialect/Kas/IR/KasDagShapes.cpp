@@ -8,6 +8,13 @@
 //
 // The shapes of the results of tensor-level ops, and what the ops cost.
 //
+// The rules themselves are `solver::TensorRules`, a template over the kind of
+// size: here it is a `SizeAttr`, in the search a number. Each
+// `inferReturnTypes` checks what the rule assumes (D1 to D13), then applies it;
+// a null size is one that does not fit. Types are inferred while text is
+// parsed, so nothing may be assumed of attributes, not even that they are
+// there.
+//
 //===----------------------------------------------------------------------===//
 
 #include "KasDagShapes.h"
@@ -27,6 +34,7 @@ LogicalResult kas::verifyDim(SymbolicTensorType type, int64_t dim,
   return success();
 }
 
+/// `what` and `constraint` name the dimensions and the rule in the diagnostic.
 LogicalResult kas::verifyDims(ArrayRef<int64_t> dims, int64_t first,
                               int64_t last, StringRef what,
                               StringRef constraint,
@@ -55,6 +63,7 @@ LogicalResult kas::verifyHasChannels(SymbolicTensorType type,
   return success();
 }
 
+/// Null as soon as one factor is null or a product does not fit.
 SizeAttr kas::getProduct(MLIRContext *context, ArrayRef<SizeAttr> sizes) {
   DagDomain domain{context};
   return std::accumulate(
@@ -131,6 +140,7 @@ static LogicalResult verifyGroups(Adaptor adaptor, SymbolicTensorType type,
   return success();
 }
 
+/// [C, ... | H] -> [G, C/G, ... | H] for dim 0 by G.
 LogicalResult DagGroupOp::inferReturnTypes(MLIRContext *context,
                                            std::optional<Location> location,
                                            Adaptor adaptor,
@@ -148,6 +158,7 @@ LogicalResult DagGroupOp::inferReturnTypes(MLIRContext *context,
                    location, types);
 }
 
+/// All channels become groups of one channel: [C, K | H] -> [C*K, 1 | H].
 LogicalResult DagGroupAllOp::inferReturnTypes(MLIRContext *context,
                                               std::optional<Location> location,
                                               Adaptor adaptor,
@@ -160,6 +171,7 @@ LogicalResult DagGroupAllOp::inferReturnTypes(MLIRContext *context,
   return addTensor(context, rules.groupAll(DagShape(type)), location, types);
 }
 
+/// [C | H, W] -> [C, K, L | H, W].
 LogicalResult DagUnfoldOp::inferReturnTypes(MLIRContext *context,
                                             std::optional<Location> location,
                                             Adaptor adaptor,
@@ -180,6 +192,7 @@ LogicalResult DagUnfoldOp::inferReturnTypes(MLIRContext *context,
                    types);
 }
 
+/// [C | H] -> [C | H/K]; K3 demands that H/K is an integer.
 LogicalResult DagPoolOp::inferReturnTypes(MLIRContext *context,
                                           std::optional<Location> location,
                                           Adaptor adaptor,
@@ -197,6 +210,7 @@ LogicalResult DagPoolOp::inferReturnTypes(MLIRContext *context,
   return addTensor(context, {shape}, location, types);
 }
 
+/// Two dimensions change places.
 LogicalResult DagTransposeOp::inferReturnTypes(MLIRContext *context,
                                                std::optional<Location> location,
                                                Adaptor adaptor,
@@ -228,6 +242,7 @@ static DagRules::Step getLayerStep(MLIRContext *context, Adaptor adaptor,
                                 adaptor.getChannels(), windows);
 }
 
+/// [G, C, K | H] -> [Y | H]: all channels become Y.
 LogicalResult DagFCOp::inferReturnTypes(MLIRContext *context,
                                         std::optional<Location> location,
                                         Adaptor adaptor,
@@ -241,6 +256,7 @@ LogicalResult DagFCOp::inferReturnTypes(MLIRContext *context,
 
 DagRules::Step DagFCOp::getStep() { return getLayerStep(getContext(), *this); }
 
+/// As a dense layer over the channels and windows, none of which is left.
 LogicalResult DagConvOp::inferReturnTypes(MLIRContext *context,
                                           std::optional<Location> location,
                                           Adaptor adaptor,
@@ -263,6 +279,7 @@ DagRules::Step DagConvOp::getStep() {
                       llvm::to_vector(getWindows().getAsRange<SizeAttr>()));
 }
 
+/// The named dimensions get new sizes and stay where they are.
 LogicalResult DagMixOp::inferReturnTypes(MLIRContext *context,
                                          std::optional<Location> location,
                                          Adaptor adaptor,
@@ -281,6 +298,7 @@ LogicalResult DagMixOp::inferReturnTypes(MLIRContext *context,
   return addTensor(context, {shape}, location, types);
 }
 
+/// [C... | H] -> [copies, channels | H].
 LogicalResult DagAmplifyOp::inferReturnTypes(MLIRContext *context,
                                              std::optional<Location> location,
                                              Adaptor adaptor,
@@ -297,6 +315,7 @@ LogicalResult DagAmplifyOp::inferReturnTypes(MLIRContext *context,
       location, types);
 }
 
+/// The named dimensions disappear.
 LogicalResult DagFoldOp::inferReturnTypes(MLIRContext *context,
                                           std::optional<Location> location,
                                           Adaptor adaptor,
@@ -311,6 +330,8 @@ LogicalResult DagFoldOp::inferReturnTypes(MLIRContext *context,
                    location, types);
 }
 
+/// The right operand's shape; that the left block divides the right one needs
+/// numbers or facts (K3, by way of the implied sizes).
 LogicalResult DagBroadcastOp::inferReturnTypes(MLIRContext *,
                                                std::optional<Location> location,
                                                Adaptor adaptor,
@@ -337,6 +358,8 @@ LogicalResult DagBroadcastOp::inferReturnTypes(MLIRContext *,
   return success();
 }
 
+/// The dimensions that are rows and those that are columns of one operand,
+/// after its transposition: channels beyond the batch, and spatial ones.
 std::pair<ArrayRef<SizeAttr>, ArrayRef<SizeAttr>>
 DagMatMulOp::getMatrix(bool isRight) {
   SymbolicTensorType type = getTensorType(isRight ? getRight() : getLeft());
@@ -349,6 +372,8 @@ DagMatMulOp::getMatrix(bool isRight) {
   return {slice(rows), slice(columns)};
 }
 
+/// Sizes of rows and columns are compared as products, since several dimensions
+/// may be one side of a matrix.
 LogicalResult DagMatMulOp::inferReturnTypes(MLIRContext *context,
                                             std::optional<Location> location,
                                             Adaptor adaptor,
@@ -386,11 +411,14 @@ LogicalResult DagMatMulOp::inferReturnTypes(MLIRContext *context,
 // Costs and implied sizes
 //===----------------------------------------------------------------------===//
 
+// A step is a shape, its implied sizes and its costs. `getStep` is what the
+// interface's `getFlops`, `getParams` and `getImpliedSizes` are made from.
 DagRules::Step DagShuffleOp::getStep() {
   return DagRules({getContext()})
       .shuffle(DagShape(getInput()), getDim(), getFactor());
 }
 
+/// Implied: the number of blocks, all channels over those of one block.
 DagRules::Step DagAmplifyOp::getStep() {
   DagDomain domain{getContext()};
   DagShape input(getInput());
@@ -421,6 +449,7 @@ DagRules::Step DagFoldOp::getStep() {
   return DagRules({getContext()}).fold(DagShape(getInput()), getDims());
 }
 
+/// One operation per element of the input, but the result's shape.
 DagRules::Step DagPoolOp::getStep() {
   DagRules::Step step = DagRules({getContext()}).unary(DagShape(getInput()), 1);
   step.shape = DagShape(getResult());
@@ -431,6 +460,7 @@ DagRules::Step DagCumSumOp::getStep() {
   return DagRules({getContext()}).unary(DagShape(getInput()), 1);
 }
 
+/// A multiplication and an addition per element.
 DagRules::Step DagScanOp::getStep() {
   return DagRules({getContext()}).unary(DagShape(getInput()), 2);
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Registers the dialect kas and its interfaces.
+// The verifiers of discardable attributes are in KasDiscardableAttrs.cpp.
 //
 //===----------------------------------------------------------------------===//
 

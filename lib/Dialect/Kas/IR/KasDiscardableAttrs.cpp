@@ -7,6 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // The constraints of the discardable attributes that passes write.
+// Numbers A1 and following are those of docs/reference/ops.md. Attributes
+// of this dialect on operations of other dialects are how searches,
+// quantization and training annotate networks, so a misspelt one must not pass
+// unseen.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,6 +50,7 @@ LogicalResult kas::emitNoAttributeError(Operation *op, StringRef kind,
                          << number << ", got " << name;
 }
 
+/// Also of null: then false.
 static bool isI64(Attribute attribute) {
   auto number = dyn_cast_if_present<IntegerAttr>(attribute);
   return number && number.getType().isInteger(64);
@@ -55,6 +60,7 @@ static bool isI64(Attribute attribute) {
 /// `attention`.
 static bool isSite(Attribute attribute) {
   auto entries = dyn_cast<DictionaryAttr>(attribute);
+  // Exactly one of `space` and `kernel`.
   if (!entries || !isI64(entries.get("binding")) ||
       entries.contains("space") == entries.contains("kernel"))
     return false;
@@ -69,6 +75,7 @@ static bool isSite(Attribute attribute) {
   });
 }
 
+/// `{flops = 12 : i64, latency_ms = 1.5}`.
 static bool isScore(Attribute attribute) {
   auto entries = dyn_cast<DictionaryAttr>(attribute);
   return entries && llvm::all_of(entries, [](NamedAttribute entry) {
@@ -94,6 +101,8 @@ namespace {
 /// What an attribute of an operation has to be, and where.
 struct Rule {
   StringRef name, value;
+  /// `value` and `place` complete "expected ... as NAME", "expected NAME on
+  /// ...".
   function_ref<bool(Attribute)> isValue;
   StringRef place;
   function_ref<bool(Operation *)> isPlace;
@@ -109,12 +118,14 @@ static LogicalResult verify(Operation *op, NamedAttribute attribute,
   return success();
 }
 
+/// MLIR calls this for each attribute `kas.*` of any operation.
 LogicalResult KasDialect::verifyOperationAttribute(Operation *op,
                                                    NamedAttribute attribute) {
   auto isLinalg = [](Operation *op) { return isa<linalg::LinalgOp>(op); };
   auto isSpace = [](Operation *op) { return isa<SpaceOp>(op); };
   auto isSymbol = [](Operation *op) { return isa<SymbolOpInterface>(op); };
   auto isFunction = [](Operation *op) { return isa<FunctionOpInterface>(op); };
+  // By name: the dialect does not link against bufferization.
   auto isRead = [](Operation *op) {
     return op->getName().getStringRef() == "bufferization.to_buffer";
   };
@@ -126,6 +137,8 @@ LogicalResult KasDialect::verifyOperationAttribute(Operation *op,
   };
   auto isUnit = [](Attribute value) { return isa<UnitAttr>(value); };
   auto isString = [](Attribute value) { return isa<StringAttr>(value); };
+  // One row per attribute: name, value, test of the value, place, test of the
+  // place.
   const Rule rules[] = {
       {siteAttrName, "a space or a kernel and a binding", isSite, // A2
        "a linalg operation", isLinalg},
@@ -159,6 +172,7 @@ LogicalResult KasDialect::verifyOperationAttribute(Operation *op,
   if (attribute.getName() == resultNamesAttr ||
       attribute.getName() == operandNamesAttr)
     return success();
+  // Known names, but of arguments.
   if (attribute.getName() == argumentNameAttrName ||
       attribute.getName() == initializerAttrName ||
       attribute.getName() == unsignedAttrName) // A1
@@ -171,10 +185,12 @@ LogicalResult KasDialect::verifyOperationAttribute(Operation *op,
 }
 
 /// Those of arguments that say what they are for, or how they are trained.
+/// A16 to A18, A20 and A21.
 static LogicalResult verifyArgumentUse(Operation *op, unsigned argument,
                                        NamedAttribute attribute) {
   StringRef name = attribute.getName();
   auto number = dyn_cast<FloatAttr>(attribute.getValue());
+  // Neither infinite nor NaN nor negative.
   bool isNumber =
       number && number.getValue().isFinite() && !number.getValue().isNegative();
   StringRef expected;
@@ -249,6 +265,7 @@ LogicalResult KasDialect::verifyRegionArgAttribute(Operation *op, unsigned,
   return success();
 }
 
+/// Results have names and signs only.
 LogicalResult KasDialect::verifyRegionResultAttribute(
     Operation *op, unsigned, unsigned result, NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);

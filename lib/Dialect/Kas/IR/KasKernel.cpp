@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // `kas.kernel`: text, verifier, and what it says to the solvers.
+// Constraints are K1 to K7 of docs/reference/tensor-level.md, sections 2 and 3;
+// K5 is Theorem 1 of the Canvas paper (section 6.2).
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +26,7 @@ using namespace kas::solver;
 //===----------------------------------------------------------------------===//
 
 /// `<P1, P2 | c1 | x1, x2>`: any list may be empty, trailing ones absent.
+/// Primaries, coefficients, then variables, whose values a solver finds.
 static ParseResult parseKernelSymbols(OpAsmParser &parser,
                                       KernelOp::Properties &properties) {
   Builder &builder = parser.getBuilder();
@@ -105,6 +108,7 @@ static void printFacts(OpAsmPrinter &printer, KernelOp op) {
   printer << ']';
 }
 
+/// `budget {flops = 1000 : i64}`; empty when the keyword is absent.
 static ParseResult parseDictionary(OpAsmParser &parser, StringRef keyword,
                                    DictionaryAttr &dictionary) {
   NamedAttrList entries;
@@ -147,6 +151,7 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
     return failure();
   properties.result_type = TypeAttr::get(*type);
 
+  // Optional parts get their defaults first.
   properties.bindings = builder.getArrayAttr({});
   properties.multiplicities = builder.getDenseI64ArrayAttr({});
   if (succeeded(parser.parseOptionalKeyword("bindings")) &&
@@ -159,6 +164,8 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
       parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
       parser.parseRegion(*body, inputs))
     return failure();
+  // The generic verifier would accept an empty region; other code takes the
+  // first block without a test.
   if (body->empty())
     return parser.emitError(location,
                             "expected a body that ends in kas.dag.output");
@@ -228,6 +235,7 @@ SymbolSet KernelOp::getSymbolSet() {
   return llvm::cantFail(makeKernelSymbols(*this));
 }
 
+/// Bindings have all variables or none of them (K2), so the first one decides.
 bool KernelOp::isSolved() {
   if (getBindings().empty())
     return getVariables().empty();
@@ -242,6 +250,7 @@ DagOutputOp KernelOp::getOutput() {
   return cast<DagOutputOp>(getBody().front().getTerminator());
 }
 
+/// Symbols by index in `getSymbolSet`. Unbound variables count as 1.
 SizeRules kas::getSizeRules(KernelOp kernel) {
   SymbolSet symbols = kernel.getSymbolSet();
   SizeRules rules;
@@ -320,6 +329,7 @@ static LogicalResult verifyBindings(KernelOp op, const SymbolSet &symbols) {
 }
 
 /// K6
+/// Bounds of both costs, in FLOPs and in parameters.
 static LogicalResult verifyBudget(KernelOp op) {
   for (NamedAttribute entry : op.getBudget()) {
     if (!llvm::is_contained({"flops", "flops_min", "params", "params_min"},
@@ -336,6 +346,8 @@ static LogicalResult verifyBudget(KernelOp op) {
   return success();
 }
 
+/// What can be checked without the ops inside: those are verified later, and
+/// `verifyRegions` then looks at the body as a whole.
 LogicalResult KernelOp::verify() {
   if (getSymName().empty())
     return emitOpError("requires a name");
@@ -370,6 +382,7 @@ LogicalResult KernelOp::verify() {
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// Sizes, shapes and steps of the body, which is verified op by op already.
 class KernelVerifier {
 public:
   explicit KernelVerifier(KernelOp kernel)
@@ -391,10 +404,12 @@ public:
   }
 
 private:
+  /// For diagnostics.
   std::string quote(const Size &size) const {
     return "'" + toString(size, symbols) + "'";
   }
 
+  /// Null is a size that did not fit when it was made.
   LogicalResult verifySize(SizeAttr attr, EmitErrorFn emitError) {
     // K1, K3
     if (!attr)
@@ -408,6 +423,7 @@ private:
     InFlightDiagnostic diagnostic =
         emitError() << "requires sizes that are integers (K3), got "
                     << quote(size);
+    // The first binding that shows it.
     for (auto [index, binding] : llvm::enumerate(rules.bindings)) {
       if (size.evaluate(binding))
         continue;
@@ -458,6 +474,7 @@ private:
     for (Value result : op.getResults())
       if (failed(verifyTensor(result.getType(), emitError)))
         return failure();
+    // Sizes that a step needs but no tensor has, such as channels per group.
     if (auto step = dyn_cast<DagOpInterface>(op))
       for (SizeAttr size : step.getImpliedSizes())
         if (failed(verifySize(size, emitError)))
@@ -475,9 +492,11 @@ private:
                              EmitErrorFn emitError) {
     Size numBlocks = *blocks.toSize(symbols);
     Size numCopies = *copies.toSize(symbols);
+    // Checked again when the kernel is solved.
     if (rules.hasVariable(numBlocks) || rules.hasVariable(numCopies))
       return success();
     SmallVector<Binding, 0> bindings = rules.bindings;
+    // Constants need no binding: any will do.
     if (numBlocks.isConstant() && numCopies.isConstant())
       bindings.push_back(Binding(symbols.size(), 1));
     for (const Binding &binding : bindings) {
@@ -529,6 +548,7 @@ private:
         kernel.getContext(),
         cast<SymbolicTensorType>(output.getInput().getType()).getDims());
     SizeAttr wanted = getProduct(kernel.getContext(), output.getViewedDims());
+    // K4 holds when the ratio is 1; one with a variable may become 1.
     SizeAttr ratio = given && wanted ? wanted.divide(given) : SizeAttr();
     if (!ratio)
       return output.emitOpError(

@@ -8,6 +8,7 @@
 //
 // Verifiers, types and text of operations of networks: batch normalization,
 // dropout, gradients of applied operators.
+// Constraints are numbered in the descriptions of the ops (B, P, G).
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +19,7 @@
 using namespace kas;
 using namespace mlir;
 
+/// Samples times pixels: what the statistics divide by.
 int64_t BatchNormOp::getNumElementsOfChannel() {
   auto type = cast<RankedTensorType>(getData().getType());
   return type.getNumElements() / type.getDimSize(1);
@@ -35,6 +37,7 @@ LogicalResult BatchNormOp::verify() {
     if (value.getType() != channels)
       return emitOpError("B2: requires scale, offset and statistics of type ")
              << channels << ", got " << value.getType();
+  // The variance of one element is 0, whatever it is.
   if (type.getNumElements() == 0 || getNumElementsOfChannel() < 2)
     return emitOpError("B3: requires two elements or more in each channel, "
                        "got data of type ")
@@ -46,6 +49,7 @@ LogicalResult BatchNormOp::verify() {
   return success();
 }
 
+/// Seed and stream come together: without either the op is that of evaluation.
 LogicalResult DropoutOp::verify() {
   APFloat probability = getProbability();
   // Not a number is in no range.
@@ -89,6 +93,9 @@ static SmallVector<int64_t> getShape(ArrayRef<SizeAttr> sizes) {
       sizes, [](SizeAttr size) { return *size.getConstantValue(); });
 }
 
+/// Operands are all tensors of the operator but the one that the gradient is
+/// by, then the gradient of the result; the result has the shape of the missing
+/// one.
 LogicalResult
 ApplyGradientOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   auto op =
@@ -96,6 +103,8 @@ ApplyGradientOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   bool hasMax = op && llvm::any_of(getReductions(op), [](ReduceOp reduction) {
                   return reduction.getKind() == ReduceKind::Max;
                 });
+  // The gradient of a maximum depends on values, and is expanded at once
+  // instead.
   if (!op || !op.isConcrete() || hasMax)
     return emitOpError("G1: requires a concrete kas.operator without maxima, "
                        "got '@")

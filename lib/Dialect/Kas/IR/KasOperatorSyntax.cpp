@@ -8,6 +8,10 @@
 //
 // The text form of `kas.operator` and `kas.yield`.
 //
+// `kas.yield` has no types in its text, so its operands are resolved when the
+// parser of `kas.operator` has seen the whole body: until then names travel in
+// the attributes of KasSyntax.h, which never leave the parser.
+//
 //===----------------------------------------------------------------------===//
 
 #include "KasSyntax.h"
@@ -24,10 +28,12 @@ using namespace kas;
 
 namespace {
 /// Collects the operands of a `kas.yield` as names with locations.
+/// Each entry is `[name#number, location]`.
 struct YieldOperands {
   OpAsmParser &parser;
   SmallVector<Attribute> names = {};
 
+  /// `(%a, %b)`; returns how many there are.
   FailureOr<int32_t> parseList() {
     int32_t count = 0;
     auto parseOperand = [&]() -> ParseResult {
@@ -71,6 +77,7 @@ ParseResult YieldOp::parse(OpAsmParser &parser, OperationState &result) {
   Builder &builder = parser.getBuilder();
   auto &properties = result.getOrAddProperties<YieldOp::Properties>();
   properties.weight_segments = builder.getDenseI32ArrayAttr(weightCounts);
+  // No operands yet: `resolveYield` adds them.
   properties.operandSegmentSizes = {0, 0};
   result.addAttribute(
       operandNamesAttr,
@@ -112,6 +119,8 @@ static void collectResultNames(Block &block, ValueNames &values) {
 }
 
 /// Gives a yield parsed in custom form its operands.
+/// Text in generic form has operands, and no such attribute: nothing to do. The
+/// attribute may also be forged, so its form is checked.
 static LogicalResult resolveYield(YieldOp yield, const ValueNames &values) {
   auto parsed = dyn_cast_or_null<ArrayAttr>(yield->getAttr(operandNamesAttr));
   if (!parsed || parsed.size() != 2)
@@ -192,6 +201,7 @@ ParseResult OperatorOp::parse(OpAsmParser &parser, OperationState &result) {
     return failure();
   if (body->empty())
     return parser.emitError(location, "expected a body that ends in kas.yield");
+  // Output coordinates first, then results of primitives.
   ValueNames values;
   for (auto [output, argument] :
        llvm::zip_equal(outputs, body->front().getArguments())) {
@@ -235,6 +245,7 @@ void OperatorOp::print(OpAsmPrinter &printer) {
                       /*printBlockTerminators=*/true);
 }
 
+/// Verified: the names are legal and distinct.
 SymbolSet OperatorOp::getSymbolSet() {
   return llvm::cantFail(makeSymbolSet(getPrimaries(), getCoefficients()));
 }

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Custom directives of the assembly formats of the dialect's operations.
+// They are static functions in namespace kas, where the generated code calls
+// them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +24,7 @@ using namespace kas;
 
 namespace kas {
 
+/// The size of a coordinate stands for its type: `: C*k`.
 static ParseResult parseCoordSize(OpAsmParser &parser, Type &type) {
   FailureOr<SizeAttr> size = parseBareSize(parser);
   if (failed(size))
@@ -34,6 +37,7 @@ static void printCoordSize(OpAsmPrinter &printer, Operation *, Type type) {
   printBareSize(printer, cast<CoordType>(type).getSize());
 }
 
+/// A plain integer with a sign, without the type that an attribute prints.
 static ParseResult parseAmount(OpAsmParser &parser, IntegerAttr &amount) {
   int64_t value = 0;
   if (parser.parseInteger(value))
@@ -135,6 +139,7 @@ static void printPrimitiveAttributes(OpAsmPrinter &printer, Operation *op,
       {"kind", "size", "block", "factor", "amount", "low"});
 }
 
+/// Nothing where types alone give all symbols a value.
 static ParseResult parseApplyBinding(OpAsmParser &parser,
                                      BindingAttr &binding) {
   FailureOr<BindingAttr> parsed = parseBindingList(parser, /*optional=*/true);

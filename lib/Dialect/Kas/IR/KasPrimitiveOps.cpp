@@ -9,6 +9,11 @@
 // Result types of the primitives, with the constraints on sizes that they imply
 // (docs/reference/dialect.md), and names of printed values.
 //
+// Primitives go from the output ("bottom") to the data ("top"): operands are
+// bottom coordinates, results top ones (Syno, section 4). `getTopExpressions`
+// is the meaning of each as affine expressions, and the one place that defines
+// it for analyses and lowerings.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/IR/Kas.h"
@@ -20,6 +25,7 @@ using namespace kas;
 // Result types
 //===----------------------------------------------------------------------===//
 
+/// A null size is one that does not fit.
 static LogicalResult addCoordinate(MLIRContext *context, SizeAttr size,
                                    std::optional<Location> location,
                                    StringRef constraint,
@@ -62,11 +68,13 @@ LogicalResult ShiftOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
   return success();
 }
 
+/// No result: the coordinate ends here.
 LogicalResult ExpandOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
                                          Adaptor, SmallVectorImpl<Type> &) {
   return success();
 }
 
+/// The window's positions are clipped to the size of the coordinate.
 LogicalResult UnfoldOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
                                          Adaptor adaptor,
                                          SmallVectorImpl<Type> &types) {
@@ -103,6 +111,8 @@ LogicalResult ShareOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
 // Names of the printed values
 //===----------------------------------------------------------------------===//
 
+// One letter per primitive: %o outputs, %r reductions, %q and %m the halves of
+// a merge, %u windows, and so on.
 void OperatorOp::getAsmBlockArgumentNames(Region &region,
                                           OpAsmSetValueNameFn setName) {
   for (BlockArgument argument : region.getArguments())
@@ -158,6 +168,8 @@ ShiftOp::verifyAtBinding(llvm::function_ref<int64_t(SizeAttr)> valueOf,
   return success();
 }
 
+/// Positions before the coordinate: floor(K/2) unless written, so that odd
+/// windows are centred; K - 1 if causal.
 int64_t UnfoldOp::getLowValue(llvm::function_ref<int64_t(SizeAttr)> valueOf) {
   Attribute low = getLowAttr();
   if (!low)
@@ -185,6 +197,7 @@ UnfoldOp::verifyAtBinding(llvm::function_ref<int64_t(SizeAttr)> valueOf,
 // PrimitiveOpInterface: top coordinates
 //===----------------------------------------------------------------------===//
 
+// [i, j] -> B*i + j, B being the size of j.
 void SplitOp::getTopExpressions(ArrayRef<AffineExpr> bottoms,
                                 SmallVectorImpl<AffineExpr> &tops, AffineExpr &,
                                 int64_t &) {
@@ -199,6 +212,7 @@ void MergeOp::getTopExpressions(ArrayRef<AffineExpr> bottoms,
   tops.push_back(bottoms[0] % block);
 }
 
+// `mod` of affine expressions is never negative, also for negative amounts.
 void ShiftOp::getTopExpressions(ArrayRef<AffineExpr> bottoms,
                                 SmallVectorImpl<AffineExpr> &tops, AffineExpr &,
                                 int64_t &) {
@@ -215,6 +229,7 @@ void UnfoldOp::getTopExpressions(ArrayRef<AffineExpr> bottoms,
                                  AffineExpr &guard, int64_t &extent) {
   int64_t low =
       getLowValue([](SizeAttr size) { return *size.getConstantValue(); });
+  // The point exists where 0 <= guard < extent.
   guard = bottoms[0] + bottoms[1] - low;
   extent = getConcreteSize(getCoord());
   tops.push_back(guard);

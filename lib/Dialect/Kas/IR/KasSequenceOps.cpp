@@ -8,6 +8,9 @@
 //
 // Text and verifiers of sequences of operators and of spaces of sequences
 // (docs/reference/dialect.md).
+// Constraints are J1 to J10. A sequence has stages (operators) with a step
+// between each two; a space of sequences has a space per stage and widths to
+// choose.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +28,7 @@ using namespace kas;
 // Text
 //===----------------------------------------------------------------------===//
 
+/// Nothing when the keyword is absent.
 static OptionalParseResult parseVisibility(OpAsmParser &parser,
                                            StringAttr &visibility) {
   StringRef keyword;
@@ -90,6 +94,7 @@ static ParseResult parseStepsAndWidths(OpAsmParser &parser,
     if (parser.parseKeywordOrString(&name) || parser.parseEqual() ||
         parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseSize))
       return failure();
+    // A dictionary with a name twice would trip an assertion of MLIR.
     if (entries.get(name))
       return parser.emitError(location)
              << "expected each width once, got '" << name << "' again";
@@ -127,8 +132,11 @@ static void printStepsAndWidths(OpAsmPrinter &printer, Operation *op,
 // Sizes and symbols
 //===----------------------------------------------------------------------===//
 
+/// One power per round: M^2 takes two.
 SizeAttr kas::substituteSymbol(SizeAttr size, StringAttr name, SizeAttr width) {
   SizeAttr symbol = SizeAttr::getSymbol(size.getContext(), name.getValue());
+  // Ends because `width` does not have the symbol; negative exponents do not
+  // occur, since widths are primary symbols.
   while (size && llvm::is_contained(size.getNames(), name)) {
     size = size.divide(symbol);
     if (size)
@@ -147,6 +155,7 @@ BindingAttr kas::getStageBinding(OperatorOp stage, BindingAttr binding) {
 }
 
 /// `constraint`: symbols of one name are of one kind in `first` and `second`.
+/// One binding serves all stages, so a name must mean one kind of symbol.
 static LogicalResult verifyKinds(Operation *op, StringRef constraint,
                                  const SymbolSet &first,
                                  const SymbolSet &second) {
@@ -161,6 +170,7 @@ static LogicalResult verifyKinds(Operation *op, StringRef constraint,
   return success();
 }
 
+/// The property is an array of i32, which may hold anything.
 static LogicalResult verifySteps(Operation *op, StringRef constraint,
                                  ArrayRef<int32_t> steps) {
   for (int32_t step : steps)
@@ -203,6 +213,7 @@ LogicalResult SequenceOp::verify() {
   return verifySteps(*this, "J2", getBetween());
 }
 
+/// J3 compares sizes as symbols: they must agree at every binding.
 LogicalResult SequenceOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   SmallVector<OperatorOp> stages;
   for (auto name : getStages().getAsRange<FlatSymbolRefAttr>()) {
@@ -271,6 +282,7 @@ LogicalResult SequenceSpaceOp::verify() {
 }
 
 /// J7.
+/// The stages are a chain from the input to the output of the layers.
 static LogicalResult verifyShapes(SequenceSpaceOp op, SpaceOp layers,
                                   ArrayRef<SpaceOp> stages) {
   ArrayAttr sizes = layers.getInputSizes();
@@ -291,6 +303,8 @@ static LogicalResult verifyShapes(SequenceSpaceOp op, SpaceOp layers,
 }
 
 /// J8.
+/// A stage is searched at the layers' bindings: the same number of them, in the
+/// same order, with the same values for common symbols.
 static LogicalResult verifyStage(SequenceSpaceOp op, SpaceOp layers,
                                  SpaceOp stage) {
   auto emitError = [&]() -> InFlightDiagnostic {
@@ -305,6 +319,7 @@ static LogicalResult verifyStage(SequenceSpaceOp op, SpaceOp layers,
     return failure();
   for (unsigned symbol = 0; symbol < symbols.size(); ++symbol) {
     StringRef name = symbols.getName(symbol);
+    // A symbol of the stage alone is a width.
     if (!known.lookup(name)) {
       if (!op.getWidths().contains(name))
         return emitError() << "symbols of " << layers.getSymNameAttr()

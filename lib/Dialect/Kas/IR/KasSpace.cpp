@@ -8,6 +8,8 @@
 //
 // Text and verifier of `kas.space`: signature, bindings, limits and properties
 // of a search.
+// Limits and budgets are dictionaries with names that are checked here, with a
+// suggestion for a near one: a limit that is misspelt would be no limit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +27,7 @@ using namespace kas;
 // Text
 //===----------------------------------------------------------------------===//
 
+/// `x 4` says that the network has four layers of this shape.
 ParseResult kas::parseBindings(AsmParser &parser, ArrayAttr &bindings,
                                DenseI64ArrayAttr &multiplicities) {
   SmallVector<Attribute> list;
@@ -60,6 +63,7 @@ void kas::printBindings(AsmPrinter &printer, ArrayAttr bindings,
   printer << ']';
 }
 
+/// `limits {depth = 12}`; empty when absent.
 static ParseResult parseOptionalDictionary(OpAsmParser &parser,
                                            StringRef keyword,
                                            DictionaryAttr &dictionary) {
@@ -122,6 +126,7 @@ void SpaceOp::print(OpAsmPrinter &printer) {
 // Verifier
 //===----------------------------------------------------------------------===//
 
+/// Counts and sizes; docs/reference/dialect.md, section 5, has their meaning.
 static constexpr StringLiteral integerLimits[] = {
     "depth",       "reduce",      "split",           "merge",
     "shift",       "expand",      "unfold",          "stride",
@@ -129,7 +134,9 @@ static constexpr StringLiteral integerLimits[] = {
     "rank_max",    "window",      "weight_elements", "merge_elements",
     "stride_size", "shift_block", "size_symbols",    "size_powers",
     "reaches"};
+/// Positive numbers.
 static constexpr StringLiteral ratioLimits[] = {"reduce_ratio", "unfold_ratio"};
+/// 0 or 1.
 static constexpr StringLiteral flagLimits[] = {
     "shift_backward",      "swap_axes",  "weight_takes", "weight_shares",
     "weights_by_position", "rank_saves", "equivariant",  "one_product",
@@ -138,6 +145,7 @@ static constexpr StringLiteral flagLimits[] = {
 std::optional<Size> kas::getWindowSize(Attribute value,
                                        const SymbolSet &symbols) {
   if (auto integer = dyn_cast<IntegerAttr>(value)) {
+    // `getSExtValue` asserts on wider integers.
     if (integer.getValue().getBitWidth() == 0 ||
         integer.getValue().getSignificantBits() > 32)
       return std::nullopt;
@@ -163,10 +171,12 @@ static std::optional<double> toNumber(Attribute value) {
   return std::nullopt;
 }
 
+/// Of all limits but `sees`. 32 bits: the search keeps them in plain integers.
 static LogicalResult verifyLimit(SpaceOp space, NamedAttribute entry) {
   StringRef name = entry.getName();
   if (llvm::is_contained(ratioLimits, name)) {
     std::optional<double> number = toNumber(entry.getValue());
+    // Written so that NaN fails, too.
     if (!number || !(*number > 0) || *number > 1e9)
       return space.emitOpError("requires a positive number for limit '")
              << name << "', got " << entry.getValue();
@@ -203,6 +213,7 @@ static LogicalResult verifyWindow(SpaceOp space, Attribute value,
     return emitError();
   for (const Binding &binding : space.getBindingValues())
     if (std::optional<int64_t> window = size->evaluate(binding);
+        // Odd: the window lies around its position, as that of a convolution.
         !window || *window % 2 == 0 || *window > (1 << 20))
       return emitError();
   return success();
@@ -235,6 +246,7 @@ static LogicalResult verifyWindows(SpaceOp space, Attribute attribute,
            << axes.size() << ") for limit 'sees', got " << windows.size();
   if (!space.getLimit("swap_axes", 0))
     return success();
+  // Axes of equal size are interchangeable then, and must look alike.
   for (auto [axis, window] : llvm::zip_equal(axes, windows))
     for (auto [other, otherWindow] : llvm::zip_equal(axes, windows))
       if (inputs[axis.input] == inputs[other.input] && window != otherWindow)
@@ -261,6 +273,7 @@ static LogicalResult verifyLimits(SpaceOp space, const SymbolSet &symbols) {
       continue;
     }
     StringRef symbol = name;
+    // `occurrences.k` limits the symbol k.
     bool isKnown = symbol.consume_front("occurrences.")
                        ? symbols.lookup(symbol).has_value()
                        : llvm::is_contained(integerLimits, name) ||
@@ -277,6 +290,7 @@ static LogicalResult verifyLimits(SpaceOp space, const SymbolSet &symbols) {
 
 /// S3: what the states of the search hold.
 static LogicalResult verifyRank(SpaceOp space) {
+  // States are plain data of fixed size, copied as bytes.
   constexpr size_t maxRank = 8;
   for (ArrayAttr sizes : {space.getOutputSizes(), space.getInputSizes()})
     if (sizes.size() > maxRank)
@@ -288,6 +302,7 @@ static LogicalResult verifyRank(SpaceOp space) {
 
 /// S2: a size of the search is 16 exponents.
 static LogicalResult verifyFactors(SpaceOp space, const SymbolSet &symbols) {
+  // One exponent per symbol and one per prime of a constant.
   constexpr unsigned maxFactors = 16;
   SmallVector<int64_t> primes;
   for (ArrayAttr sizes : {space.getOutputSizes(), space.getInputSizes()})
@@ -321,6 +336,7 @@ static LogicalResult verifyBudget(SpaceOp space) {
       return space.emitOpError("requires a positive number for budget '")
              << name << "', got " << entry.getValue();
   }
+  // A ratio is of something.
   auto requireBaseline = [&](StringRef ratio, StringRef baseline) {
     if (!space.getBudgetValue(ratio) || space.getBudgetValue(baseline))
       return success();
@@ -367,6 +383,7 @@ static LogicalResult verifyBindings(SpaceOp space, const SymbolSet &symbols) {
   return success();
 }
 
+/// Bindings first: legality of sizes is a question of their values.
 LogicalResult SpaceOp::verify() {
   llvm::Expected<SymbolSet> symbols =
       makeSymbolSet(getPrimaries(), getCoefficients());
@@ -402,6 +419,7 @@ SmallVector<Binding> SpaceOp::getBindingValues() {
   return result;
 }
 
+/// `otherwise` where the limit is not set.
 int64_t SpaceOp::getLimit(StringRef name, int64_t otherwise) {
   auto value = getLimits().getAs<IntegerAttr>(name);
   return value ? value.getInt() : otherwise;

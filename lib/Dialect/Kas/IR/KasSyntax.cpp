@@ -8,6 +8,8 @@
 //
 // Parsing and printing that several operations share: symbols, shapes,
 // dictionaries.
+// The grammar of sizes is `parseSizeFrom` (kas/Support/SizeGrammar.h), which
+// reads the tokens of MLIR's parser here and plain text elsewhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +21,7 @@
 using namespace mlir;
 using namespace kas;
 
+/// `<N, C | k>`, `<| k>` or nothing.
 ParseResult kas::parseSymbols(AsmParser &parser, ArrayAttr &primaries,
                               ArrayAttr &coefficients) {
   Builder &builder = parser.getBuilder();
@@ -29,6 +32,7 @@ ParseResult kas::parseSymbols(AsmParser &parser, ArrayAttr &primaries,
       StringRef name;
       if (parser.parseKeyword(&name))
         return failure();
+      // List 0 before the bar, list 1 after it.
       lists[coefficient].push_back(builder.getStringAttr(name));
       if (succeeded(parser.parseOptionalComma()))
         continue;
@@ -83,6 +87,7 @@ ParseResult kas::parseShape(AsmParser &parser, ArrayAttr &sizes,
   return success();
 }
 
+/// "unordered" dimensions are channels: their order has no meaning.
 void kas::printShape(AsmPrinter &printer, ArrayAttr sizes,
                      DenseBoolArrayAttr unordered) {
   printer << '[';
@@ -114,6 +119,8 @@ static bool isSymbolName(StringRef name) {
          llvm::all_of(name.drop_front(), isRest);
 }
 
+/// Attributes of generic text may hold any string, so names are checked, then
+/// added; the set refuses duplicates and too many.
 llvm::Expected<SymbolSet> kas::makeSymbolSet(ArrayAttr primaries,
                                              ArrayAttr coefficients) {
   SymbolSet symbols;

@@ -8,6 +8,8 @@
 //
 // The verifier of operators: the numbered constraints of
 // docs/reference/dialect.md.
+// Here are those that hold or not whatever symbols are bound to; the others are
+// checked at a binding (KasBinding.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,6 +32,8 @@ static std::string quote(SizeAttr size) {
   return "'" + text + "'";
 }
 
+/// Coefficients may be in a denominator (`C/s`); a primary there is hardly ever
+/// an integer, and the search never makes one.
 LogicalResult kas::verifySymbolicSize(SizeAttr size, const SymbolSet &symbols,
                                       StringRef what, StringRef constraint,
                                       EmitErrorFn emitError) {
@@ -68,6 +72,7 @@ LogicalResult YieldOp::verify() {
 // OperatorOp
 //===----------------------------------------------------------------------===//
 
+/// The op itself; `verifyRegions` has the body, whose ops are verified by then.
 LogicalResult OperatorOp::verify() {
   llvm::Expected<SymbolSet> symbols =
       makeSymbolSet(getPrimaries(), getCoefficients());
@@ -155,6 +160,8 @@ static LogicalResult verifySingleUse(Value coordinate, Location location,
          << ": double it with kas.share";
 }
 
+/// Coordinates are linear (C9), which is what lets rewrites take a maker and
+/// its only user together.
 static LogicalResult verifySingleUses(OperatorOp op) {
   for (BlockArgument argument : op.getOutputs())
     if (failed(verifySingleUse(argument, argument.getLoc(),
@@ -173,6 +180,7 @@ static LogicalResult verifySingleUses(OperatorOp op) {
 
 /// C8: the weight side of a share goes to a weight, as it is.
 static LogicalResult verifyShares(OperatorOp op) {
+  // Operands of the yield: data first, then weights.
   unsigned dataCount = op.getYield().getData().size();
   for (auto share : op.getBody().getOps<ShareOp>()) {
     OpOperand &use = *share.getWeight().use_begin();
@@ -205,6 +213,7 @@ static LogicalResult verifyData(OperatorOp op) {
 static LogicalResult verifyReached(OperatorOp op) {
   llvm::SmallPtrSet<Value, 16> reached;
   Block &block = op.getBody().front();
+  // Backwards from the yield; one pass, since operands come before their users.
   for (Operation &primitive : llvm::reverse(block))
     if (isa<YieldOp>(primitive) ||
         llvm::any_of(primitive.getResults(),

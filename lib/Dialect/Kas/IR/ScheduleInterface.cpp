@@ -8,6 +8,9 @@
 //
 // What schedules of all devices have in common: their text, spaces with costs,
 // and adapting a recorded schedule to another operation.
+// Each device's attribute implements the interface (CPUSchedule.cpp,
+// GPUSchedule.cpp); the tuner and its database see only this
+// (docs/guide/tuning.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,6 +35,7 @@ void ScheduleSpace::add(ScheduleAttrInterface schedule, ScheduleCost cost) {
       {schedule, cost, schedule.getStrategyNumber(), schedule.getKnobs(), {}});
 }
 
+/// Last, since features may depend on the least cost.
 void ScheduleSpace::computeFeatures() {
   leastCost = points.front().cost.first;
   for (const SchedulePoint &point : points)
@@ -40,6 +44,7 @@ void ScheduleSpace::computeFeatures() {
     point.features = point.schedule.getFeatures(*this, point.cost);
 }
 
+/// For measuring how much a cost model helps a search.
 ScheduleSpace ScheduleSpace::forgetCosts() const {
   ScheduleSpace alike = *this;
   for (SchedulePoint &point : alike.points)
@@ -56,6 +61,7 @@ AdaptedPoint ScheduleSpace::adapt(ScheduleAttrInterface recorded) const {
   return recorded.adapt(*this);
 }
 
+/// Euclidean, over logarithms: twice the rows is as far from here as half.
 double ScheduleSpace::getLoopDistance(llvm::ArrayRef<float> features) const {
   const SchedulePoint &here = points.front();
   double sum = 0;

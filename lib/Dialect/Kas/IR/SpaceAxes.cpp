@@ -8,6 +8,8 @@
 //
 // Which dimensions of a space's output and input are the same axis, and at
 // which stride.
+// An axis is what windows move along (height, width); all other dimensions are
+// batch or channels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,6 +39,7 @@ bool kas::hasBatchAxis(const SpaceSignature &signature,
 
 /// The input's size over the output's, when it is a product of coefficients and
 /// an integer.
+/// H and s*H: stride s. H and C: none.
 static std::optional<Size> getStride(const Size &output, const Size &input,
                                      const SymbolSet &symbols) {
   std::optional<Size> stride = input.divide(output);
@@ -55,6 +58,7 @@ llvm::SmallVector<SpaceAxis> kas::getSpaceAxes(const SpaceSignature &signature,
                                                const SymbolSet &symbols) {
   llvm::SmallVector<SpaceAxis> axes;
   llvm::SmallVector<bool> isUsed(signature.inputs.size(), false);
+  // 1 skips the batch.
   unsigned first = hasBatchAxis(signature, symbols);
   for (unsigned output = first; output < signature.outputs.size(); ++output) {
     if (signature.outputUnordered[output])
@@ -68,6 +72,7 @@ llvm::SmallVector<SpaceAxis> kas::getSpaceAxes(const SpaceSignature &signature,
         continue;
       isUsed[input] = true;
       axes.push_back({output, input, *stride});
+      // Greedy, first fit: of equal dimensions the orders agree.
       break;
     }
   }

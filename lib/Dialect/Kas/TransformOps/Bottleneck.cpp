@@ -8,6 +8,12 @@
 //
 // Fewer points of one iterator.
 //
+// Bottlenecks of structured operations (Turner et al., "Neural Architecture
+// Search as Program Transformation Exploration", ASPLOS 2021, section 4.1).
+// Reductions keep a contiguous part; parallel iterators keep every B-th point,
+// whose result is repeated, so that the shape stays. Operators:
+// OperatorBottleneck.cpp.
+//
 //===----------------------------------------------------------------------===//
 
 #include "LoopNest.h"
@@ -19,6 +25,7 @@ using namespace kas;
 
 /// The factor of `iterator` in a sum of iterators with positive factors, 0
 /// where it does not occur; failure for any other expression that it occurs in.
+/// Of `2 * d0 + d1` the factor of d0 is 2. A floordiv or mod of it is no sum.
 static FailureOr<int64_t> getFactor(AffineExpr expr, unsigned iterator) {
   if (!expr.isFunctionOfDim(iterator))
     return 0;
@@ -44,6 +51,7 @@ static FailureOr<int64_t> getFactor(AffineExpr expr, unsigned iterator) {
   return *factor * constant.getValue();
 }
 
+/// Only then does a shorter loop read a contiguous or strided slice.
 static LogicalResult checkLinear(const LoopNest &nest, unsigned iterator,
                                  std::string &reason) {
   for (AffineMap map : nest.maps)
@@ -60,6 +68,8 @@ static LogicalResult checkLinear(const LoopNest &nest, unsigned iterator,
 // Reductions
 //===----------------------------------------------------------------------===//
 
+/// Points `offset` to `offset + size` - 1; `wanted` is the size, all of the
+/// rest without it. Operands are sliced, so maps and body stay.
 FailureOr<linalg::LinalgOp>
 kas::restrictReduction(RewriterBase &rewriter, linalg::LinalgOp op,
                        int64_t iterator, int64_t offset, std::string &reason,
@@ -82,6 +92,8 @@ kas::restrictReduction(RewriterBase &rewriter, linalg::LinalgOp op,
   rewriter.setInsertionPoint(op);
   for (auto [operand, map] : llvm::enumerate(nest->maps))
     for (auto [dimension, expr] : llvm::enumerate(map.getResults())) {
+      // 0 for dimensions that the iterator does not index: the slice is the
+      // whole.
       int64_t factor = *getFactor(expr, iterator);
       Value &value = nest->operands[operand];
       int64_t extent =
@@ -101,6 +113,8 @@ kas::restrictReduction(RewriterBase &rewriter, linalg::LinalgOp op,
 //===----------------------------------------------------------------------===//
 
 /// `value` with each index of `dimension` repeated `factor` times.
+/// [a, b] by 2 -> [a, a, b, b]: a broadcast along a new inner dimension,
+/// joined.
 static Value repeatAlong(RewriterBase &rewriter, Location loc, Value value,
                          unsigned dimension, int64_t factor) {
   auto type = cast<RankedTensorType>(value.getType());
@@ -114,6 +128,9 @@ static Value repeatAlong(RewriterBase &rewriter, Location loc, Value value,
   return joinDimensions(rewriter, loc, repeated, dimension);
 }
 
+/// Iterator i runs over N / factor points and stands for i * factor: dimensions
+/// that it indexes alone are sliced with that stride (weights, the result), in
+/// other indices (data of a convolution) it is multiplied.
 static linalg::LinalgOp thinOut(RewriterBase &rewriter, LoopNest &nest,
                                 unsigned iterator, int64_t factor) {
   Location loc = nest.op->getLoc();

@@ -8,6 +8,10 @@
 //
 // Grouping: the diagonal blocks of two iterators.
 //
+// Iterators i and j become (g, i') and (g, j') with one common g: of the tiling
+// by G only the blocks on the diagonal are computed (Turner et al., section
+// 4.2). On the channels of a convolution this is a grouped convolution.
+//
 //===----------------------------------------------------------------------===//
 
 #include "LoopNest.h"
@@ -17,6 +21,8 @@
 using namespace mlir;
 using namespace kas;
 
+/// Output channel and input channel of what upstream recognizes; of a matrix
+/// product n and k.
 FailureOr<std::pair<int64_t, int64_t>>
 kas::inferChannelIterators(linalg::LinalgOp op, std::string &reason) {
   if (auto dims = linalg::inferConvolutionDims(op);
@@ -34,6 +40,8 @@ kas::inferChannelIterators(linalg::LinalgOp op, std::string &reason) {
 namespace {
 
 /// Which iterators of the new nest stand for those of the old one.
+/// `first` and `second` share the iterator `group`, which comes where `first`
+/// was; inner iterators of one point are left out.
 class GroupedIterators {
 public:
   GroupedIterators(const LoopNest &nest, unsigned first, unsigned second,
@@ -97,6 +105,8 @@ GroupedIterators::GroupedIterators(const LoopNest &nest, unsigned first,
                                    unsigned second, int64_t groups)
     : context(nest.op->getContext()), nest(nest), first(first), second(second),
       groups(groups), positions(nest.sizes.size()) {
+  // The group is a reduction only where both are: else each group writes
+  // outputs of its own.
   bool isParallel = nest.isParallel(first) || nest.isParallel(second);
   for (auto [iterator, type] : llvm::enumerate(nest.iterators)) {
     if (iterator == first) {
@@ -119,6 +129,7 @@ void GroupedIterators::append(unsigned iterator, bool withGroup,
     exprs.push_back(getAffineDimExpr(*positions[iterator], context));
 }
 
+/// [Co, Ci] indexed by both -> [G, Co/G, G, Ci/G].
 void Grouping::splitOperand(unsigned operand) {
   Value value = nest.operands[operand];
   SmallVector<AffineExpr> exprs, dims;
@@ -145,6 +156,7 @@ void Grouping::splitOperand(unsigned operand) {
   nest.maps[operand] = iterators.getMap(exprs);
 }
 
+/// [G, Co/G, G, Ci/G] -> [G, Co/G, Ci/G]: the weight of the diagonal blocks.
 void Grouping::gatherBlocks(unsigned operand) {
   AffineMap map = nest.maps[operand];
   auto [value, kept] =
@@ -154,12 +166,14 @@ void Grouping::gatherBlocks(unsigned operand) {
       AffineMap::get(map.getNumDims(), 0, kept, rewriter.getContext());
 }
 
+/// The result, split as well, is joined again at the end.
 linalg::LinalgOp Grouping::rewrite() {
   unsigned numOperands = nest.operands.size();
   std::optional<unsigned> resultDimension = nest.getDimension(
       numOperands - 1, nest.isParallel(first) ? first : second);
   unsigned parallel = nest.isParallel(first) ? first : second;
   for (unsigned operand = 0; operand < numOperands; ++operand) {
+    // Asked before the split, which changes the maps.
     bool hasBoth =
         nest.getDimension(operand, first) && nest.getDimension(operand, second);
     splitOperand(operand);
@@ -199,6 +213,7 @@ kas::groupIterators(RewriterBase &rewriter, linalg::LinalgOp op, int64_t first,
       failed(nest->checkPlain(second, reason)))
     return failure();
   rewriter.setInsertionPoint(op);
+  // Also a new operation, so that callers always get one of their own.
   if (groups == 1) {
     linalg::LinalgOp result = nest->build(rewriter);
     rewriter.replaceOp(op, result->getResults());

@@ -9,6 +9,12 @@
 // The transform operations of the dialect: neural transformations of layers and
 // operators (docs/guide/transformations.md).
 //
+// The ops are thin: parameters, iterators, effects. The transformations are
+// free functions (Group.cpp, Bottleneck.cpp, Slabs.cpp, Weights.cpp), with an
+// overload for `kas.apply` next to the one for structured operations. A
+// condition that does not hold is a silenceable failure with its reason (T1 to
+// T18).
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/TransformOps/KasTransformOps.h"
@@ -25,6 +31,7 @@ using namespace kas;
 // Integers that may be parameters
 //===----------------------------------------------------------------------===//
 
+/// `%param` or `4`; the attribute is dynamic where there is a parameter.
 static ParseResult
 parseIntegerOrParam(OpAsmParser &parser,
                     std::optional<OpAsmParser::UnresolvedOperand> &param,
@@ -77,6 +84,7 @@ applyToEach(transform::TransformOpInterface op, Value target, Value param,
             int64_t integer, transform::TransformResults &results,
             transform::TransformState &state, TransformFn transform) {
   FailureOr<int64_t> value = getInteger(state, param, integer);
+  // A mistake of the script, not of the payload: no alternative can help.
   if (failed(value))
     return emitDefiniteFailure(op, "requires a parameter with one integer");
   SmallVector<Operation *> transformed;
@@ -95,6 +103,7 @@ applyToEach(transform::TransformOpInterface op, Value target, Value param,
     else if (auto apply = dyn_cast<ApplyOp>(payload))
       replace(apply);
     if (failed(replacement)) {
+      // The interpreter demands a result also where the failure is suppressed.
       results.set(op->getResult(0), ArrayRef<Operation *>());
       DiagnosedSilenceableFailure failure = emitSilenceableFailure(op, reason);
       failure.attachNote(payload->getLoc()) << "target operation";
@@ -118,6 +127,7 @@ findIterators(std::optional<ArrayRef<int64_t>> iterators, OpTy target,
   return miss(reason, "requires two iterators, got ", iterators->size()); // T2
 }
 
+/// The target is replaced, so its handle is consumed.
 static void
 getNeuralEffects(OpOperand &target, MutableArrayRef<OpOperand> operands,
                  ResultRange results,
@@ -252,6 +262,7 @@ public:
   using Base::Base;
 
   void init() {
+    // Dialects that the transformations make ops of.
     declareGeneratedDialect<func::FuncDialect>();
     declareGeneratedDialect<KasDialect>();
     declareGeneratedDialect<linalg::LinalgDialect>();

@@ -8,6 +8,8 @@
 //
 // A structured operation as operands, maps and iterators that transformations
 // take apart and put together again.
+// Transformations change operands, maps and iterators of the copy and `build` a
+// `linalg.generic` with the old body; so named ops need no cases of their own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +19,7 @@
 using namespace mlir;
 using namespace kas;
 
+/// Nothing is changed. `linalg.index` would see the new iterators.
 FailureOr<LoopNest> LoopNest::get(linalg::LinalgOp op, std::string &reason) {
   // T1
   if (!op.hasPureTensorSemantics() || op->getNumResults() != 1)
@@ -61,6 +64,7 @@ std::optional<unsigned> LoopNest::getDimension(unsigned operand,
       getAffineDimExpr(iterator, maps[operand].getContext()));
 }
 
+/// At the insertion point; extents follow from the operands' shapes.
 linalg::LinalgOp LoopNest::build(RewriterBase &rewriter) const {
   Value init = operands.back();
   auto generic = linalg::GenericOp::create(
@@ -124,6 +128,7 @@ Value kas::sliceDimension(OpBuilder &builder, Location loc, Value value,
                                         strides);
 }
 
+/// Indexed by (g, i, g, j): the copy is [g, i, j], read at [g, i, g, j].
 std::pair<Value, SmallVector<AffineExpr>>
 kas::gatherDiagonal(OpBuilder &builder, Location loc, Value value,
                     AffineMap map) {

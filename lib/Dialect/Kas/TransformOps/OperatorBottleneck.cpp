@@ -8,6 +8,11 @@
 //
 // Fewer points of one iterator of an operator.
 //
+// Bottlenecks, restrictions and slabs of `kas.apply`, in primitives where one
+// expresses it (docs/guide/transformations.md, "Operators"): merge, expand and
+// stride thin an output out; a reduction gets a smaller size, and data is
+// sliced.
+//
 //===----------------------------------------------------------------------===//
 
 #include "LoopNest.h"
@@ -36,6 +41,8 @@ static UnfoldOp getWindow(const CoordinateUses &uses) {
   return unfold && uses.data->getOperandNumber() == 1 ? unfold : UnfoldOp();
 }
 
+/// Three cases: the reduction indexes the data (slice it), is a window (change
+/// the lower padding), or indexes weights alone (slice these).
 FailureOr<ApplyOp> kas::restrictReduction(RewriterBase &rewriter, ApplyOp apply,
                                           int64_t iterator, int64_t offset,
                                           std::string &reason,
@@ -64,12 +71,14 @@ FailureOr<ApplyOp> kas::restrictReduction(RewriterBase &rewriter, ApplyOp apply,
                 "requires a reduction that indexes the data by itself "
                 "or is the window of an unfold, got one that goes to '",
                 uses.data->getOwner()->getName(), "'");
+  // C5: the window must keep the element at its own position.
   if (unfold && (getLow(unfold) < offset || getLow(unfold) >= offset + size))
     return miss(reason, "requires a part of the window with its point ",
                 getLow(unfold), ", got ", size, " from ", offset, " on");
 
   rewriter.setInsertionPoint(apply);
   Location loc = apply.getLoc();
+  // Element w of the new window is element w + offset of the old one.
   if (unfold)
     unfold.setLowAttr(rewriter.getI64IntegerAttr(getLow(unfold) - offset));
   if (dimension)
@@ -94,12 +103,15 @@ static MergeOp mergeOutput(OperatorNest &nest, Value output, int64_t block) {
                          SizeAttr::getConstant(nest.op.getContext(), block));
 }
 
+/// The output i is merged by the factor; its remainder is dropped, which
+/// repeats each result, and factor * (i / factor) is what was i.
 static ApplyOp thinOut(OperatorNest &nest, int64_t iterator, int64_t factor) {
   Value output = nest.getCoordinate(iterator);
   CoordinateUses uses = nest.getUses(output);
   Location loc = nest.op.getLoc();
   MergeOp merge = mergeOutput(nest, output, factor);
   ExpandOp::create(nest.body, loc, merge.getRemainder());
+  // One per weight that has the coordinate, and one for the data.
   SmallVector<Value> copies = nest.fanOut(
       merge.getQuotient(), uses.weights.size() + (uses.data ? 1 : 0));
   for (auto [use, copy] : llvm::zip(uses.weights, copies)) {
@@ -132,6 +144,7 @@ FailureOr<ApplyOp> kas::bottleneckIterator(RewriterBase &rewriter,
     return miss(reason, "requires a factor that divides the ", points,
                 " points of iterator ", iterator, ", got ", factor);
   if ((*nest)->getReduction(iterator)) {
+    // Destroys the copy: `restrictReduction` makes one of its own.
     nest->reset();
     return restrictReduction(rewriter, apply, iterator, 0, reason,
                              points / factor);
@@ -146,6 +159,8 @@ FailureOr<ApplyOp> kas::bottleneckIterator(RewriterBase &rewriter,
 
 /// Where the data is indexed by an output coordinate through strides and
 /// unfolds.
+/// Returns the dimension of the data. Every coordinate on the way must divide
+/// into slabs, or a slab would read elements of its neighbour.
 static FailureOr<unsigned> traceSlabs(const OperatorNest &nest,
                                       int64_t iterator, int64_t slabs,
                                       std::string &reason) {
@@ -169,6 +184,7 @@ static FailureOr<unsigned> traceSlabs(const OperatorNest &nest,
   }
 }
 
+/// [slabs, ...]: each slab begins with the same weight.
 static Value repeatWeight(RewriterBase &rewriter, Location loc, Value weight,
                           int64_t count) {
   auto type = cast<RankedTensorType>(weight.getType());
@@ -180,6 +196,8 @@ static Value repeatWeight(RewriterBase &rewriter, Location loc, Value weight,
       ->getResult(0);
 }
 
+/// The chain of strides and unfolds then runs over the rows of a slab, so its
+/// clipping is the padding of each slab.
 FailureOr<ApplyOp> kas::splitIntoSlabs(RewriterBase &rewriter, ApplyOp apply,
                                        int64_t iterator, int64_t slabs,
                                        std::string &reason) {

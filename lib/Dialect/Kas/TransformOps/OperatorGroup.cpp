@@ -8,6 +8,11 @@
 //
 // Grouping of operators.
 //
+// Grouping of `kas.apply`: an output coordinate is merged into (group, rest), a
+// reduction becomes one over the rest, or two; the group is shared by the
+// weights and the data, which gets split(group, rest) (Turner et al., section
+// 4.2).
+//
 //===----------------------------------------------------------------------===//
 
 #include "LoopNest.h"
@@ -17,6 +22,8 @@
 using namespace mlir;
 using namespace kas;
 
+/// An output channel indexes weights alone, an input channel weights and one
+/// dimension of the data. Nothing else may look like them.
 FailureOr<std::pair<int64_t, int64_t>>
 kas::inferChannelIterators(ApplyOp apply, std::string &reason) {
   // Uses are the same before sizes are numbers.
@@ -87,6 +94,7 @@ private:
 
 } // namespace
 
+/// T17: what one operator can express. The data has one place for the group.
 LogicalResult OperatorGrouping::check(std::string &reason) const {
   if (uses[0].data && uses[1].data) // T17
     return miss(reason,
@@ -106,15 +114,19 @@ LogicalResult OperatorGrouping::check(std::string &reason) const {
   return success();
 }
 
+/// Of two reductions the group is a third one; else it is the quotient of the
+/// output, and the reduction loses its part of the domain.
 void OperatorGrouping::makeGroup() {
   Location loc = nest.op.getLoc();
   ReduceOp reductions[2] = {nest.getReduction(iterators[0]),
                             nest.getReduction(iterators[1])};
+  // One copy for the data, if it has either iterator, and one per weight.
   unsigned numGroups = uses[0].data || uses[1].data;
   for (unsigned weight = 0; weight < nest.weights.size(); ++weight)
     numGroups += isIn(weight);
   Value coordinate;
   if (reductions[0] && reductions[1]) {
+    // Outermost, so that kinds nest as before.
     ReduceOp outer = reductions[0]->isBeforeInBlock(reductions[1])
                          ? reductions[0]
                          : reductions[1];
@@ -140,6 +152,8 @@ void OperatorGrouping::makeGroup() {
   group = nest.fanOut(coordinate, numGroups);
 }
 
+/// Null where nothing is left, and for outputs, whose rest `makeGroup` has
+/// made.
 Value OperatorGrouping::makeRest(unsigned index) {
   ReduceOp reduce = nest.getReduction(iterators[index]);
   int64_t left = nest.getSize(iterators[index]) / groups;
@@ -150,6 +164,8 @@ Value OperatorGrouping::makeRest(unsigned index) {
                           SizeAttr::getConstant(nest.op.getContext(), left));
 }
 
+/// Splits the dimensions of both iterators, keeps one group in front of them,
+/// and gathers the diagonal where the weight has both.
 void OperatorGrouping::regroupWeight(unsigned weight) {
   Value groupCopy = group.front();
   group.erase(group.begin());
@@ -192,6 +208,7 @@ void OperatorGrouping::regroupWeight(unsigned weight) {
   nest.weights[weight] = coordinates;
 }
 
+/// Order matters: weights take their copies from the front, the data the last.
 void OperatorGrouping::rewrite() {
   makeGroup();
   Value reductions[2] = {makeRest(0), makeRest(1)};
@@ -257,10 +274,13 @@ FailureOr<ApplyOp> kas::groupIterators(RewriterBase &rewriter, ApplyOp apply,
   return (*nest)->finish("group" + std::to_string(groups));
 }
 
+/// As many groups as points, so that nothing is left of either iterator.
 FailureOr<ApplyOp> kas::depthwiseIterators(RewriterBase &rewriter,
                                            ApplyOp apply, int64_t first,
                                            int64_t second,
                                            std::string &reason) {
+  // The nest here is only asked for sizes; its copy goes at the end of the
+  // scope.
   int64_t sizes[2];
   {
     auto nest = OperatorNest::get(rewriter, apply, reason);

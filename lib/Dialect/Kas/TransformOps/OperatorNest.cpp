@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // An operator and its application taken apart, to be changed together.
+// Transformations edit a concrete copy: the operator may have other
+// applications, and a condition that fails must leave no trace.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,6 +37,7 @@ OperatorNest::~OperatorNest() {
     rewriter.eraseOp(op);
 }
 
+// The copy is put right after the operator, under its name until `finish`.
 FailureOr<std::unique_ptr<OperatorNest>>
 OperatorNest::get(RewriterBase &rewriter, ApplyOp apply, std::string &reason) {
   OperatorOp op = apply.getOperator();
@@ -61,6 +64,8 @@ LogicalResult OperatorNest::checkIterator(int64_t iterator,
               ", got ", iterator);
 }
 
+/// Follows the chain of shares: each gives a copy to a weight, the end is the
+/// data side, or one more weight.
 CoordinateUses OperatorNest::getUses(Value coordinate) const {
   CoordinateUses uses;
   auto addWeights = [&](Value value) {
@@ -97,6 +102,7 @@ void OperatorNest::dropShares(const CoordinateUses &uses) {
   }
 }
 
+/// count - 1 shares: coordinates are linear (C9).
 SmallVector<Value> OperatorNest::fanOut(Value coordinate, unsigned count) {
   SmallVector<Value> result;
   for (; result.size() + 1 < count;) {
@@ -109,6 +115,7 @@ SmallVector<Value> OperatorNest::fanOut(Value coordinate, unsigned count) {
 }
 
 /// Gives every result the type that follows from its operands.
+/// Sizes have changed at the bottom; program order carries them to the top.
 static void inferTypes(OperatorOp op) {
   for (Operation &primitive : op.getBody().front()) {
     auto interface = dyn_cast<InferTypeOpInterface>(primitive);
@@ -126,6 +133,7 @@ static void inferTypes(OperatorOp op) {
   }
 }
 
+/// The yield is made anew from `data` and `weights`, which have been edited.
 ApplyOp OperatorNest::finish(StringRef suffix) {
   isFinished = true;
   YieldOp yield = op.getYield();

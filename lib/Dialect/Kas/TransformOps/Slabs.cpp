@@ -8,6 +8,10 @@
 //
 // Convolutions with weights of their own for each slab of the data.
 //
+// Sequence 1 of Turner et al. (section 7.3): the data is cut into slabs along a
+// spatial dimension, each padded by itself and convolved with weights of its
+// own.
+//
 //===----------------------------------------------------------------------===//
 
 #include "LoopNest.h"
@@ -21,6 +25,8 @@ using namespace kas;
 
 namespace {
 
+/// The slab becomes a parallel iterator in front of `iterator`, which is
+/// shorter.
 class SlabSplitter {
 public:
   SlabSplitter(RewriterBase &rewriter, LoopNest &nest, unsigned iterator,
@@ -53,6 +59,7 @@ private:
   std::string &reason;
   /// The dimension of the data that the windows move along.
   unsigned dataDimension = 0;
+  /// The padding of the data, null without one; its value and what it pads.
   tensor::PadOp pad;
   Value padding;
   Value source;
@@ -109,6 +116,8 @@ LogicalResult SlabSplitter::checkPadding() {
 }
 
 // T14
+/// T14 asks for "same" padding: a slab of input / slabs elements must be enough
+/// for output / slabs results.
 LogicalResult SlabSplitter::checkSizes() {
   int64_t input =
       cast<RankedTensorType>(source.getType()).getDimSize(dataDimension);
@@ -139,6 +148,7 @@ LogicalResult SlabSplitter::check() {
                  failed(checkSizes()));
 }
 
+/// [H] -> [slabs, H / slabs], then padded: each slab has zeros at both ends.
 Value SlabSplitter::splitData() {
   Location loc = nest.op->getLoc();
   Value value = splitDimension(rewriter, loc, source, dataDimension, slabs);
@@ -157,6 +167,7 @@ Value SlabSplitter::splitData() {
                                high, padding);
 }
 
+/// Copies for now; `new_weights` makes them independent.
 Value SlabSplitter::repeatWeight(Value weight) {
   auto type = cast<RankedTensorType>(weight.getType());
   SmallVector<int64_t> shape = llvm::to_vector(type.getShape());

@@ -8,6 +8,10 @@
 //
 // Weights of their own for transformed operations.
 //
+// A transformed operation inherits: it reads slices and copies of the old
+// weight. Here these become a new argument of the function with an initializer
+// (He et al., ICCV 2015), as a network that is trained anew needs it.
+//
 //===----------------------------------------------------------------------===//
 
 #include "LoopNest.h"
@@ -27,6 +31,7 @@ using namespace mlir;
 using namespace kas;
 
 /// Moves elements of its only input.
+/// A broadcast, a transposition or a gather: no arithmetic.
 static bool isCopy(linalg::LinalgOp op) {
   return op.getNumDpsInputs() == 1 && op->getNumResults() == 1 &&
          op.getNumParallelLoops() == op.getNumLoops() &&
@@ -37,6 +42,7 @@ static bool isCopy(linalg::LinalgOp op) {
 
 /// The argument or constant that `value` is made from by moving elements, or
 /// null.
+/// Through slices, reshapes and copies. Null for anything that is computed.
 static Value findRoot(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (isa<arith::ConstantOp>(op))
@@ -52,6 +58,7 @@ static Value findRoot(Value value) {
   return function && value.getParentBlock()->isEntryBlock() ? value : nullptr;
 }
 
+/// With all that becomes dead by it, from users to producers.
 static void eraseDead(RewriterBase &rewriter, Operation *op) {
   llvm::SmallSetVector<Operation *, 4> worklist;
   worklist.insert(op);
@@ -74,6 +81,8 @@ static std::string getName(func::FuncOp function, unsigned index) {
 
 /// A name for another weight in place of the argument `root`, and where the
 /// argument goes: after those that already are.
+/// `conv1.weight` -> `conv1.weight.0`, `.1`, ... right behind it, so that the
+/// order of arguments stays readable. No name where the root has none.
 static std::pair<std::string, unsigned> placeWeight(func::FuncOp function,
                                                     BlockArgument root) {
   if (!root)
@@ -102,6 +111,8 @@ static int64_t countTerms(const LoopNest &nest) {
   return terms;
 }
 
+/// Adds an argument, uses it, and removes the old one if nothing reads it any
+/// more. Arguments move, so positions are not kept across calls.
 static void renewOperand(RewriterBase &rewriter, func::FuncOp function,
                          OpOperand &operand, Value root, StringRef fanIn) {
   auto argument = dyn_cast<BlockArgument>(root);
@@ -134,6 +145,7 @@ static void renewOperand(RewriterBase &rewriter, func::FuncOp function,
 }
 
 /// New arguments in place of `operands` of `op`.
+/// All roots are found before anything changes.
 static LogicalResult renewOperands(RewriterBase &rewriter, Operation *op,
                                    ArrayRef<OpOperand *> operands,
                                    StringRef fanIn, std::string &reason) {
@@ -161,6 +173,7 @@ static LogicalResult renewOperands(RewriterBase &rewriter, Operation *op,
   return success();
 }
 
+/// By convention input 0 is the data.
 LogicalResult kas::renewWeights(RewriterBase &rewriter, linalg::LinalgOp op,
                                 std::string &reason) {
   FailureOr<LoopNest> nest = LoopNest::get(op, reason);

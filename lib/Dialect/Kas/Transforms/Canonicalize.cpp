@@ -8,6 +8,9 @@
 //
 // Applies the rewrites R1 and following of docs/reference/dialect.md to
 // operators until none matches, and the pass that does so.
+// Rules are in CanonicalizePatterns.cpp and ShiftPatterns.cpp, those of kernels
+// in CanonicalizeKernel.cpp; test/unittests/Properties compares operators
+// before and after with the reference evaluator.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,6 +47,7 @@ struct KasCanonicalizePass
     : public kas::impl::KasCanonicalizePassBase<KasCanonicalizePass> {
   using KasCanonicalizePassBase::KasCanonicalizePassBase;
 
+  // Patterns are built once per pass, not once per operator.
   LogicalResult initialize(MLIRContext *context) override {
     RewritePatternSet set(context);
     populateCanonicalizePatterns(set);
@@ -57,6 +61,8 @@ struct KasCanonicalizePass
   void runOnOperation() override {
     WalkResult result = getOperation()->walk([&](OperatorOp op) {
       if (failed(applyPatternsGreedily(op.getBody(), patterns, makeConfig()))) {
+        // A cycle of rules would be a mistake of ours, but must not hang a
+        // program.
         op.emitOpError("requires the rules of kas-canonicalize to end");
         return WalkResult::interrupt();
       }

@@ -369,8 +369,10 @@ struct OrderedBlend : OpRewritePattern<DagBroadcastOp> {
       return success();
     }
     int64_t rank = getTensorType(left).getRank();
+    // Subtraction does not commute.
     bool isOrdered =
         kind == DagBroadcastKind::Sub || left == right || isBefore(left, right);
+    // Of equal shapes every split into prefix and suffix is the same operation.
     bool isCommon = op.getCommon() == ArrayRef<int64_t>{rank, 0};
     if (isOrdered && isCommon)
       return rewriter.notifyMatchFailure(op, "in order already");
@@ -400,6 +402,7 @@ void kas::populateKernelCanonicalizePatterns(RewritePatternSet &patterns) {
 static bool eraseUnread(KernelOp kernel) {
   bool changed = false;
   SmallVector<DagOpInterface> steps(kernel.getBody().getOps<DagOpInterface>());
+  // Backwards: a step is read only by later ones.
   for (DagOpInterface step : llvm::reverse(steps)) {
     if (!step->use_empty() || !step.getParams().empty())
       continue;

@@ -8,6 +8,8 @@
 //
 // The rewrites of operators but those of shifts, one pattern each, with its
 // side condition (docs/reference/dialect.md).
+// Each rule's identity is exact at every legal binding; a rule never changes
+// what weights are indexed by, so that their shapes stay.
 //
 //===----------------------------------------------------------------------===//
 

@@ -21,6 +21,8 @@ using namespace mlir;
 using namespace kas;
 using namespace kas::solver;
 
+/// Stages are built for real, in a module that is thrown away: their guards are
+/// those of the code that runs.
 int64_t kas::countExistingMacs(OperatorOp op, const StagePlan &plan) {
   OwningOpRef<ModuleOp> scratch = ModuleOp::create(op.getLoc());
   OpBuilder builder(scratch->getBodyRegion());
@@ -30,6 +32,7 @@ int64_t kas::countExistingMacs(OperatorOp op, const StagePlan &plan) {
     // A view has points, but no arithmetic.
     if (stage.isOfWeights || stage.macs == 0)
       continue;
+    // As `BasicCost` counts: tensors at a point less one.
     int64_t products = std::max<int64_t>(stage.operands.size() - 1, 1);
     Coordinates coordinates = getCoordinates(built);
     macs += products * countPoints(coordinates.axes, coordinates.guards);

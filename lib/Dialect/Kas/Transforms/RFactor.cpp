@@ -9,6 +9,10 @@
 // Splits an operator into the stages of the best plan (Solver/StagePlan.h),
 // each an operator of its own.
 //
+// Source: Syno, section 7 (materialized reduction). A stage is a cut through
+// the graph of coordinates: what it sums up is stored as a tensor whose
+// dimensions are the coordinates at the cut (its frontier).
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Transforms/RFactor.h"
@@ -72,6 +76,7 @@ public:
       return std::tuple(isData ? dimension : block, isData, dimension,
                         position);
     };
+    // `position` makes the order total.
     llvm::sort(frontier,
                [&](unsigned a, unsigned b) { return key(a) < key(b); });
   }
@@ -97,13 +102,16 @@ private:
 };
 } // namespace
 
+/// The solver chooses the cuts; only the order of dimensions is decided here.
 StagePlan kas::planStages(OperatorOp op, const StagePlanOptions &options) {
   OperatorStageGraph graph = makeStageGraph(op);
   StagePlanOptions chosen = options;
+  // One stage: no intermediate fits.
   if (!canFactor(op))
     chosen.maxIntermediateElements = 0;
   StagePlan plan = planStages(graph.graph, chosen);
   FrontierOrder order(op);
+  // The last stage is the output, whose order is given.
   for (Stage &stage : MutableArrayRef(plan.stages).drop_back())
     if (!stage.isOfWeights)
       order.sort(stage.frontier, graph.coordinates);
@@ -122,6 +130,7 @@ public:
   StageBuilder(OpBuilder &builder, OperatorOp op, const StagePlan &plan)
       : builder(builder), op(op), plan(plan), graph(makeStageGraph(op)) {}
 
+  /// Stages come in the order of their dependences.
   OperatorOp build(unsigned index) {
     const Stage &stage = plan.stages[index];
     findUses(stage);
@@ -173,6 +182,7 @@ private:
         weightUses[coordinate].emplace_back(weight, index);
   }
 
+  /// Concrete and private; flags of order are those of ordered dimensions.
   OperatorOp makeOperator(unsigned index) {
     const Stage &stage = plan.stages[index];
     SmallVector<Attribute> inputSizes = llvm::map_to_vector(
@@ -201,6 +211,8 @@ private:
     if (uses != weightUses.end())
       for (auto [number, use] : llvm::enumerate(uses->second)) {
         Value &place = weights[use.first][use.second];
+        // The last use needs no share, where the data does not read the
+        // coordinate.
         bool isLast = number + 1 == uses->second.size();
         if (isLast && !usedByData.contains(coordinate)) {
           place = value;
@@ -271,6 +283,7 @@ SmallVector<OperatorOp> kas::buildStages(OpBuilder &builder, OperatorOp op,
 
 namespace {
 /// The stages of one operator in the symbol table.
+/// `stages` is empty where one stage is best: the operator stays as it is.
 struct FactoredOperator {
   StagePlan plan;
   SmallVector<OperatorOp> stages;
@@ -351,6 +364,7 @@ struct KasRFactorPass : public kas::impl::KasRFactorPassBase<KasRFactorPass> {
       OperatorOp op = apply.getOperator();
       if (!op || !op.isConcrete())
         continue;
+      // One plan per operator, however many applications it has.
       auto [entry, isNew] = made.try_emplace(op);
       if (isNew)
         entry->second = factor(op, symbolTable);

@@ -8,6 +8,8 @@
 //
 // Gives the free variables of a kernel values within budgets of FLOPs and
 // parameters: the problem for Solver/Budget.h and its solution in IR.
+// Source: Canvas, section 6.3; the exact mode is our own
+// (docs/internals/tensor-level.md, "What differs from the paper, and why").
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,6 +49,8 @@ static std::optional<CostTerm> getTerm(int64_t factor, ArrayRef<SizeAttr> sizes,
 }
 
 namespace {
+/// Collects sizes, costs and limits over the symbols of one kernel. A layer is
+/// a binding with its multiplicity.
 class ProblemMaker {
 public:
   ProblemMaker(KernelOp kernel, const SolveBudgetOptions &options)
@@ -84,6 +88,7 @@ private:
       for (const Size &size :
            ArrayRef(input.dims).take_front(input.numChannelDims))
         if (std::optional<int64_t> value = size.evaluate(binding))
+          // Saturates: the number only orders layers by how wide they are.
           if (__builtin_mul_overflow(channels, *value, &channels))
             channels = INT32_MAX;
       problem.layers.push_back({binding, count, channels});
@@ -99,6 +104,7 @@ private:
     problem.costs[0].lower = get("flops_min");
     problem.costs[1].upper = get("params");
     problem.costs[1].lower = get("params_min");
+    // What is to be used up: FLOPs where they are limited, else parameters.
     problem.objective = problem.costs[0].upper ? 0 : 1;
     if (!problem.costs[problem.objective].upper)
       return kernel.emitOpError(
@@ -127,11 +133,13 @@ private:
     return success();
   }
 
+  /// Each distinct size once: all must be integers at every layer.
   void addSize(const Size &size) {
     if (!llvm::is_contained(problem.sizes, size))
       problem.sizes.push_back(size);
   }
 
+  /// Its sizes, and a limit of its elements for a batch.
   LogicalResult addTensor(Value tensor) {
     auto type = cast<SymbolicTensorType>(tensor.getType());
     for (const Size &size : getShape(tensor, symbols).dims)
@@ -223,6 +231,7 @@ static LogicalResult reportConflict(KernelOp kernel,
       solution.status == BudgetStatus::Infeasible
           ? kernel.emitOpError("is infeasible, because it is impossible that ")
           : kernel.emitOpError("has no solution that was found");
+  // The heuristic may miss a solution that exists, so it says less.
   if (solution.status != BudgetStatus::Infeasible &&
       !solution.conflicts.empty())
     diagnostic << ", because it was missed that ";
@@ -252,6 +261,8 @@ static void writeSolution(KernelOp kernel, const BudgetProblem &problem,
   NamedAttrList entries;
   for (auto [cost, total] : llvm::zip_equal(problem.costs, solution.totals))
     entries.set(cost.name, builder.getI64IntegerAttr(total));
+  // An upper bound of what any solution can use: how near to the optimum this
+  // is.
   entries.set(problem.costs[problem.objective].name + "_bound",
               builder.getI64IntegerAttr(solution.bound));
   entries.set("status",
@@ -319,6 +330,7 @@ static void bindGroups(KernelOp kernel, StringRef name, int64_t value) {
 
 /// The same for each number of groups that keeps the kernel legal, and of those
 /// within the budgets the one that uses most.
+/// One problem per candidate, at most as many as the channels have divisors.
 static LogicalResult solveWithGroups(KernelOp kernel,
                                      const SolveBudgetOptions &options) {
   FailureOr<SmallVector<int64_t>> candidates =
@@ -331,6 +343,7 @@ static LogicalResult solveWithGroups(KernelOp kernel,
   for (int64_t candidate : *candidates) {
     bindGroups(kernel, options.groups, candidate);
     {
+      // A number that is not legal is no error: the next one may be.
       ScopedDiagnosticHandler silence(kernel.getContext(),
                                       [](Diagnostic &) { return success(); });
       if (failed(mlir::verify(kernel)))
@@ -347,6 +360,7 @@ static LogicalResult solveWithGroups(KernelOp kernel,
            << (solved->second.values.empty()
                    ? "no solution"
                    : std::to_string(solved->second.totals[objective]));
+    // Its conflict is reported where no candidate has a solution.
     if (!first)
       first = *solved;
     if (solved->second.values.empty() ||

@@ -8,6 +8,8 @@
 //
 // Gives free variables of a kernel sizes that make its shapes match, all
 // choices one after the other (Solver/ShapeMatch.h).
+// Source: Canvas, section 6.2. Depth-first: op by op in program order, each
+// with its matches, on copies of the kernel, so that going back costs nothing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,6 +33,7 @@ namespace kas {
 #include "kas/Dialect/Kas/Transforms/Passes.h.inc"
 } // namespace kas
 
+/// On an op: the number of the match to take.
 static constexpr StringLiteral choiceAttr = "choice";
 
 //===----------------------------------------------------------------------===//
@@ -70,6 +73,8 @@ static bool replaceSizes(KernelOp kernel,
 static OwningOpRef<KernelOp>
 getSubstituted(KernelOp kernel, ArrayRef<Substitution> substitutions) {
   OwningOpRef<KernelOp> copy(cast<KernelOp>(kernel->clone()));
+  // The verifier decides what is legal; its diagnostics are not for the user
+  // here.
   ScopedDiagnosticHandler silence(kernel.getContext(),
                                   [](Diagnostic &) { return success(); });
   if (!replaceSizes(*copy, substitutions) || failed(mlir::verify(*copy)))
@@ -97,6 +102,7 @@ LogicalResult kas::substitute(KernelOp kernel,
 //===----------------------------------------------------------------------===//
 
 /// The rest of the kernel: all shapes and implied sizes, those of `op` apart.
+/// A substitution must keep all of it legal, not just the op at hand.
 static ShapeMatchProblem getRest(KernelOp kernel, Operation *op) {
   ShapeMatchProblem problem;
   SymbolSet symbols = kernel.getSymbolSet();
@@ -152,6 +158,8 @@ static SizeAttr getRatio(KernelOp kernel, Operation &op) {
 }
 
 /// The problem of `op` if it is one that needs a substitution.
+/// Open: the ratio has a variable in its denominator, or at the output
+/// anywhere.
 static std::optional<ShapeMatchProblem> getOpenProblem(KernelOp kernel,
                                                        Operation &op) {
   SizeAttr ratio = getRatio(kernel, op);
@@ -216,6 +224,7 @@ private:
     if (given)
       first = given.getInt() < 0 ? found.matches.size() : given.getInt();
     if (found.matches.empty() || (given && first >= found.matches.size())) {
+      // The attempt that came furthest explains best.
       if (position >= deepest) {
         deepest = position;
         reason = found.matches.empty()
@@ -233,6 +242,7 @@ private:
       const ShapeMatch &match =
           found.matches[(std::min(first, found.matches.size() - 1) + i) %
                         found.matches.size()];
+      // The number of ways is exponential in the ops with a choice.
       if (attemptsLeft == 0) {
         reason = "was not solved within 10000 substitutions";
         return {};

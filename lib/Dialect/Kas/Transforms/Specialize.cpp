@@ -8,6 +8,8 @@
 //
 // Makes concrete copies of operators: every size becomes its value at a
 // binding.
+// All later passes see numbers, and never a binding
+// (docs/internals/one-operator-six-forms.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,6 +35,8 @@ FailureOr<OperatorOp> kas::specialize(OpBuilder &builder, OperatorOp op,
   if (failed(verifyBinding(op, binding, emitError)))
     return failure();
   SymbolSet symbols = op.getSymbolSet();
+  // Replaces sizes wherever they are: in attributes of primitives and in types
+  // of coordinates.
   AttrTypeReplacer replacer;
   replacer.addReplacement(
       [&](SizeAttr size) -> std::pair<Attribute, WalkResult> {
@@ -52,6 +56,7 @@ FailureOr<OperatorOp> kas::specialize(OpBuilder &builder, OperatorOp op,
 
 namespace {
 /// Makes concrete operators in one symbol table, each distinct one once.
+/// Keyed by operator and binding, so that equal layers share an operator.
 class Specializer {
 public:
   explicit Specializer(Operation *root) : symbolTable(root) {}
@@ -76,6 +81,7 @@ public:
         op.getSymName(),
         [&](StringRef name) { return symbolTable.lookup(name) != nullptr; },
         counter));
+    // Copies follow their operator in the order in which they are asked for.
     Operation *&last = lastMade.try_emplace(op, op).first->second;
     symbolTable.insert(concrete, std::next(last->getIterator()));
     last = concrete;
@@ -94,6 +100,7 @@ private:
 };
 } // namespace
 
+/// The binding is inferred from types and attributes, then dropped.
 static LogicalResult specializeApplies(Operation *root,
                                        Specializer &specializer) {
   WalkResult result = root->walk([&](ApplyOp apply) {

@@ -9,6 +9,10 @@
 // Strides output coordinates of an operator before anything else is done with
 // them, so that every operator has a form for layers with a stride.
 //
+// A layer with stride s computes every s-th output of the same operator with
+// stride 1: the output coordinate gets the size H/s, and a `kas.stride` by s
+// below everything else gives the old coordinate back.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Transforms/StrideOutputs.h"
@@ -24,6 +28,7 @@ namespace kas {
 #include "kas/Dialect/Kas/Transforms/Passes.h.inc"
 } // namespace kas
 
+/// A dimension twice would be strided twice.
 static LogicalResult verifyDims(OperatorOp op, ArrayRef<int64_t> dims,
                                 EmitErrorFn emitError) {
   int64_t rank = op.getOutputs().size();
@@ -54,6 +59,7 @@ LogicalResult kas::strideOutputs(OperatorOp op, ArrayRef<int64_t> dims,
   SizeAttr factor = SizeAttr::getSymbol(builder.getContext(), symbol);
   for (int64_t dim : dims) {
     BlockArgument output = op.getOutputs()[dim];
+    // `H/s` is a legal size: s is a coefficient.
     SizeAttr few = getSize(output).divide(factor);
     output.setType(CoordType::get(builder.getContext(), few));
     auto stride = StrideOp::create(builder, op.getLoc(), output, factor);
@@ -75,6 +81,7 @@ struct KasStrideOutputsPass
       if (failed(strideOutputs(op, dims, symbol,
                                [&] { return op.emitOpError(); })))
         return WalkResult::interrupt();
+      // The body has primitives only.
       return WalkResult::skip();
     });
     if (result.wasInterrupted())

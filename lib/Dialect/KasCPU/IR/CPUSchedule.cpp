@@ -8,6 +8,11 @@
 //
 // The interface of schedules, for CPUs.
 //
+// Adapts recorded schedules to other shapes (transfer between networks) and
+// turns schedules into features for the tuner's models (docs/guide/tuning.md).
+// The numbers are those of `#kas_cpu.schedule`: register tile (rows, columns,
+// vectors), tile of a panel in columns, depth in reductions.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
@@ -20,6 +25,7 @@ using namespace kas;
 
 namespace {
 /// The knobs by position.
+/// In the order of `getKnobs`.
 enum Knob { Rows, Columns, Vectors, Tile, Depth };
 } // namespace
 
@@ -45,6 +51,7 @@ static int64_t getExtent(Knob knob, CPUStrategy strategy,
   switch (knob) {
   case Rows:
     return space.innermostRows;
+  // Direct tiles take whole innermost runs of columns as vectors.
   case Columns:
     return strategy == CPUStrategy::Direct
                ? space.columns / space.innermostColumns
@@ -65,6 +72,8 @@ static int64_t getExtent(Knob knob, CPUStrategy strategy,
 }
 
 /// One of `allowed` for `recorded`, and how it fits; 0 if there is none.
+/// 0 stands for "not said". More than half of the recorded number, so that a
+/// divisor does not make tiles much smaller.
 static std::pair<int64_t, ScheduleFit>
 choose(int64_t recorded, const std::set<int64_t> &allowed, int64_t extent) {
   if (recorded == 0)
@@ -96,6 +105,8 @@ AdaptedPoint CPUScheduleAttr::adapt(const ScheduleSpace &space) const {
   AdaptedPoint result{ScheduleFit::Exact, 0};
   llvm::SmallVector<ScheduleKnob> wanted = getKnobs();
   int64_t tile = 0;
+  // The tile first: what vectors cut depends on it. Each choice narrows the
+  // points that are left.
   for (Knob knob : {Tile, Depth, Vectors, Columns, Rows}) {
     auto getNumber = [&](size_t point) {
       return space.points[point].knobs[knob].second;
@@ -128,6 +139,7 @@ AdaptedPoint CPUScheduleAttr::adapt(const ScheduleSpace &space) const {
 //===----------------------------------------------------------------------===//
 
 /// How much of the last of `extent / block` blocks is used.
+/// 1 when tiles fit; 10 rows in tiles of 4 fill 10/12.
 static float getFill(int64_t extent, int64_t block) {
   if (block <= 0 || extent <= 0)
     return 1;
@@ -135,6 +147,7 @@ static float getFill(int64_t extent, int64_t block) {
   return static_cast<float>(extent) / static_cast<float>(covered);
 }
 
+/// Of 0 (not said) as of 1.
 template <typename T>
 static float getLog(T value) {
   return std::log2(static_cast<float>(std::max<T>(1, value)));
@@ -157,6 +170,7 @@ std::vector<float> CPUScheduleAttr::getFeatures(const ScheduleSpace &space,
     features.push_back(getLog(number));
   for (int64_t number : {getRows(), getColumns(), getVectors()})
     sums *= std::max<int64_t>(1, number);
+  // Accumulators of the register tile, also over the number of registers.
   features.push_back(getLog(sums));
   features.push_back(static_cast<float>(sums) /
                      static_cast<float>(space.registers));
@@ -181,6 +195,7 @@ std::vector<float> CPUScheduleAttr::getFeatures(const ScheduleSpace &space,
   features.push_back(getLog(cost.second));
   // Ratios are to the cost model's choice.
   features.push_back(getLog(cost.first) - getLog(space.leastCost));
+  // Elements of a packed panel, which should fit a cache.
   int64_t packed =
       getTile() * getDepth() *
       (space.reductions / std::max<int64_t>(1, space.outermostReduction));

@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Registers the dialect kas_cpu and verifies its schedules and attributes.
+// What does not depend on the target is verified here (C1 to C9, A1 and A2 of
+// the attributes' descriptions); what does is checked by the planners of code
+// generation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,6 +39,7 @@ void KasCPUDialect::initialize() {
   addKasCPUOps();
 }
 
+/// 0 leaves a number to the planner. C2: only numbers that a strategy has.
 LogicalResult
 CPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                         CPUStrategy strategy, int64_t rows, int64_t columns,
@@ -62,6 +66,7 @@ CPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// `bytes` are those of one part of each pointer, 0 for what all parts share.
 LogicalResult
 BatchPartsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        int64_t count, ArrayRef<int64_t> bytes) {
@@ -73,6 +78,8 @@ BatchPartsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// A version computes `samples` samples at a time; `most` of them are divided
+/// among versions at once.
 LogicalResult
 BatchVersionAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          StringRef, int64_t samples, int64_t most,
@@ -90,6 +97,7 @@ BatchVersionAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// Value first, then the place, then what excludes each other.
 static LogicalResult verifyFunctionAttribute(Operation *op,
                                              NamedAttribute attribute) {
   StringRef name = attribute.getName();
@@ -112,6 +120,7 @@ static LogicalResult verifyFunctionAttribute(Operation *op,
   return success();
 }
 
+/// For each attribute `kas_cpu.*` of any operation; unknown ones are errors.
 LogicalResult
 KasCPUDialect::verifyOperationAttribute(Operation *op,
                                         NamedAttribute attribute) {
@@ -131,6 +140,7 @@ KasCPUDialect::verifyOperationAttribute(Operation *op,
   return success();
 }
 
+/// The dialect has none for arguments, nor for results.
 LogicalResult KasCPUDialect::verifyRegionArgAttribute(
     Operation *op, unsigned, unsigned argument, NamedAttribute attribute) {
   return emitNoAttributeError(op, "argument", argument, attribute); // A1

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // What the products of narrow elements require.
+// Dot products of AVX-512 VNNI (four int8 to an i32) and BF16 (two bf16 to an
+// f32): each lane of the sum takes one VNNI group of either operand.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +31,7 @@ void KasCPUDialect::addKasCPUOps() {
 LogicalResult DotOp::verify() {
   auto elements = cast<VectorType>(getLhs().getType());
   auto sum = cast<VectorType>(getSum().getType());
+  // A group is 32 bits wide: four int8 or two bf16.
   bool isOfBytes = elements.getElementType().isInteger(8);
   int64_t lanes = sum.getDimSize(0), size = isOfBytes ? 4 : 2;
   if (elements.getDimSize(0) != size * lanes) // D1
@@ -42,6 +45,8 @@ LogicalResult DotOp::verify() {
   return success();
 }
 
+/// Two bf16 as one 32-bit element; without gaps, or the view would need strides
+/// of half an element.
 LogicalResult ViewWordsOp::verify() {
   auto source = cast<MemRefType>(getSource().getType());
   auto result = cast<MemRefType>(getResult().getType());

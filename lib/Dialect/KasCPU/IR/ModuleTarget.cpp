@@ -8,6 +8,8 @@
 //
 // The target of a module as upstream's attributes `llvm.target` and `dlti`:
 // written, read and verified.
+// A module carries its target, so that `kas-opt` on a text and the in-process
+// compiler plan alike, and cross compilation needs no flags.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +23,7 @@
 using namespace kas;
 using namespace mlir;
 
+/// The key of the device in `dlti.target_system_spec`, as upstream has it.
 static constexpr StringRef deviceName = "CPU";
 /// Where a target has no such instructions, these are left out.
 static constexpr StringRef byteDotKey = "byte_dot_width",
@@ -28,6 +31,8 @@ static constexpr StringRef byteDotKey = "byte_dot_width",
 
 /// The numbers of a target by their keys; the first and the caches are those
 /// that upstream uses.
+/// Widths in bits, caches in bytes. Reading, writing and verifying share the
+/// list.
 template <typename Callback>
 static void forEachNumber(Target &target, Callback callback) {
   callback("max_vector_op_width", target.vectorBits);
@@ -39,6 +44,8 @@ static void forEachNumber(Target &target, Callback callback) {
 
 /// Whether a processor can have such a number under this key. Others would
 /// make plans of nothing.
+/// Bounds: 8 to 4096 registers, powers of two from 64 to 65536 bits, 1 KiB to 1
+/// TiB.
 static bool isPossible(StringRef key, const APInt &number) {
   if (number.getSignificantBits() > 64 || number.isNegative())
     return false;
@@ -65,11 +72,13 @@ void kas::setModuleTarget(ModuleOp module, const Target &target) {
     entries.push_back(
         DataLayoutEntryAttr::get(builder.getStringAttr(key), value));
   };
+  // `forEachNumber` takes references that readers write to.
   Target copy = target;
   forEachNumber(copy, [&](StringRef key, int64_t value) {
     add(key, builder.getI64IntegerAttr(value));
   });
   add("fused_multiply_add", builder.getBoolAttr(target.hasFMA));
+  // 0 means that the processor has none: the key is left out.
   if (target.byteDotBits > 0)
     add(byteDotKey, builder.getI64IntegerAttr(target.byteDotBits));
   if (target.bfloatDotBits > 0)
@@ -87,6 +96,7 @@ static Attribute queryDevice(ModuleOp module, StringRef key) {
       .value_or(Attribute());
 }
 
+/// A key that is missing is no error: it has a default.
 LogicalResult kas::verifyModuleTarget(ModuleOp module) {
   Target target;
   SmallVector<StringRef> keys = {byteDotKey, bfloatDotKey};

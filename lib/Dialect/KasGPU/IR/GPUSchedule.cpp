@@ -8,6 +8,9 @@
 //
 // The interface of schedules, for GPUs.
 //
+// The nearest point by logarithms for adaptation, and features for the tuner's
+// models (docs/guide/tuning.md, docs/internals/gpu.md).
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
@@ -20,6 +23,8 @@ unsigned GPUScheduleAttr::getStrategyNumber() const {
   return static_cast<unsigned>(getStrategy());
 }
 
+/// Arrays are flattened: schedules of one strategy over tensors of one rank
+/// have equally many knobs.
 llvm::SmallVector<ScheduleKnob> GPUScheduleAttr::getKnobs() const {
   llvm::SmallVector<ScheduleKnob> knobs = {{"threads", getThreads()},
                                            {"depth", getDepth()},
@@ -46,9 +51,11 @@ AdaptedPoint GPUScheduleAttr::adapt(const ScheduleSpace &space) const {
         point.knobs.size() != wanted.size())
       continue;
     double distance = 0;
+    // Plus one: depth, padding and stages may be 0.
     for (auto [a, b] : llvm::zip_equal(wanted, point.knobs))
       distance += std::abs(std::log2(static_cast<double>(a.second + 1)) -
                            std::log2(static_cast<double>(b.second + 1)));
+    // The first of equal ones: points are in a fixed order.
     if (best.fit != ScheduleFit::Invalid && distance >= bestDistance)
       continue;
     best = {distance == 0 ? ScheduleFit::Exact : ScheduleFit::Masked, index};
@@ -57,6 +64,7 @@ AdaptedPoint GPUScheduleAttr::adapt(const ScheduleSpace &space) const {
   return best;
 }
 
+/// Ratios below 1 count, zeros do not.
 static float getLog(double value) {
   return static_cast<float>(std::log2(std::max(1e-3, value)));
 }

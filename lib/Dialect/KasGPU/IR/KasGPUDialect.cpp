@@ -8,6 +8,10 @@
 //
 // Registers the dialect kas_gpu and verifies its schedules, devices and
 // attributes.
+// Limits of hardware that hold for every device (threads of a block, shapes of
+// tensor-core instructions) are here, those of one device in the planners
+// (docs/internals/gpu.md). Numbers C, D and A are those of the attributes'
+// descriptions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,10 +48,12 @@ void KasGPUDialect::initialize() {
 // Schedules
 //===----------------------------------------------------------------------===//
 
+/// Empty for a null array.
 static ArrayRef<int64_t> getEntries(DenseI64ArrayAttr array) {
   return array ? array.asArrayRef() : ArrayRef<int64_t>();
 }
 
+/// One thread per tile of outputs, nothing in shared memory.
 static LogicalResult verifyDirect(function_ref<InFlightDiagnostic()> emitError,
                                   DenseI64ArrayAttr block, int64_t depth,
                                   int64_t padding, int64_t stages) {
@@ -63,6 +69,8 @@ static LogicalResult verifyDirect(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// A block of outputs per workgroup; `depth` reductions at a time are staged in
+/// shared memory, with one or two buffers.
 static LogicalResult verifyStaged(function_ref<InFlightDiagnostic()> emitError,
                                   int64_t threads, ArrayRef<int64_t> tile,
                                   ArrayRef<int64_t> block, int64_t depth,
@@ -93,6 +101,7 @@ static LogicalResult verifyStaged(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// `tile` is that of a warp (32 threads), in units of 16 by 16 by 16.
 static LogicalResult
 verifyTensorCore(function_ref<InFlightDiagnostic()> emitError, int64_t threads,
                  ArrayRef<int64_t> tile, ArrayRef<int64_t> block, int64_t depth,
@@ -123,6 +132,7 @@ verifyTensorCore(function_ref<InFlightDiagnostic()> emitError, int64_t threads,
     return emitError() << "expected a depth that is a multiple of 16 for "
                           "tensor-core kernels, got "
                        << depth;
+  // 16 bytes: what one asynchronous copy moves.
   int64_t unit = precision == GPUPrecision::TF32 ? 4 : 8;
   if (padding < 0 || padding % unit != 0) // C10
     return emitError() << "expected a padding that is a multiple of " << unit
@@ -134,6 +144,8 @@ verifyTensorCore(function_ref<InFlightDiagnostic()> emitError, int64_t threads,
   return success();
 }
 
+/// `tile` is that of a warpgroup (128 threads); wgmma has 64 rows and at most
+/// 256 columns, and 64 elements of 2 bytes are a row of the 128-byte swizzle.
 static LogicalResult
 verifyWarpgroup(function_ref<InFlightDiagnostic()> emitError, int64_t threads,
                 ArrayRef<int64_t> tile, ArrayRef<int64_t> block, int64_t depth,
@@ -177,6 +189,7 @@ LogicalResult GPUScheduleAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, GPUStrategy strategy,
     int64_t threads, DenseI64ArrayAttr tile, DenseI64ArrayAttr block,
     int64_t depth, int64_t padding, int64_t stages, GPUPrecision precision) {
+  // The largest block of CUDA.
   if (threads < 1 || threads > 1024) // C1
     return emitError() << "expected 1 to 1024 threads, got " << threads;
   int64_t points = 1, most = strategy == GPUStrategy::Warpgroup    ? 16384
@@ -186,6 +199,7 @@ LogicalResult GPUScheduleAttr::verify(
     if (entry < 1) // C2
       return emitError() << "expected entries of tile of at least 1, got "
                          << entry;
+    // Clamped, so that the product cannot overflow.
     points *= std::min<int64_t>(entry, most + 1);
     if (points > most) // C2
       return emitError() << "expected a tile of at most " << most
@@ -209,6 +223,7 @@ LogicalResult GPUScheduleAttr::verify(
                       depth, padding, stages);
 }
 
+/// Bytes per block, all stages: what a planner compares with the device.
 int64_t GPUScheduleAttr::getSharedBytes() const {
   if (getStrategy() == GPUStrategy::Direct)
     return 0;
@@ -218,6 +233,7 @@ int64_t GPUScheduleAttr::getSharedBytes() const {
            1024;
   int64_t elements = 0;
   bool isStaged = getStrategy() == GPUStrategy::Staged;
+  // TF32 is kept in 4 bytes, as f32.
   bool isTF32 = getPrecision() == GPUPrecision::TF32;
   for (int64_t lines : getBlock().asArrayRef()) {
     int64_t padding = getDepth() * getPadding();
@@ -255,6 +271,7 @@ GPUDeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (value < 1) // D1
       return emitError() << "expected " << number << " of at least 1, got "
                          << value;
+  // Schedules have no more (C1).
   if (maxThreads > 1024) // D1
     return emitError() << "expected max_threads of at most 1024, got "
                        << maxThreads;
@@ -270,6 +287,7 @@ static bool isCount(Attribute attribute) {
   return number && number.getType().isInteger(64) && number.getInt() >= 0;
 }
 
+/// The manifest is read by the runtime, which has no MLIR: JSON.
 static bool isObject(Attribute attribute) {
   auto text = dyn_cast<StringAttr>(attribute);
   if (!text)
@@ -347,6 +365,7 @@ KasGPUDialect::verifyOperationAttribute(Operation *op,
          << assertionsName << ", got " << name;
 }
 
+/// Arguments of kernels say whether they are read or written.
 LogicalResult KasGPUDialect::verifyRegionArgAttribute(
     Operation *op, unsigned, unsigned argument, NamedAttribute attribute) {
   StringRef name = attribute.getName();

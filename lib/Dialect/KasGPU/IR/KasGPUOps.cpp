@@ -8,6 +8,10 @@
 //
 // What the operations of warpgroups require.
 //
+// Limits come from the PTX ISA ("cp.async.bulk.tensor", "Matrix descriptor
+// format", "wgmma") and from `cuTensorMapEncodeTiled` of the CUDA Driver API;
+// the descriptions of the ops cite them one by one.
+//
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/KasGPU/IR/KasGPUOps.h"
@@ -32,6 +36,8 @@ void KasGPUDialect::addKasGPUOps() {
 // Tensor maps
 //===----------------------------------------------------------------------===//
 
+/// Sizes and box are innermost first; strides, in elements, leave out the
+/// innermost one, which is 1.
 LogicalResult
 TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                       DenseI64ArrayAttr sizes, DenseI64ArrayAttr strides,
@@ -54,6 +60,7 @@ TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          << size;
   int64_t before = 1;
   for (auto [size, stride] : llvm::zip(sizes.asArrayRef(), outer)) {
+    // A dimension may have gaps, but must not overlap the one inside it.
     if (stride < before * size || stride % before != 0) // T3
       return emitError() << "expected strides of a tensor map of at least "
                          << before * size << " that are multiples of " << before
@@ -79,6 +86,7 @@ int64_t TensorMapAttr::getBoxElements() const {
   return elements;
 }
 
+/// One past the offset of the last element.
 int64_t TensorMapAttr::getEnd() const {
   int64_t end = getSizes()[0];
   for (auto [size, stride] :
@@ -91,6 +99,7 @@ int64_t TensorMapAttr::getEnd() const {
 // Operations
 //===----------------------------------------------------------------------===//
 
+/// The transaction count of an mbarrier is below 2^20.
 LogicalResult ExpectBytesOp::verify() {
   auto bytes = static_cast<int64_t>(getBytes());
   if (bytes < 1 || bytes >= (1 << 20)) // E1
@@ -99,6 +108,8 @@ LogicalResult ExpectBytesOp::verify() {
   return success();
 }
 
+/// The innermost dimension of the box is one row of the 128-byte swizzle, which
+/// the descriptors of matrices assume.
 LogicalResult TensorCopyOp::verify() {
   TensorMapAttr map = getMap();
   if (getCoordinates().size() !=
@@ -129,6 +140,7 @@ LogicalResult TensorCopyOp::verify() {
 }
 
 LogicalResult MatrixDescriptorOp::verify() {
+  // Fields of 14 bits, in units of 16 bytes.
   for (uint64_t bytes : {getLeading(), getStride()})
     if (bytes % 16 != 0 || bytes >= (1 << 18)) // M1
       return emitOpError() << "expected distances that are multiples of 16 "
@@ -137,12 +149,15 @@ LogicalResult MatrixDescriptorOp::verify() {
   return success();
 }
 
+/// All bits but the address: leading distance at bit 16, stride at bit 32, and
+/// the 128-byte swizzle at bit 62.
 int64_t MatrixDescriptorOp::getFixedBits() {
   uint64_t bits =
       (getLeading() / 16) << 16 | (getStride() / 16) << 32 | uint64_t(1) << 62;
   return static_cast<int64_t>(bits);
 }
 
+/// Sums of one thread: N / 8 by 2 by 2 for N of at most 256 columns.
 LogicalResult WarpgroupMmaOp::verify() {
   auto type = cast<VectorType>(getSums().getType());
   if (type.getDimSize(0) > 32 || type.getDimSize(1) != 2 ||
