@@ -84,8 +84,8 @@ static OwningOpRef<ModuleOp> createStagedGradient(OperatorOp op,
   return module;
 }
 
-OwningOpRef<ModuleOp>
 /// Null where only the structured form will do and there is none.
+OwningOpRef<ModuleOp>
 kas::createFastGradientModule(OperatorOp op, unsigned tensor,
                               KasGradientStrategy strategy, bool parallel) {
   if (strategy != KasGradientStrategyLoops)

@@ -79,9 +79,9 @@ Error CPUTuningDevice::prepare(mlir::ModuleOp module) const {
       });
 }
 
-Expected<TuningEnvironment>
 /// Times of another CPU or protocol are kept in the database, but not mixed
 /// with these.
+Expected<TuningEnvironment>
 CPUTuningDevice::getEnvironment(const MeasureOptions &options) const {
   Expected<Target> target = getTarget();
   if (!target)

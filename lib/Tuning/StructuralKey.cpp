@@ -54,8 +54,8 @@ static bool hasCodes(NamedAttribute entry) {
 }
 
 /// The number of `key` by its first occurrence.
-template <typename Key>
 /// Values, blocks and symbols become %0, %1, ... as they are met.
+template <typename Key>
 static size_t getIndex(llvm::DenseMap<Key, size_t> &indices, Key key) {
   return indices.try_emplace(key, indices.size()).first->second;
 }

@@ -117,9 +117,9 @@ FailureOr<func::FuncOp> kas::networks::makeRangesFunction(func::FuncOp function,
       });
 }
 
-FailureOr<func::FuncOp>
 /// For each layer alone, all others in f32: the sum of squares of the error,
 /// and of the result itself, whose ratio does not depend on the scale.
+FailureOr<func::FuncOp>
 kas::networks::makeErrorsFunction(func::FuncOp function,
                                   ArrayRef<DataRange> ranges, StringRef name) {
   if (failed(verifyRanges(function, ranges)))

@@ -67,8 +67,8 @@ static bool areWeights(linalg::LinalgOp op, OpOperand *weights) {
                       [&](unsigned loop) { return map.isFunctionOfDim(loop); });
 }
 
-SmallVector<QuantizableLayer>
 /// The named operations with zero points, in which quantized models may come.
+SmallVector<QuantizableLayer>
 kas::networks::findIntegerLayers(func::FuncOp function) {
   SmallVector<QuantizableLayer> layers;
   function.walk([&](linalg::LinalgOp op) {
@@ -90,9 +90,9 @@ kas::networks::findIntegerLayers(func::FuncOp function) {
   return layers;
 }
 
-SmallVector<QuantizableLayer>
 /// In program order. A layer whose factors both depend on data, as in
 /// attention, or neither, is none.
+SmallVector<QuantizableLayer>
 kas::networks::findQuantizableLayers(func::FuncOp function) {
   SmallVector<QuantizableLayer> layers;
   if (function.getNumArguments() == 0)

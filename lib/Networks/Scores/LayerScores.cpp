@@ -175,8 +175,8 @@ LayerScorer::observe(ModuleOp module, StringRef name, const NamedTensors &given,
   return result;
 }
 
-Expected<std::unique_ptr<LayerScorer>>
 /// Observes the network, then scores every layer as it is, for ratios.
+Expected<std::unique_ptr<LayerScorer>>
 LayerScorer::create(ModuleOp module, StringRef function,
                     const NamedTensors &given,
                     const LayerScoreOptions &options) {
@@ -271,9 +271,9 @@ Expected<LayerScorer::Compiled *> LayerScorer::compile(unsigned layer,
   return cache->entries.try_emplace(key, std::move(*made)).first->second.get();
 }
 
-Expected<std::unique_ptr<LayerScorer::Compiled>>
 /// `candidate` has a function of data, weights and the initial value of the
 /// result.
+Expected<std::unique_ptr<LayerScorer::Compiled>>
 LayerScorer::compileAnew(unsigned layer, ModuleOp candidate) {
   OwningOpRef<ModuleOp> copy = candidate.clone();
   auto function = copy->lookupSymbol<func::FuncOp>(layerFunctionName);

@@ -318,10 +318,10 @@ static Value makeOnes(OpBuilder &builder, Value value) {
                    });
 }
 
-FailureOr<func::FuncOp>
 /// R is the sum of the logits, so the gradient of each logit is 1. With
 /// magnitudes everywhere w dR/dw is not negative, and |w g| is the score
 /// itself.
+FailureOr<func::FuncOp>
 kas::networks::makeSynflowFunction(func::FuncOp function, StringRef name) {
   if (!checkClassifier(function, "proxies"))
     return failure();
@@ -415,9 +415,9 @@ CutLayer kas::networks::cutLayer(linalg::LinalgOp convolution) {
   return {layer.name, layer.batch, layer.spatial, {}, cutOut(layer.op)};
 }
 
-FailureOr<func::FuncOp>
 /// The network with these results: logits, Fisher Potentials, and what every
 /// layer needs to be scored alone (`CutLayer::places` says where each is).
+FailureOr<func::FuncOp>
 kas::networks::makeObservedFunction(func::FuncOp function, StringRef name,
                                     const FisherOptions &options, bool synflow,
                                     SmallVectorImpl<CutLayer> &cut) {

@@ -357,8 +357,8 @@ void ConvolutionMatcher::addCoefficients(StringRef stem,
   }
 }
 
-/// A pointwise layer has no k, a dense one no g: symbols that are 1 anyway
-/// would double every search space.
+/// A pointwise layer has no k, a dense one no g: symbols that are always 1
+/// would only enlarge search spaces.
 void ConvolutionMatcher::describeWindows() {
   if (!isPointwise)
     addCoefficients("k", &Window::kernel);
@@ -375,8 +375,7 @@ void ConvolutionMatcher::describeWindows() {
 }
 
 /// For kinds that the library does not have.
-/// Its text goes to the module with the space, so that the layer itself is a
-/// candidate.
+/// `-kas-substitute` parses the text where no other operator is named.
 void ConvolutionMatcher::describeOperator() {
   LayerKind &kind = site.kind;
   if (!kind.namedOperator.empty())

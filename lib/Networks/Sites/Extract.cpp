@@ -317,8 +317,8 @@ static void markSites(Builder &builder, SpaceOp space, const Group &group) {
     }
 }
 
-FailureOr<ExtractResult>
 /// Layers that are marked already keep their space.
+FailureOr<ExtractResult>
 kas::networks::extractSpaces(ModuleOp module, const ExtractOptions &options) {
   ExtractResult result;
   std::vector<Site> sites = findSites(

@@ -207,8 +207,8 @@ static KernelOp extractFamily(OpBuilder &builder, SymbolTable &symbolTable,
   return kernel;
 }
 
-ExtractKernelResult
 /// Near misses are told as by `extractSpaces`.
+ExtractKernelResult
 kas::networks::extractKernel(ModuleOp module, const ExtractOptions &options) {
   ExtractKernelResult result;
   std::vector<KernelSite> sites = findKernelSites(

@@ -416,8 +416,8 @@ static StringRef getFamily(ModuleOp module, KernelOp kernel) {
   return family;
 }
 
-FailureOr<SubstituteResult>
 /// `family` names the kernel whose sites are meant; empty: see `getFamily`.
+FailureOr<SubstituteResult>
 kas::networks::substituteKernel(ModuleOp module, StringRef kernelName,
                                 StringRef family) {
   kernelName.consume_front("@");

@@ -164,10 +164,10 @@ static void follow(std::vector<int64_t> &elements,
     element = moves[element];
 }
 
-ViewTrace
 /// Stops at the first operation of another kind, the origin. Operations on the
 /// way are added to `ops`. `elements` is empty for tensors that are too large
 /// or dynamic.
+ViewTrace
 kas::networks::traceViews(Value value,
                           llvm::SmallSetVector<Operation *, 32> &ops) {
   // 256 MiB of indices.

@@ -106,9 +106,9 @@ linalg::GenericOp NormalizationMatcher::getReader(Value value, StringRef what) {
   return nullptr;
 }
 
-BlockArgument
 /// `steps` gets the operations on the way, last first. Null for any other
 /// producer.
+BlockArgument
 NormalizationMatcher::trace(Value value,
                             SmallVectorImpl<linalg::GenericOp> &steps) {
   while (true) {
@@ -249,8 +249,8 @@ FailureOr<RunningStatistics> NormalizationMatcher::replace() {
   return statistics;
 }
 
-FailureOr<SmallVector<RunningStatistics>>
 /// Statistics that are marked as constant stay constant.
+FailureOr<SmallVector<RunningStatistics>>
 kas::networks::replaceRunningStatistics(func::FuncOp function) {
   SmallVector<RunningStatistics> all;
   for (BlockArgument argument : function.getArguments()) {

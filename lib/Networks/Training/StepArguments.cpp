@@ -154,8 +154,8 @@ static LogicalResult checkType(func::FuncOp function, unsigned index,
          << "')";
 }
 
-FailureOr<TrainableNetwork>
 /// After this, the functions of this folder assume what is checked here.
+FailureOr<TrainableNetwork>
 kas::networks::checkNetwork(func::FuncOp function,
                             const TrainingStepOptions &options) {
   if (failed(checkOptions(function, options)))

@@ -259,8 +259,8 @@ LogicalResult StepBuilder::run() {
   return success();
 }
 
-FailureOr<func::FuncOp>
 /// The network stays as it is; on failure nothing is left of the step.
+FailureOr<func::FuncOp>
 kas::networks::makeTrainingStep(func::FuncOp function, StringRef name,
                                 const TrainingStepOptions &options) {
   FailureOr<TrainableNetwork> network = checkNetwork(function, options);
@@ -277,9 +277,9 @@ kas::networks::makeTrainingStep(func::FuncOp function, StringRef name,
   return step;
 }
 
-FailureOr<func::FuncOp>
 /// The network with its running statistics and without dropout; loss and right
 /// answers.
+FailureOr<func::FuncOp>
 kas::networks::makeEvaluation(func::FuncOp function, StringRef name,
                               const TrainingStepOptions &options) {
   FailureOr<TrainableNetwork> network = checkNetwork(function, options);
@@ -313,8 +313,8 @@ kas::networks::makeEvaluation(func::FuncOp function, StringRef name,
   return evaluation;
 }
 
-FailureOr<TrainingFunctions>
 /// Evaluation first, because it needs the least: its errors are the clearest.
+FailureOr<TrainingFunctions>
 kas::networks::addTrainingFunctions(ModuleOp module, StringRef function,
                                     const TrainingStepOptions &options) {
   func::FuncOp network = findFunction(module, function, trainStepName);
