@@ -25,6 +25,7 @@ using namespace mlir;
 /// `exists` is null where all elements exist, which is the usual case.
 static void write(llvm::json::OStream &writer,
                   const EffectiveConvolution &convolution) {
+  // How far each dimension of the data is rolled before the convolution.
   writer.attribute("rolls", llvm::json::Array(convolution.rolls));
   writer.attributeArray("batch", [&] {
     for (auto [data, output] : convolution.batch)
@@ -47,6 +48,7 @@ static void write(llvm::json::OStream &writer,
   writer.attribute("outputs", convolution.numOutputs);
   writer.attribute("groups", convolution.groups);
   writer.attribute("terms", convolution.numTerms);
+  // Means divide the sum of terms.
   writer.attribute("divisor", convolution.divisor);
   if (llvm::is_contained(convolution.exists, 0))
     writer.attributeArray("exists", [&] {
@@ -72,6 +74,7 @@ bool kasOperatorGetEffectiveConvolution(KasModule *module, const char *name,
                                         KasStream json,
                                         KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
+  // Windows and weights are numbers, so the operator must be concrete.
   OwningOpRef<ModuleOp> alone = access.specializeAlone(name, binding);
   if (!alone)
     return false;

@@ -25,6 +25,8 @@ using llvm::Expected;
 
 /// What is written about the function `name` of `module`.
 /// `difference` is null, or says where the first one is.
+/// The reference comes from `getExactProblem`, which knows the operators and
+/// structured operations whose results are polynomials; others are an error.
 static Expected<llvm::json::Object> checkExactly(ModuleOp module,
                                                  StringRef name,
                                                  KasCompileOptions compile,
@@ -32,6 +34,7 @@ static Expected<llvm::json::Object> checkExactly(ModuleOp module,
   auto problem = getExactProblem(module, name);
   if (!problem)
     return problem.takeError();
+  // No format: inputs are as large as exactness in f32 allows.
   auto check = ExactCheck::create(
       *problem, {.format = {}, .seed = options.seed, .draws = options.draws});
   if (!check)
@@ -73,6 +76,7 @@ static bool writeCheck(ModuleAccess &access, ModuleOp module, StringRef name,
   return true;
 }
 
+/// The operator as a function, compiled as callers would compile it.
 bool kasOperatorCheckExactly(KasModule *module, const char *name,
                              const char *binding, KasCompileOptions compile,
                              KasExactOptions options, KasStream json,
@@ -83,6 +87,7 @@ bool kasOperatorCheckExactly(KasModule *module, const char *name,
                                options, json);
 }
 
+/// The module as it is: it must not be lowered yet.
 bool kasModuleCheckExactly(KasModule *module, const char *function,
                            KasCompileOptions compile, KasExactOptions options,
                            KasStream json, KasDiagnostics diagnostics) {

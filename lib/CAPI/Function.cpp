@@ -51,6 +51,7 @@ KasFunction *kas::compile(ModuleAccess &access, ModuleOp module, StringRef name,
   return new KasFunction{std::move(*function)};
 }
 
+/// The function takes the data and the weights, and returns the output.
 KasFunction *kasOperatorCompile(KasModule *module, const char *name,
                                 const char *binding, KasCompileOptions options,
                                 KasDiagnostics diagnostics) {
@@ -78,6 +79,8 @@ KasFunction *kasOperatorCompileGradient(KasModule *module, const char *name,
     return nullptr;
   }
   OwningOpRef<ModuleOp> program =
+      // Structured forms are parallel by themselves, the loop nest has to be
+      // told.
       createFastGradientModule(op, tensor, strategy, options.threads != 1);
   if (!program) {
     access.report("the gradient of '" + llvm::Twine(name) +
@@ -87,6 +90,7 @@ KasFunction *kasOperatorCompileGradient(KasModule *module, const char *name,
   return compile(access, *program, gradientFunctionName, options);
 }
 
+/// Of a module on tensors; the module itself is not lowered.
 KasFunction *kasModuleCompile(KasModule *module, const char *function,
                               KasCompileOptions options,
                               KasDiagnostics diagnostics) {
@@ -94,6 +98,7 @@ KasFunction *kasModuleCompile(KasModule *module, const char *function,
   return compile(access, access.getModule(), function, options);
 }
 
+/// With packed weights, any batch or bf16, which the function remembers.
 KasFunction *kasModuleCompileWith(KasModule *module, const char *function,
                                   KasCompileOptions options,
                                   KasCallOptions call,

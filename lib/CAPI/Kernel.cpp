@@ -105,6 +105,7 @@ static OwningOpRef<ModuleOp> lower(ModuleAccess &access, const char *name,
   return module;
 }
 
+/// Name, number of inputs and symbols: what needs no binding.
 bool kasKernelDescribe(KasModule *module, const char *name, KasStream json,
                        KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
@@ -125,6 +126,7 @@ bool kasKernelDescribe(KasModule *module, const char *name, KasStream json,
   return true;
 }
 
+/// `batch` is the first dimension of inputs and output; weights have none.
 bool kasKernelGetShapes(KasModule *module, const char *name,
                         const char *binding, int64_t batch, KasStream json,
                         KasDiagnostics diagnostics) {
@@ -173,6 +175,7 @@ bool kasKernelGetShapes(KasModule *module, const char *name,
   return true;
 }
 
+/// The function takes inputs, then weights, and returns the result.
 KasFunction *kasKernelCompile(KasModule *module, const char *name,
                               const char *binding, int64_t batch,
                               KasCompileOptions options,
@@ -184,6 +187,8 @@ KasFunction *kasKernelCompile(KasModule *module, const char *name,
   return compile(access, *lowered, operatorFunctionName, options);
 }
 
+/// The function takes a gradient of the result as well, and returns the result
+/// and the gradients by all inputs and weights.
 KasFunction *kasKernelCompileGradient(KasModule *module, const char *name,
                                       const char *binding, int64_t batch,
                                       KasCompileOptions options,
@@ -201,6 +206,7 @@ KasFunction *kasKernelCompileGradient(KasModule *module, const char *name,
   return compile(access, *lowered, gradientFunctionName, options);
 }
 
+/// By the reference evaluator, for a batch of one sample.
 bool kasKernelEvaluate(KasModule *module, const char *name, const char *binding,
                        float *const *tensors, KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
@@ -233,6 +239,7 @@ bool kasKernelEvaluate(KasModule *module, const char *name, const char *binding,
       evaluateKernel(kernel, *values, inputs, weights, result, emitError));
 }
 
+/// As `kas-translate --kas-to-pytorch` writes it.
 bool kasKernelToPyTorch(KasModule *module, const char *name,
                         const char *binding, KasStream text,
                         KasDiagnostics diagnostics) {

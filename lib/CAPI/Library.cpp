@@ -20,8 +20,11 @@
 using namespace kas;
 using namespace kas::library;
 
+/// The version of the shared library, which may be another one than that of the
+/// headers.
 const char *kasGetVersion(void) { return getVersion(); }
 
+/// Sorted by name, the same in every run.
 static llvm::ArrayRef<NamedOperator> getEntries(KasLibrary library) {
   return library == KasLibraryOperators ? getNamedOperators()
                                         : getNamedKernels();
@@ -49,6 +52,7 @@ void kasLibraryGetText(KasLibrary library, size_t index, KasLibraryText text,
   case KasLibraryTextSource:
     stream << entry.getSource();
     return;
+  // All of the file, comments included.
   case KasLibraryTextFile:
     stream << entry.text;
     return;

@@ -159,6 +159,8 @@ OwningOpRef<ModuleOp> ModuleAccess::makeProgram(StringRef name,
 // Modules
 //===----------------------------------------------------------------------===//
 
+/// Text or bytecode; `name` stands for the file in locations. Null after
+/// diagnostics.
 KasModule *kasModuleParse(const char *text, size_t length, const char *name,
                           KasDiagnostics diagnostics) {
   auto result = std::make_unique<KasModule>();
@@ -183,6 +185,7 @@ void kasModulePrint(KasModule *module, bool generic, KasStream output) {
   module->module->print(stream, flags);
 }
 
+/// For modules that were changed with `verifyEach` off.
 bool kasModuleVerify(KasModule *module, KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
   return succeeded(verify(access.getModule()));
@@ -198,6 +201,7 @@ static StringRef getPassesOfModule(StringRef pipeline) {
   return pipeline;
 }
 
+/// `pipeline` is in the syntax of `mlir-opt --pass-pipeline`.
 bool kasModuleRunPasses(KasModule *module, const char *pipeline,
                         KasDiagnostics diagnostics) {
   return kasModuleRunPassesWith(module, pipeline, {/*verifyEach=*/true},
@@ -219,6 +223,7 @@ bool kasModuleRunPassesWith(KasModule *module, const char *pipeline,
   std::string complaints;
   llvm::raw_string_ostream stream(complaints);
   if (failed(parsePassPipeline(getPassesOfModule(pipeline), manager, stream))) {
+    // The parser of pipelines writes to a stream and emits no diagnostics.
     access.report(StringRef(complaints).trim());
     return false;
   }
@@ -232,6 +237,7 @@ bool kasModuleRunPassesWith(KasModule *module, const char *pipeline,
   return true;
 }
 
+/// Any symbol: operators, functions, spaces.
 bool kasModuleGetText(KasModule *module, const char *name, KasStream output,
                       KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);

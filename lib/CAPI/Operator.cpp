@@ -42,6 +42,7 @@ static std::string toText(SizeAttr size, const SymbolSet &symbols) {
   return toString(*size.toSize(symbols), symbols);
 }
 
+/// One text for each dimension.
 static void writeSizes(llvm::json::OStream &writer, ArrayRef<SizeAttr> sizes,
                        const SymbolSet &symbols) {
   writer.array([&] {
@@ -85,6 +86,8 @@ static void writeCost(llvm::json::OStream &writer, OperatorOp op,
   write("bytes", &SymbolicCost::bytes);
 }
 
+/// Everything that holds for all bindings: symbols, sizes as texts, costs as
+/// polynomials.
 bool kasOperatorDescribe(KasModule *module, const char *name, KasStream json,
                          KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
@@ -128,6 +131,7 @@ bool kasOperatorDescribe(KasModule *module, const char *name, KasStream json,
 // Numbers
 //===----------------------------------------------------------------------===//
 
+/// Shapes at one binding.
 bool kasOperatorGetShapes(KasModule *module, const char *name,
                           const char *binding, KasStream json,
                           KasDiagnostics diagnostics) {
@@ -150,6 +154,7 @@ bool kasOperatorGetShapes(KasModule *module, const char *name,
   return true;
 }
 
+/// The same costs as numbers; an overflow of 64 bits is an error.
 bool kasOperatorGetCost(KasModule *module, const char *name,
                         const char *binding, KasCost *cost,
                         KasDiagnostics diagnostics) {
@@ -186,6 +191,7 @@ bool kasOperatorGetExistingFlops(KasModule *module, const char *name,
   return true;
 }
 
+/// Products that one element of the output sums, for initializing weights.
 bool kasOperatorGetFanIn(KasModule *module, const char *name,
                          const char *binding, double *fanIn,
                          KasDiagnostics diagnostics) {
@@ -270,6 +276,7 @@ static bool writeCanonical(ModuleAccess &access, OperatorOp op,
   return true;
 }
 
+/// `binding` is read for the texts with numbers and may be null for the others.
 bool kasOperatorGetText(KasModule *module, const char *name,
                         KasOperatorText text, const char *binding,
                         KasStream output, KasDiagnostics diagnostics) {

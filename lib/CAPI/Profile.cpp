@@ -64,6 +64,7 @@ static Expected<Profile> profile(ModuleOp module, StringRef name,
   auto signature = FunctionSignature::get(module, name, ElementTypes::Any);
   if (!signature)
     return signature.takeError();
+  // Fewer are allowed: a profile does not need the trained weights.
   if (arrays.size() > signature->arguments.size())
     return llvm::createStringError(
         "expected at most " + Twine(signature->arguments.size()) +
@@ -110,6 +111,7 @@ static Expected<Profile> profile(ModuleOp module, StringRef name,
   return profileOnCPU(module, name, tensors, pipeline, jit, timing);
 }
 
+/// `arguments` has `numArguments` entries; memory stays the caller's.
 bool kasModuleProfile(KasModule *module, const char *name, const char *binding,
                       const KasArray *arguments, size_t numArguments,
                       KasProfileOptions options, KasStream json,

@@ -32,6 +32,8 @@ Expected<Initializer> Initializer::parse(StringRef text) {
         "positive(V) or kaiming(F), got '" +
         text + "'");
   };
+  // "kaiming(9)" is "kaiming" and "9)"; without a parenthesis the rest is
+  // empty.
   auto [name, rest] = text.split('(');
   bool hasParameter = name.size() != text.size();
   double value = 0;
@@ -68,12 +70,14 @@ Initializer Initializer::defaultFor(ArrayRef<int64_t> shape) {
 void Initializer::fill(llvm::MutableArrayRef<float> values,
                        ArrayRef<int64_t> shape,
                        const RandomStream &stream) const {
+  // In f32 from here on: the same bits wherever a tensor is filled.
   float factor = static_cast<float>(parameter);
   // He et al., "Delving Deep into Rectifiers", eq. 10: normal with variance 2 /
   // fan-in. The first dimension has the output channels, the product of the
   // others is the fan-in.
   if (kind == Kind::Kaiming) {
     double fanIn = parameter;
+    // The text says no fan-in: that of a layer with this weight.
     if (fanIn == 0) {
       fanIn = 1;
       for (int64_t dimension :

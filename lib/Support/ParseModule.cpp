@@ -37,6 +37,7 @@ kas::parseModule(mlir::MLIRContext &context, StringRef path) {
     return createStringError(buffer.getError(),
                              "cannot load '" + path +
                                  "': " + buffer.getError().message());
+  // Bytecode begins with its own magic number and is not looked at further.
   if (!mlir::isBytecode(**buffer) && !isText((*buffer)->getBuffer()))
     return createStringError(
         "cannot load '" + path +

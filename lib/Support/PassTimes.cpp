@@ -53,6 +53,7 @@ public:
       times.add({pass->getArgument().str(), begin, getSeconds()});
   }
 
+  // What failed took time as well.
   void runAfterPassFailed(Pass *pass, Operation *op) override {
     runAfterPass(pass, op);
   }
@@ -64,6 +65,7 @@ private:
 };
 } // namespace
 
+/// The manager owns the instrumentation; this object must outlive its runs.
 void PassTimes::observe(PassManager &manager) {
   manager.addInstrumentation(std::make_unique<PassClock>(*this));
 }
@@ -73,6 +75,7 @@ void PassTimes::add(PassRun run) {
   runs.push_back(std::move(run));
 }
 
+/// Sorted by their beginning. A copy: passes may still be running.
 std::vector<PassRun> PassTimes::getRuns() const {
   std::lock_guard<std::mutex> lock(mutex);
   std::vector<PassRun> sorted = runs;

@@ -15,6 +15,7 @@
 #include "kas/Support/Place.h"
 
 mlir::Location kas::getPlace(mlir::ModuleOp module) {
+  // Line 0 stands for the whole file: text has lines from 1 on.
   auto file = module.getLoc()->findInstanceOf<mlir::FileLineColLoc>();
   // Modules that were built in memory have no file and keep their location.
   if (!file || file.getLine() != 0 || module.getBody()->empty())

@@ -33,6 +33,7 @@ Error kas::answerRequests(
     if (!value)
       return value.takeError();
     const llvm::json::Object *request = value->getAsObject();
+    // Without an id the asking side could not match the answer.
     std::optional<int64_t> id =
         request ? request->getInteger("id") : std::nullopt;
     if (!id)

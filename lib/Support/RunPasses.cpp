@@ -38,6 +38,8 @@ llvm::Error kas::runPasses(ModuleOp module, llvm::StringRef failure,
   if (times)
     times->observe(manager);
   addPasses(manager);
+  // `failure` says what was tried; each diagnostic follows on a line of its
+  // own.
   if (mlir::failed(manager.run(module)))
     return llvm::createStringError(failure + ":" + complaints);
   return llvm::Error::success();

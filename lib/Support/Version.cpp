@@ -17,8 +17,11 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 
+/// Set by CMake from the project's version.
 const char *kas::getVersion() { return KAS_VERSION; }
 
+/// LLVM's own lines come first; which parts were built in answers most reports
+/// of options that a program does not know.
 void kas::addVersionPrinter() {
   llvm::cl::AddExtraVersionPrinter([](llvm::raw_ostream &os) {
     os << "\nkas version " << getVersion() << "\n  GPUs: "

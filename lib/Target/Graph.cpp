@@ -49,6 +49,9 @@ static std::string getLabel(Operation *primitive) {
       .Default([&](Operation *) { return name; });
 }
 
+/// For example for a sum over C:
+///    output0 [label="output 0"]   p0 [label="reduce sum"]   data [shape=box3d]
+///    output0 -> data [label="N"]   p0 -> data [label="C"]
 void kas::target::writeGraph(OperatorOp op, llvm::raw_ostream &os) {
   os << "digraph " << op.getSymName() << " {\n"
      << "  rankdir=TB\n"
@@ -77,6 +80,7 @@ void kas::target::writeGraph(OperatorOp op, llvm::raw_ostream &os) {
     for (Value result : primitive.getResults())
       sources[result] = name;
   }
+  // An edge for each dimension, in order; DOT keeps the order of edges.
   auto writeTensor = [&](const std::string &name, ValueRange coordinates) {
     os << "  " << name
        << " [shape=box3d, style=filled, fillcolor=\"#dde8f5\"]\n";

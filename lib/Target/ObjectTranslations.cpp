@@ -26,6 +26,7 @@ using namespace kas::execution;
 using namespace kas::target;
 using namespace mlir;
 
+/// The module has no better location than its file.
 static LogicalResult fail(ModuleOp module, llvm::Error error) {
   return emitError(getPlace(module), llvm::toString(std::move(error)));
 }
@@ -40,6 +41,7 @@ static void registerDialects(DialectRegistry &registry) {
 /// says which functions need prepacked weights; without a path none does.
 static LogicalResult writeHeader(ModuleOp module, llvm::raw_ostream &stream,
                                  StringRef path) {
+  // In the same context: the header writer compares functions by name.
   OwningOpRef<ModuleOp> lowered;
   if (!path.empty()) {
     auto parsed = parseModule(*module.getContext(), path);
@@ -59,6 +61,7 @@ void kas::target::registerTranslations(
     std::function<std::string()> getLowered) {
   TranslateFromMLIRRegistration object(
       "kas-to-object",
+      // For the target that the module names, whatever machine this is.
       "compile the LLVM dialect to an ELF object for the module's target",
       [](ModuleOp module, llvm::raw_ostream &stream) -> LogicalResult {
         auto object = compileToObject(module);

@@ -72,6 +72,13 @@ std::string kas::target::getTorchFunctionName(StringRef name) {
   return result;
 }
 
+/// For example
+///    def conv1d(data, weight0):
+///        """Y[n,c,w] = ...
+///
+///        data: 1, 32, 56; weight0: 64, 32, 3; result: 1, 64, 56
+///        """
+/// and the body by the contraction or, else, by gathering.
 void kas::target::writeTorchFunction(OperatorOp op, StringRef name,
                                      const OperatorShapes &shapes,
                                      StringRef description,
@@ -94,6 +101,8 @@ void kas::target::writeTorchFunction(OperatorOp op, StringRef name,
 }
 
 /// The module: parameters, their initialization, and a call of the function.
+/// `class Conv1d(nn.Module)` with parameters weight0, weight1, ... in the order
+/// of the operator's weights; operators without weights need no constructor.
 static void writeClass(OperatorOp op, StringRef function,
                        const OperatorShapes &shapes, llvm::raw_ostream &os) {
   size_t numWeights = shapes.weights.size();
@@ -134,6 +143,7 @@ std::string kas::target::describeForPyTorch(OperatorOp op, StringRef binding) {
 
 void kas::target::writePyTorch(OperatorOp op, llvm::raw_ostream &os,
                                StringRef description) {
+  // Shapes are written as numbers.
   assert(op.isConcrete() && "PyTorch code needs numbers");
   OperatorShapes shapes = getShapes(op);
   std::string function = getTorchFunctionName(op.getSymName());

@@ -30,6 +30,8 @@ class GatherWriter {
 public:
   GatherWriter(OperatorOp op, llvm::raw_ostream &os)
       : op(op), os(os), nest(getCoordinates(op)) {
+    // As in the formula: outputs first, then reductions, which is the order of
+    // axes.
     for (auto &[loop, name] : nameLoops(op))
       names.push_back(name);
     for (const Axis &axis : nest.axes)
@@ -152,6 +154,8 @@ private:
 };
 } // namespace
 
+/// Also the fallback of writePyTorch for everything that no contraction
+/// computes.
 void kas::target::writeTorchGather(OperatorOp op, llvm::raw_ostream &os) {
   GatherWriter(op, os).write();
 }

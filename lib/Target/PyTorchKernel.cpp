@@ -66,6 +66,7 @@ public:
                          << op.getCallee() << "'";
     OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
     std::string name = ("apply" + Twine(numOperators++)).str();
+    // In a module of its own, which is thrown away with this object.
     FailureOr<OperatorOp> concrete =
         specialize(builder, callee, *values, name, emitError);
     if (failed(concrete))
@@ -128,6 +129,8 @@ static void writeClass(StringRef name, StringRef function,
   os << ")\n";
 }
 
+/// Fails, with a diagnostic at the step, where a size is no integer at this
+/// binding or an operator cannot be specialized; nothing is written then.
 LogicalResult kas::target::writePyTorch(KernelOp kernel, const Binding &binding,
                                         llvm::raw_ostream &os) {
   auto emitError = [&] { return kernel.emitOpError(); };

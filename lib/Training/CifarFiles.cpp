@@ -31,6 +31,7 @@ Error kas::training::appendCifar(const DataFile &file, int64_t labelBytes,
   constexpr int64_t imageBytes = 3 * 32 * 32;
   int64_t record = labelBytes + imageBytes;
   auto size = static_cast<int64_t>(file.bytes.size());
+  // An empty file is a download that failed.
   if (size == 0 || size % record != 0)
     return createStringError("truncated or of another format: requires records "
                              "of " +
@@ -43,6 +44,7 @@ Error kas::training::appendCifar(const DataFile &file, int64_t labelBytes,
     examples.starts.push_back(image);
   }
   examples.type = ElementType::U8;
+  // Planes of red, green and blue, row by row.
   examples.shape = {3, 32, 32};
   return Error::success();
 }

@@ -102,6 +102,7 @@ Expected<Dataset> Dataset::create(Examples examples, ArrayRef<int64_t> labels,
   return data;
 }
 
+/// The elements of one example, where they lie in the file.
 ArrayRef<uint8_t> Dataset::getBytes(int64_t example) const {
   assert(examples.type == ElementType::U8 && "examples are f32");
   return {static_cast<const uint8_t *>(examples.starts[example]),
@@ -137,6 +138,7 @@ Dataset Dataset::select(ArrayRef<int64_t> numbers) const {
   return result;
 }
 
+/// A part of no examples is no data set.
 static Error checkCount(int64_t count, int64_t size) {
   if (count >= 1 && count <= size)
     return Error::success();
@@ -174,6 +176,7 @@ static std::vector<int64_t> getNumbers(const std::vector<bool> &drawn,
   return numbers;
 }
 
+/// In the order of the data set, not of the draws.
 Expected<Dataset> Dataset::takeRandom(int64_t count, uint64_t seed) const {
   if (Error error = checkCount(count, size()))
     return error;
@@ -208,6 +211,8 @@ Expected<Dataset> Dataset::withClasses(int64_t numClasses) const {
   return result;
 }
 
+/// 128 bits over everything that batches depend on, for checkpoints; not
+/// cryptographic.
 std::string Dataset::checkSum() const {
   int64_t size =
       numElements * (examples.type == ElementType::U8 ? 1 : sizeof(float));

@@ -44,6 +44,9 @@ static std::optional<NumberType> getIdxType(uint8_t code) {
   }
 }
 
+/// Images of MNIST have type 8 (u8) and rank 3:
+///    00 00 08 03 | 00 00 ea 60 | 00 00 00 1c | 00 00 00 1c | pixels
+/// The array points into the file.
 Expected<DataArray> kas::training::parseIdx(const DataFile &file) {
   StringRef bytes = file.bytes;
   if (!bytes.starts_with(StringRef("\0\0", 2)))
@@ -64,6 +67,7 @@ Expected<DataArray> kas::training::parseIdx(const DataFile &file) {
                              Twine(bytes.size()));
   DataArray array;
   array.type = *type;
+  // Whatever machine wrote it.
   array.bigEndian = true;
   // Sizes are checked against the file later, with those of all formats.
   for (size_t d = 0; d < rank; ++d)

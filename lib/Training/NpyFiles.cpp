@@ -43,6 +43,7 @@ static std::optional<NumberType> getNpyType(StringRef dtype) {
       .Default(std::nullopt);
 }
 
+/// `<f4` and so on; booleans, complex numbers and strings are refused.
 Expected<DataArray> kas::training::parseNpyArray(const DataFile &file) {
   auto view = execution::viewNpy(file.bytes);
   if (!view)
@@ -86,6 +87,8 @@ namespace {
 /// An open archive of arrays.
 class NpzFile {
 public:
+  /// Reads the directory of the archive; members are read when they are asked
+  /// for.
   static Expected<NpzFile> open(DataFile file) {
     auto archive = execution::ZipArchive::open(file.bytes);
     if (!archive)
@@ -118,6 +121,7 @@ public:
     auto content = archive.read(member);
     if (!content)
       return fail(content.takeError());
+    // Stored members are views into the file.
     std::shared_ptr<const void> storage = file.storage;
     if (content->decompressed)
       storage = content->decompressed;
@@ -148,6 +152,7 @@ private:
 
 } // namespace
 
+/// The part decides by names which arrays are meant: `x_train` or `x_test`.
 Expected<ArrayPair> kas::training::readNpzPair(const DataFile &file,
                                                DatasetPart part) {
   auto npz = NpzFile::open(file);

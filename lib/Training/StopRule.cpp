@@ -63,6 +63,9 @@ std::optional<std::string> StopRule::checkLoss(int64_t step, double loss) {
   return "the loss is not finite at step " + std::to_string(step);
 }
 
+/// After an evaluation at `step`; the reason to stop, or nothing. Both rules
+/// are always brought up to date, so that the state does not depend on which
+/// one stops.
 std::optional<std::string> StopRule::observe(int64_t step, double accuracy) {
   // The first accuracy is always better; `best` is negative before it.
   bool isBetter = accuracy > (best < 0 ? best : best + options.improvement);

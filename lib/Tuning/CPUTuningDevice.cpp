@@ -68,6 +68,7 @@ private:
 Error CPUTuningDevice::prepare(mlir::ModuleOp module) const {
   return runPasses(
       module, "the module cannot be tuned", [](mlir::OpPassManager &manager) {
+        // Strategies ask the module for its target.
         manager.addPass(createAttachCPUTarget());
         manager.addPass(createKasSpecializePass());
         // As the pipeline does by default: stages that are cut otherwise are
@@ -75,6 +76,7 @@ Error CPUTuningDevice::prepare(mlir::ModuleOp module) const {
         KasRFactorPassOptions stages;
         stages.traffic = solver::usualTraffic;
         manager.addPass(createKasRFactorPass(stages));
+        // So that an epilogue is one operation, as `KernelCut` expects.
         manager.addNestedPass<mlir::func::FuncOp>(createFuseElementwise());
       });
 }

@@ -30,6 +30,8 @@ ScheduleTable::ScheduleTable(std::vector<std::optional<double>> given)
       best = *time;
 }
 
+/// Fails unless every schedule of the space was measured (`kas-tune
+/// --algorithm=exhaustive`); failures are entries without a time.
 Expected<ScheduleTable> kas::tuning::readTable(const TuningTask &task,
                                                TuningStore &store) {
   Expected<int64_t> kernel =
@@ -60,6 +62,7 @@ Expected<ScheduleTable> kas::tuning::readTable(const TuningTask &task,
   return ScheduleTable(std::move(times));
 }
 
+/// Positions in the order in which the algorithm would have measured them.
 std::vector<size_t> kas::tuning::replaySearch(
     llvm::ArrayRef<SchedulePoint> space, const ScheduleTable &table,
     ProposalAlgorithm algorithm, uint64_t seed, int64_t trials) {

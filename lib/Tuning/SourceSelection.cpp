@@ -22,6 +22,8 @@
 using namespace kas;
 using namespace kas::tuning;
 
+/// Classes that the source has never tuned add nothing; so does the share of
+/// kernels outside of all classes.
 double kas::tuning::getSourceScore(const NetworkProfile &target,
                                    const NetworkProfile &source) {
   double score = 0;
@@ -37,6 +39,7 @@ llvm::SmallVector<RankedSource>
 kas::tuning::rankSources(const NetworkProfile &target,
                          llvm::ArrayRef<NetworkProfile> sources) {
   llvm::SmallVector<RankedSource> ranked;
+  // Positions are those of `sources`, as the caller knows them by.
   for (auto [index, source] : llvm::enumerate(sources))
     // A network is no source for itself.
     if (source.name != target.name)

@@ -68,6 +68,7 @@ void StructuralKey::writeList(llvm::StringRef delimiters, Range &&range,
   os << delimiters.back();
 }
 
+/// Numbering of values and symbols goes on: several operations make one key.
 void StructuralKey::add(Operation *op) {
   // Values from outside `op` are written by their type only.
   llvm::SaveAndRestore restore(root, op);
@@ -75,6 +76,7 @@ void StructuralKey::add(Operation *op) {
   os << '\n';
 }
 
+/// name<attributes>(operands)[successors](results){regions}
 void StructuralKey::write(Operation *op) {
   os << op->getName().getStringRef();
   writeAttributes(op);
@@ -89,6 +91,7 @@ void StructuralKey::write(Operation *op) {
     write(region);
 }
 
+/// Blocks with their arguments, and operations separated by `;`.
 void StructuralKey::write(Region &region) {
   os << '{';
   for (Block &block : region) {
@@ -134,6 +137,7 @@ void StructuralKey::writeOperand(Value value) {
   write(value.getType());
 }
 
+/// `%3: tensor<#x#xf32>`
 void StructuralKey::writeDefinition(Value value) {
   os << '%' << getIndex(values, value) << ": ";
   write(value.getType());
@@ -150,6 +154,7 @@ void StructuralKey::writeNumber(const llvm::APInt &value) {
   addNumber(value);
 }
 
+/// Numbers are decimal and separated by commas, in the order of their `#`.
 void StructuralKey::addNumber(const llvm::APInt &value) {
   if (!numbers.empty())
     numbers += ',';
@@ -166,6 +171,7 @@ void StructuralKey::writeHash(llvm::ArrayRef<char> data) {
       llvm::xxh3_64bits(llvm::StringRef(data.data(), data.size())), 18);
 }
 
+/// Quoted, so that no text can look like structure.
 void StructuralKey::writeString(llvm::StringRef prefix, llvm::StringRef text) {
   os << prefix << '"';
   llvm::printEscapedString(text, os);
@@ -303,6 +309,7 @@ static llvm::StringRef getOperator(AffineExprKind kind) {
   }
 }
 
+/// With parentheses around every sum and product: no precedence is needed.
 void StructuralKey::write(AffineExpr expr) {
   llvm::TypeSwitch<AffineExpr>(expr)
       .Case([&](AffineDimExpr dim) { os << 'd' << dim.getPosition(); })
@@ -321,6 +328,7 @@ void StructuralKey::write(AffineExpr expr) {
 // Types
 //===----------------------------------------------------------------------===//
 
+/// Types with sizes are written by parts, others as MLIR prints them.
 void StructuralKey::write(Type type) {
   auto writeEach = [&](Type part) { write(part); };
   llvm::TypeSwitch<Type>(type)

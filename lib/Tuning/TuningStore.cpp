@@ -37,6 +37,11 @@ using llvm::Expected;
 using llvm::StringRef;
 
 // The columns are described in docs/guide/tuning.md.
+// environment: machine, toolchain and protocol of times. kernel: class and
+// shape, with the text of the class. measurement: one schedule of one kernel in
+// one environment, with its times or its failure. claim: a schedule that a
+// process is measuring. network: how often a network uses a kernel. choice: the
+// schedule that was chosen, empty for none.
 static constexpr const char *schema = R"(
 CREATE TABLE environment(
   id INTEGER PRIMARY KEY NOT NULL,
@@ -112,6 +117,8 @@ std::string TuningEnvironment::getToolchain() {
   return llvm::formatv("kas {0}, LLVM {1}", getVersion(), LLVM_VERSION_STRING);
 }
 
+/// The target by everything that kernels or times depend on; a change of any of
+/// these makes another environment.
 TuningEnvironment TuningEnvironment::get(const Target &target,
                                          StringRef protocol) {
   return {llvm::formatv("{0}; {1} {2}; vectors of {3} bits; caches of {4} and "
@@ -131,6 +138,7 @@ static double getNow() {
       .count();
 }
 
+/// The database and the environment that all statements are about.
 struct TuningStore::Impl {
   explicit Impl(StringRef path) : database("tuning database", path) {}
 
@@ -230,6 +238,7 @@ TuningStore::open(StringRef path, const TuningEnvironment &environment) {
   return std::unique_ptr<TuningStore>(new TuningStore(std::move(impl)));
 }
 
+/// The row of the kernel, which may have been there.
 Expected<int64_t> TuningStore::addKernel(const StoredKernel &kernel) {
   SqliteStatement insert(impl->database,
                          "INSERT OR IGNORE INTO kernel(class, shape, "
@@ -255,6 +264,8 @@ Expected<int64_t> TuningStore::addKernel(const StoredKernel &kernel) {
   return id;
 }
 
+/// True if the schedule is neither measured nor claimed by a living process;
+/// the claim is this process's for `seconds`.
 Expected<bool> TuningStore::claim(int64_t kernel, StringRef schedule,
                                   double seconds) {
   bool isMine = false;
@@ -348,6 +359,7 @@ static constexpr const char *measurementColumns =
     "m.schedule, m.failure, m.ms, m.default_ms, m.ratio, m.compile_ms, "
     "m.error, m.provenance, m.features";
 
+/// From a row with the columns below.
 static StoredMeasurement getMeasurement(const SqliteStatement &row) {
   StoredMeasurement result;
   result.schedule = row.getText(0);
@@ -416,6 +428,7 @@ Expected<int64_t> TuningStore::countForeign(StringRef classKey) const {
   return count;
 }
 
+/// Replaces the number of an earlier tuning of the network.
 Error TuningStore::recordUse(StringRef network, int64_t kernel, int64_t uses) {
   SqliteStatement insert(impl->database,
                          "INSERT OR REPLACE INTO network VALUES (?, ?, ?)");
@@ -440,6 +453,7 @@ TuningStore::readNetworks() const {
   return result;
 }
 
+/// The last choice counts: a longer search replaces a shorter one's.
 Error TuningStore::recordChoice(int64_t kernel, StringRef schedule,
                                 StringRef provenance) {
   SqliteStatement insert(impl->database,

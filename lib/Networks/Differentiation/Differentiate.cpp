@@ -83,6 +83,7 @@ Value Reverse::get(Value value) {
 }
 
 /// The part of the gradient of a padded tensor that is not padding.
+/// A slice at the low padding.
 static Value cutPadding(OpBuilder &builder, tensor::PadOp pad, Value gradient) {
   RankedTensorType type = pad.getSourceType();
   SmallVector<OpFoldResult> sizes,
@@ -236,6 +237,8 @@ LogicalResult Reverse::run() {
   return success();
 }
 
+/// At the insertion point of the builder, from the gradients of `results`,
+/// those of `wanted`; all operations before it in its block may be reversed.
 FailureOr<SmallVector<Value>>
 kas::networks::emitGradients(OpBuilder &builder, ValueRange results,
                              ValueRange resultGradients, ValueRange wanted) {
@@ -257,6 +260,7 @@ kas::networks::makeGradientFunction(func::FuncOp function, StringRef name,
   if (!function.getBody().hasOneBlock() || !isa<func::ReturnOp>(terminator))
     return function.emitError("to differentiate, requires a function with one "
                               "block");
+  // Integers have no gradient, and shapes must be known for zeros.
   for (Type type : llvm::concat<const Type>(function.getArgumentTypes(),
                                             function.getResultTypes())) {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -270,6 +274,7 @@ kas::networks::makeGradientFunction(func::FuncOp function, StringRef name,
   builder.setInsertionPointAfter(function);
   // Forward operations stay in it: gradients read their results.
   func::FuncOp gradient = function.clone();
+  // Under its own name before it is inserted: symbols must not collide.
   gradient.setName(name);
   builder.insert(gradient);
 

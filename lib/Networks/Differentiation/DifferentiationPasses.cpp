@@ -50,6 +50,9 @@ static std::optional<unsigned> findArgument(func::FuncOp function,
 
 namespace {
 
+/// Adds
+///    @f_gradient(arguments of f, gradients of its results)
+///        -> results of f, gradients by the wanted arguments
 struct KasDifferentiatePass
     : kas::networks::impl::KasDifferentiatePassBase<KasDifferentiatePass> {
   using KasDifferentiatePassBase::KasDifferentiatePassBase;
@@ -80,6 +83,8 @@ struct KasDifferentiatePass
   }
 };
 
+/// Adds `@f_fisher(arguments, labels) -> logits, scores`, with the names of the
+/// layers as an attribute.
 struct KasFisherPass : kas::networks::impl::KasFisherPassBase<KasFisherPass> {
   using KasFisherPassBase::KasFisherPassBase;
 
@@ -100,10 +105,13 @@ struct KasFisherPass : kas::networks::impl::KasFisherPassBase<KasFisherPass> {
   }
 };
 
+/// The names that the vectors of proxies are indexed by.
 static ArrayAttr getNames(MLIRContext *context, ArrayRef<std::string> names) {
   return Builder(context).getStrArrayAttr(llvm::to_vector_of<StringRef>(names));
 }
 
+/// Adds `@f_proxies` and `@f_synflow`: SynFlow takes no labels, and reads
+/// magnitudes.
 struct KasProxiesPass
     : kas::networks::impl::KasProxiesPassBase<KasProxiesPass> {
   using KasProxiesPassBase::KasProxiesPassBase;

@@ -52,6 +52,7 @@ LogicalResult applyToRanges(
   return apply(target, ranges);
 }
 
+/// Adds `@f_ranges(arguments of f) -> tensor<layers x 2 x f32>`.
 struct KasDataRangesPass
     : kas::networks::impl::KasDataRangesPassBase<KasDataRangesPass> {
   using KasDataRangesPassBase::KasDataRangesPassBase;
@@ -64,11 +65,13 @@ struct KasDataRangesPass
   }
 };
 
+/// Changes the function itself; layers that do not fit stay as they are.
 struct KasFuseDequantizePass
     : kas::networks::impl::KasFuseDequantizePassBase<KasFuseDequantizePass> {
   using KasFuseDequantizePassBase::KasFuseDequantizePassBase;
 
   void runOnOperation() override {
+    // Nothing is added to the module.
     func::FuncOp target = findFunction(getOperation(), function, "");
     if (!target)
       return signalPassFailure();
@@ -76,6 +79,7 @@ struct KasFuseDequantizePass
   }
 };
 
+/// Adds `@f_errors`, for layers quantized by the given ranges.
 struct KasQuantizationErrorsPass
     : kas::networks::impl::KasQuantizationErrorsPassBase<
           KasQuantizationErrorsPass> {
@@ -92,6 +96,7 @@ struct KasQuantizationErrorsPass
   }
 };
 
+/// Changes the function itself; the layers of `kept` stay in f32.
 struct KasQuantizePass
     : kas::networks::impl::KasQuantizePassBase<KasQuantizePass> {
   using KasQuantizePassBase::KasQuantizePassBase;

@@ -51,6 +51,9 @@ Value kas::networks::emitFisher(OpBuilder &builder, Value activation,
            });
 }
 
+/// A clone of the network with the labels as a further argument, which returns
+/// the logits and a score for each layer. `names` gets the layers' names in the
+/// same order.
 FailureOr<func::FuncOp>
 kas::networks::makeFisherFunction(func::FuncOp function, StringRef name,
                                   const FisherOptions &options,
@@ -67,6 +70,7 @@ kas::networks::makeFisherFunction(func::FuncOp function, StringRef name,
     if (std::optional<Layer> layer = matchLayer(op);
         layer && (!options.residualOnly || endsResidualBlock(*layer)))
       layers.push_back(*layer);
+  // The clone must not stay in the module half made.
   auto fail = [&]() -> FailureOr<func::FuncOp> {
     fisher.erase();
     return failure();
@@ -90,6 +94,7 @@ kas::networks::makeFisherFunction(func::FuncOp function, StringRef name,
   Operation *end = block.getTerminator();
   builder.setInsertionPoint(end);
   Value logits = end->getOperand(0);
+  // Of the mean over samples, so factors 1/N are in the gradients already.
   Value lossGradient = emitLossGradient(builder, logits, labels);
   auto gradients = emitGradients(builder, logits, lossGradient, activations);
   if (failed(gradients))
@@ -99,6 +104,7 @@ kas::networks::makeFisherFunction(func::FuncOp function, StringRef name,
        llvm::zip_equal(layers, activations, *gradients))
     scores.push_back(
         emitFisher(builder, activation, gradient, layer.batch, layer.spatial));
+  // Scores of rank 0 become one vector.
   Value all = collect(builder, function.getLoc(), scores);
   setResults(fisher, {logits, all});
   return fisher;

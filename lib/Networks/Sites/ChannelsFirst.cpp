@@ -108,6 +108,7 @@ void ChannelsFirst::rewrite(linalg::LinalgOp op) {
     return;
   FailureOr<linalg::ConvolutionDimensions> dims =
       linalg::inferConvolutionDims(op);
+  // Without a spatial dimension the order of channels means nothing.
   if (failed(dims) || dims->outputImage.empty() || dims->batch.size() != 1)
     return;
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
@@ -122,6 +123,7 @@ void ChannelsFirst::rewrite(linalg::LinalgOp op) {
   Value start = reorderStart(b, op.getDpsInits()[0], resultOrder);
   maps[0] = reorder(maps[0], dataOrder);
   maps[2] = reorder(maps[2], resultOrder);
+  // Named operations fix their layout, so the rewritten one is generic.
   auto generic = linalg::GenericOp::create(
       b, loc, TypeRange(start.getType()),
       ValueRange{data, op.getDpsInputs()[1]}, ValueRange(start), maps,
@@ -139,6 +141,7 @@ void ChannelsFirst::rewrite(linalg::LinalgOp op) {
   convolutions.push_back({op, generic, result});
   putAside(op);
   for (Value value : {before, beforeStart})
+    // The padding and the fill that only the old operation read.
     if (Operation *made = value.getDefiningOp(); made && made->use_empty())
       putAside(made);
 }

@@ -40,6 +40,7 @@ struct FamilyTraits {
 };
 } // namespace
 
+/// The names of kernels, and the symbols of their positions.
 static FamilyTraits getTraits(KernelFamily family) {
   switch (family) {
   case KernelFamily::Convolution:
@@ -135,6 +136,7 @@ static KernelOp writeKernel(OpBuilder &builder, SymbolTable &symbolTable,
       builder.getArrayAttr(bindings),
       builder.getDenseI64ArrayAttr(multiplicities), budget,
       builder.getDictionaryAttr({}));
+  // The caller goes on behind the kernel.
   OpBuilder::InsertionGuard guard(builder);
   Block &block = kernel.getBody().emplaceBlock();
   block.addArgument(type, loc);
@@ -177,6 +179,8 @@ static void mark(Builder &builder, const KernelSite &site, KernelOp kernel,
                          entries.getDictionary(builder.getContext()));
 }
 
+/// Sites of one family: equal sizes share a binding, whose multiplicity counts
+/// the copies of the kernel that the layers need.
 static KernelOp extractFamily(OpBuilder &builder, SymbolTable &symbolTable,
                               ArrayRef<const KernelSite *> sites,
                               const ExtractOptions &options) {
@@ -190,6 +194,7 @@ static KernelOp extractFamily(OpBuilder &builder, SymbolTable &symbolTable,
     KernelLayer &layer =
         layers[getBinding(builder.getContext(), *site, groups)];
     layer.sites.push_back(site);
+    // A layer that doubles its channels is two copies.
     layer.copies += site->getCopies();
   }
   SmallVector<Attribute> bindings;

@@ -29,6 +29,10 @@ using namespace kas::networks;
 
 namespace {
 
+/// Layers get attributes such as
+///    linalg.conv_2d_nchw_fchw {kas.site = {space = @conv2d, binding = 0 : i64,
+///                                          name = "layer1.conv1"}}
+/// and the module a `kas.space @conv2d`, or a `kas.kernel` with `kernel`.
 struct KasExtractPass
     : kas::networks::impl::KasExtractPassBase<KasExtractPass> {
   using KasExtractPassBase::KasExtractPassBase;
@@ -59,6 +63,7 @@ struct KasExtractPass
     options.coefficients = *binding;
     // Channels come first while sites are looked for.
     ChannelsFirst channels(getOperation());
+    // Kernels take attention as well, and have families instead of kinds.
     if (kernel) {
       ExtractKernelResult result = extractKernel(getOperation(), options);
       numSites += result.numSites;

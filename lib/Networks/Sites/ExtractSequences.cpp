@@ -24,6 +24,10 @@ using namespace kas;
 using namespace kas::networks;
 
 namespace {
+/// For the space @conv2d of [N, Cin, H, W] -> [N, Cout, H, W] it writes
+///    @conv2d_window:    [N, Cin, H, W] -> [N, M, H, W]
+///    @conv2d_mixing:    [N, M, H, W] -> [N, Cout, H, W]
+///    @conv2d_sequences: of @conv2d [@conv2d_window, @conv2d_mixing], M = [...]
 class SequenceWriter {
 public:
   SequenceWriter(OpBuilder &builder, SymbolTable &symbols, SpaceOp layers,
@@ -125,6 +129,7 @@ SmallVector<Attribute>
 SequenceWriter::getWidths(BindingAttr coefficients) const {
   SizeAttr two = SizeAttr::getConstant(builder.getContext(), 2);
   SmallVector<Attribute> widths{channels};
+  // Twice as many channels between, where the size does not overflow.
   if (SizeAttr wide = channels.multiply(two))
     widths.push_back(wide);
   SymbolSet known = SpaceOp(layers).getSymbolSet();
@@ -164,6 +169,7 @@ void SequenceWriter::write(BindingAttr coefficients) {
     sees.push_back(builder.getStringAttr(window));
   limits.append("sees", builder.getArrayAttr(sees));
   SpaceOp first = writeStage("window", between, layers.getInputSizes(), limits);
+  // Two weights: the mixing may be of low rank.
   SpaceOp second = writeStage("mixing", layers.getOutputSizes(), between,
                               getLimits({{"depth", 6},
                                          {"reduce", 2},

@@ -28,6 +28,8 @@ using namespace kas::networks;
 
 int64_t KernelSite::getChannels() const { return std::gcd(inputs, outputs); }
 
+/// How many kernels of gcd(inputs, outputs) channels are needed for the larger
+/// side.
 int64_t KernelSite::getCopies() const {
   return std::max(inputs, outputs) / getChannels();
 }
@@ -92,6 +94,7 @@ static LogicalResult setLinear(KernelSite &site, std::string &reason) {
     site.spatial = {site.samples / *samples};
     site.samples = *samples;
   } else {
+    // One position: rows are samples.
     site.family = KernelFamily::Linear;
   }
   // Kernels on tokens may look at neighbours, though the layer does not.
@@ -105,6 +108,7 @@ static LogicalResult setLinear(KernelSite &site, std::string &reason) {
   return success();
 }
 
+/// A layer by itself. `reason` is empty where it is no layer at all.
 FailureOr<KernelSite> kas::networks::matchKernelSite(linalg::LinalgOp op,
                                                      std::string &reason,
                                                      int64_t stemChannels) {

@@ -28,6 +28,9 @@ using namespace kas::networks;
 
 namespace {
 
+/// Options are checked before the module is touched: operators and kernels are
+/// two kinds of replacements with marks of their own, and layers are named for
+/// operators alone.
 struct KasSubstitutePass
     : kas::networks::impl::KasSubstitutePassBase<KasSubstitutePass> {
   using KasSubstitutePassBase::KasSubstitutePassBase;
@@ -45,6 +48,7 @@ struct KasSubstitutePass
     }
     if (!kernel.empty())
       return finish(substituteKernel(getOperation(), kernel, space));
+    // The options are texts; the free function takes parsed ones.
     SubstituteOptions options;
     options.operatorName = operatorName;
     options.space = space;

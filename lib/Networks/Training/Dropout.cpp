@@ -27,6 +27,10 @@ using namespace kas::networks;
 /// What the only use of `marker` multiplies by it; null where that is no
 /// multiplication of all elements of one tensor.
 /// An argument of rank 0 or of any shape that is broadcast.
+/// For example, with the marker %m of rank 0:
+///    %y = linalg.generic ins(%x, %m) { yield (x * m) }
+/// becomes
+///    %y = kas.dropout %x {probability = 0.5}
 static OpOperand *getFactor(BlockArgument marker) {
   auto product = marker.hasOneUse()
                      ? dyn_cast<linalg::GenericOp>(*marker.getUsers().begin())
@@ -78,5 +82,6 @@ LogicalResult kas::networks::markDropouts(func::FuncOp function) {
     product->erase();
     erased.set(index);
   }
+  // All at once, so that positions stay those of the loop.
   return function.eraseArguments(erased);
 }

@@ -46,6 +46,7 @@ static void expandBeforePadding(IRRewriter &rewriter,
   if (!value || !pad.getSourceType().hasStaticShape() ||
       !expand.getResultType().hasStaticShape())
     return;
+  // Static amounts alone can be moved to other dimensions.
   auto low = getConstantIntValues(pad.getMixedLowPad());
   auto high = getConstantIntValues(pad.getMixedHighPad());
   if (!low || !high)
@@ -69,6 +70,10 @@ static void expandBeforePadding(IRRewriter &rewriter,
     rewriter.eraseOp(pad);
 }
 
+/// For example
+///    %p = tensor.pad %x [0, 0, 1, 1]                : 1x8x6x6 -> 1x8x8x8
+///    %e = tensor.expand_shape %p [[0], [1, 2], ...] : 1x2x4x8x8
+/// becomes the expansion of %x to 1x2x4x6x6, padded in its last two dimensions.
 void kas::networks::expandBeforePadding(func::FuncOp function) {
   IRRewriter rewriter(function.getContext());
   SmallVector<tensor::ExpandShapeOp> expansions;

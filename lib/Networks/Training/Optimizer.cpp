@@ -25,6 +25,7 @@ using namespace kas;
 using namespace kas::networks;
 using namespace kas::scalars;
 
+/// Of two scalars in a body.
 static Value add(OpBuilder &builder, Location loc, Value a, Value b) {
   return arith::AddFOp::create(builder, loc, a, b);
 }
@@ -33,6 +34,7 @@ static Value add(OpBuilder &builder, Location loc, Value a, Value b) {
 /// Scalars are read at each element: tensors of rank 0 with an empty map.
 static Value mapWithScalars(OpBuilder &builder, ValueRange whole,
                             ValueRange scalars, TensorEmitter::BodyFn body) {
+  // All of `whole` have this shape.
   auto type = cast<RankedTensorType>(whole.front().getType());
   SmallVector<unsigned> all =
       llvm::to_vector(llvm::seq<unsigned>(type.getRank()));
@@ -73,6 +75,7 @@ Value OptimizerEmitter::countStep(Value steps) {
     return arith::SubFOp::create(builder, loc,
                                  makeConstant(builder, loc, wide, 1), power);
   };
+  // In double precision, once for all parameters.
   correctedSize = mapWithScalars(
       builder, {stepSize, counted}, {},
       [&](OpBuilder &builder, Location loc, ValueRange v) -> Value {
@@ -189,6 +192,8 @@ SmallVector<Value> OptimizerEmitter::updateBySGD(Value parameter,
 SmallVector<Value> OptimizerEmitter::updateByAdamW(Value parameter,
                                                    Value gradient, double decay,
                                                    ValueRange state) {
+  // Each is a pass of its own over the state; fusion joins them with the
+  // update.
   auto average = [&](Value old, double beta, bool isSquare) {
     return mapWithScalars(
         builder, {old, gradient}, {},

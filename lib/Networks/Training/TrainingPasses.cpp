@@ -26,6 +26,7 @@ using namespace kas::networks;
 
 namespace {
 
+/// On all functions of a module, since it only looks for marked arguments.
 struct KasMarkDropoutPass
     : kas::networks::impl::KasMarkDropoutPassBase<KasMarkDropoutPass> {
   // Functions without marked arguments stay as they are.
@@ -36,6 +37,7 @@ struct KasMarkDropoutPass
   }
 };
 
+/// Adds `@train_step` and `@evaluate`; the network itself stays.
 struct KasTrainingStepPass
     : kas::networks::impl::KasTrainingStepPassBase<KasTrainingStepPass> {
   using KasTrainingStepPassBase::KasTrainingStepPassBase;

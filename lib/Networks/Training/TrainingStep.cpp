@@ -167,6 +167,7 @@ void StepBuilder::emitUpdates(Value stepSize,
           "zeros"));
   Value steps, counted;
   if (OptimizerEmitter::countsSteps(options)) {
+    // AdamW counts its steps in the state, so that a checkpoint has the count.
     steps = insertArgument(step.getNumArguments(), stepSize.getType(), "step",
                            "zeros");
     counted = optimizer.countStep(steps);
@@ -235,6 +236,7 @@ LogicalResult StepBuilder::run() {
 
   Type scalar = RankedTensorType::get({}, network.logits.getElementType());
   unsigned position = network.getNumLeading();
+  // Behind the data, so that calls of both functions begin alike.
   Value labels = insertArgument(
       position, getLabelsType(network.logits, options), "labels");
   Value stepSize =
@@ -243,6 +245,7 @@ LogicalResult StepBuilder::run() {
     return failure();
   Operation *end = block.getTerminator();
   builder.setInsertionPoint(end);
+  // The logits of the network.
   Value scores = end->getOperand(0);
   Loss loss =
       emitLoss(builder, scores, labels, options, /*wantsGradient=*/true);
@@ -314,6 +317,11 @@ kas::networks::makeEvaluation(func::FuncOp function, StringRef name,
 }
 
 /// Evaluation first, because it needs the least: its errors are the clearest.
+/// For example, of a network with a normalization and SGD with momentum:
+///    @train_step(x, labels, step_size, w, n.running_mean, n.running_var,
+///                w.momentum)
+///        -> loss, correct, w, n.running_mean, n.running_var, w.momentum
+///    @evaluate(x, labels, w, n.running_mean, n.running_var) -> loss, correct
 FailureOr<TrainingFunctions>
 kas::networks::addTrainingFunctions(ModuleOp module, StringRef function,
                                     const TrainingStepOptions &options) {

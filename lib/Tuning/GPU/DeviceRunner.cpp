@@ -46,6 +46,8 @@ Expected<KasRtDeviceInfo> kas::tuning::readDeviceInfo(llvm::StringRef name) {
   return info;
 }
 
+/// Compiles the module as it is, and computes the expected results on the CPU;
+/// the device is not opened in this process.
 Expected<std::unique_ptr<DeviceRunner>>
 DeviceRunner::create(mlir::ModuleOp module, llvm::StringRef function,
                      llvm::StringRef device, const KasRtDeviceInfo &info,
@@ -69,6 +71,8 @@ Expected<GPUProgram> DeviceRunner::compile() const {
   return compileForDevice(module, info);
 }
 
+/// By plain loops or, where kernels were compared before, by the CPU's tiles,
+/// which are many times as fast.
 Error DeviceRunner::computeExpected() {
   CPUPipelineOptions pipeline;
   // The reference runs once; threads would have to survive the forks.
@@ -109,6 +113,8 @@ static Error timeOnce(DeviceFunction &function, double &least) {
   return Error::success();
 }
 
+/// In the worker: opens the device, loads both programs, checks the schedule's
+/// results, and times both in alternation.
 Expected<StoredMeasurement> DeviceRunner::compileAndTime(int64_t scale) {
   double start = monotonicSeconds();
   Expected<GPUProgram> program = compile();
@@ -130,6 +136,7 @@ Expected<StoredMeasurement> DeviceRunner::compileAndTime(int64_t scale) {
   auto results = signature.makeResults();
   if (!results)
     return results.takeError();
+  // Base first: what it leaves in `results` is overwritten and not checked.
   if (Error error = (*base)->run(arguments, *results))
     return error;
   if (Error error = (*variant)->run(arguments, *results))

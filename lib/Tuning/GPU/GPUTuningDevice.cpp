@@ -60,6 +60,8 @@ private:
 
 } // namespace
 
+/// Kernels must be formed as the pipelines form them for this device, or their
+/// keys would be others than those of the networks that are compiled later.
 Error GPUTuningDevice::prepare(mlir::ModuleOp module) const {
   auto device = execution::getGPUDevice(module.getContext(), info);
   if (!device)
@@ -72,6 +74,8 @@ Error GPUTuningDevice::prepare(mlir::ModuleOp module) const {
                    });
 }
 
+/// The space depends on the device's limits (threads of a block, workgroup
+/// memory).
 Expected<ScheduleSpace> GPUTuningDevice::getSpace(mlir::Operation *op) const {
   auto device = execution::getGPUDevice(op->getContext(), info);
   if (!device)
@@ -87,6 +91,7 @@ GPUTuningDevice::getEnvironment(const MeasureOptions &options) const {
       // The two APIs compile the same kernel to different code.
       info.backend == KAS_RT_CUDA ? "cuda" : "vulkan", info.architecture);
   environment.toolchain = TuningEnvironment::getToolchain();
+  // By the clock of the device: launches of the host are left out.
   environment.protocol = llvm::formatv(
       "least time of {0} runs by the device's clock, in turn with no schedule",
       options.runs);
