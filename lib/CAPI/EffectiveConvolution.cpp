@@ -27,6 +27,7 @@ static void write(llvm::json::OStream &writer,
                   const EffectiveConvolution &convolution) {
   // How far each dimension of the data is rolled before the convolution.
   writer.attribute("rolls", llvm::json::Array(convolution.rolls));
+  // Pairs of dimensions that data and output share.
   writer.attributeArray("batch", [&] {
     for (auto [data, output] : convolution.batch)
       writer.value(llvm::json::Array{data, output});

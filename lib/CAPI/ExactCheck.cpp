@@ -46,6 +46,7 @@ static Expected<llvm::json::Object> checkExactly(ModuleOp module,
   auto difference = check->findDifference(
       [&](const ExactCheck::Draw &draw, MutableArrayRef<TensorValues> results) {
         SmallVector<float *> pointers;
+        // Compiled code takes all tensors alike and does not write to inputs.
         for (const TensorValues &input : draw.inputs)
           pointers.push_back(const_cast<float *>(input.data()));
         for (TensorValues &result : results)

@@ -31,6 +31,7 @@ llvm::Expected<CompiledFunction> kas::compileFunction(ModuleOp module,
   CPUPipelineOptions pipeline;
   pipeline.threads = options.threads;
   pipeline.prepareWeights = call.prepareWeights;
+  // The size of the first dimension becomes an argument of the code.
   pipeline.anyBatch = call.anyBatch;
   pipeline.precision = call.precision == KasPrecisionBF16
                            ? codegen::ProductPrecision::BF16
@@ -83,6 +84,7 @@ KasFunction *kasOperatorCompileGradient(KasModule *module, const char *name,
       // told.
       createFastGradientModule(op, tensor, strategy, options.threads != 1);
   if (!program) {
+    // Only with the strategy that asks for the structured form.
     access.report("the gradient of '" + llvm::Twine(name) +
                   "' has no structured form");
     return nullptr;

@@ -53,6 +53,7 @@ static OwningOpRef<ModuleOp> createStagedGradient(OperatorOp op,
   OwningOpRef<ModuleOp> module = createOperatorModule(op);
   PassManager lower(context, ModuleOp::getOperationName());
   KasRFactorPassOptions stages;
+  // The intermediates of these stages are what the backward pass reads again.
   stages.cost = solver::StageCost::Training;
   stages.traffic = solver::usualTraffic;
   lower.addPass(createKasRFactorPass(stages));
@@ -77,6 +78,7 @@ static OwningOpRef<ModuleOp> createStagedGradient(OperatorOp op,
   // Compiling it, too, would double the time.
   forward.erase();
   PassManager clean(context, ModuleOp::getOperationName());
+  // The forward operations that only the erased result needed go here.
   clean.addPass(createCanonicalizerPass());
   clean.addPass(createCSEPass());
   if (failed(clean.run(*module)))

@@ -87,6 +87,7 @@ static OwningOpRef<ModuleOp> lower(ModuleAccess &access, const char *name,
   OpBuilder builder(kernel);
   KernelToLinalgOptions options;
   options.batch = batch;
+  // The steps as linalg; the operators that it applies are applied still.
   if (failed(createKernelFunction(builder, kernel, *binding,
                                   operatorFunctionName, options)))
     return {};
@@ -97,6 +98,7 @@ static OwningOpRef<ModuleOp> lower(ModuleAccess &access, const char *name,
     if (!isa<func::FuncOp, OperatorOp>(op))
       op.erase();
   PassManager manager(access.getContext());
+  // Then those become linalg as well.
   manager.addPass(createKasSpecializePass());
   manager.addPass(createKasToLinalgPass());
   manager.addPass(createKasEraseOperatorsPass());
@@ -152,6 +154,7 @@ bool kasKernelGetShapes(KasModule *module, const char *name,
                           [&] { writeShapes(types.take_front(numInputs)); });
     writer.attributeArray("weights",
                           [&] { writeShapes(types.drop_front(numInputs)); });
+    // For callers that draw the weights themselves.
     writer.attributeArray("deviations", [&] {
       for (unsigned index = numInputs; index < types.size(); ++index) {
         // `normal(0.25)`: the deviation that keeps that of the data.
@@ -201,6 +204,7 @@ KasFunction *kasKernelCompileGradient(KasModule *module, const char *name,
   // Gradients of all inputs and weights, in their order.
   SmallVector<unsigned> all =
       llvm::to_vector(llvm::seq<unsigned>(function.getNumArguments()));
+  // On linalg, so every step has the gradient of what it was lowered to.
   if (failed(makeGradientFunction(function, gradientFunctionName, all)))
     return nullptr;
   return compile(access, *lowered, gradientFunctionName, options);

@@ -56,10 +56,14 @@ static bool takesPointers(LLVM::LLVMFuncOp function) {
                       llvm::IsaPred<LLVM::LLVMPointerType>);
 }
 
+/// Compiles a module in the LLVM dialect at LLVM's level `optLevel`;
+/// `cacheDirectory` may be null. Functions that take other things than pointers
+/// cannot be called.
 KasProgram *kasModuleLoad(KasModule *module, unsigned optLevel,
                           const char *cacheDirectory,
                           KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
+  // Translation to LLVM IR may change the module.
   OwningOpRef<ModuleOp> clone = access.getModule().clone();
   JITOptions options;
   options.optLevel = optLevel;
@@ -92,6 +96,7 @@ KasProgram *kasModuleLoad(KasModule *module, unsigned optLevel,
 
 void kasProgramDestroy(KasProgram *program) { delete program; }
 
+/// Arguments and results together; -1 for a function that cannot be called.
 int64_t kasProgramGetNumTensors(const KasProgram *program, const char *name) {
   auto found = program->functions.find(name);
   return found == program->functions.end() ? -1 : found->second.numTensors;
@@ -182,6 +187,8 @@ static void write(const NetworkReport &report, KasStream json) {
   });
 }
 
+/// The module then has the best schedules found, and the function the form in
+/// which they were measured (specialized, in stages).
 bool kasModuleTune(KasModule *module, const char *name, KasTuneOptions options,
                    KasStream json, KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);

@@ -92,6 +92,7 @@ ModuleAccess::ModuleAccess(KasModule *module, KasDiagnostics diagnostics)
         ::report(diagnostic, this->diagnostics);
       }) {}
 
+/// Errors of the interface itself, which have no location.
 void ModuleAccess::report(const llvm::Twine &message) {
   diagnostics.report(KasSeverityError, "", message.str().c_str(),
                      diagnostics.userData);
@@ -175,7 +176,9 @@ KasModule *kasModuleParse(const char *text, size_t length, const char *name,
 
 void kasModuleDestroy(KasModule *module) { delete module; }
 
+/// `generic` is MLIR's generic form, without the custom syntax of any dialect.
 void kasModulePrint(KasModule *module, bool generic, KasStream output) {
+  // Printing reports nothing, so it needs no `ModuleAccess`.
   std::lock_guard<std::mutex> lock(module->mutex);
   CallbackStream stream(output);
   // Printing changes no IR, but names of values are cached in the context.
@@ -219,6 +222,7 @@ bool kasModuleRunPassesWith(KasModule *module, const char *pipeline,
   });
   ModuleAccess access(module, diagnostics);
   PassManager manager(access.getContext(), ModuleOp::getOperationName());
+  // Pipelines that were tested run faster without.
   manager.enableVerifier(options.verifyEach);
   std::string complaints;
   llvm::raw_string_ostream stream(complaints);

@@ -71,6 +71,7 @@ static void writeFlags(llvm::json::OStream &writer, StringRef key,
 /// overflow.
 static void writeCost(llvm::json::OStream &writer, OperatorOp op,
                       const SymbolSet &symbols) {
+  // Nothing where a constant does not fit 63 bits.
   std::optional<SymbolicCost> cost = getSymbolicCost(op);
   auto write = [&](StringRef key, SizePolynomial SymbolicCost::*number) {
     if (cost)
@@ -101,6 +102,7 @@ bool kasOperatorDescribe(KasModule *module, const char *name, KasStream json,
     writer.attribute("name", op.getSymName());
     writeStrings(writer, "primaries", op.getPrimaries());
     writeStrings(writer, "coefficients", op.getCoefficients());
+    // Of each dimension, as in `[N, Cout, H/s, W/s]`.
     writer.attributeBegin("output");
     writeSizes(writer, op.getOutputSizes(), symbols);
     writer.attributeEnd();
@@ -214,6 +216,8 @@ bool kasOperatorPredictTime(KasModule *module, const char *name,
   if (!bound)
     return false;
   auto &[op, values] = *bound;
+  // Fails for operators that no search could make, and without a usable machine
+  // model.
   llvm::Expected<double> predicted = search::predictTime(op, values);
   if (!predicted) {
     access.report(predicted.takeError());
@@ -249,6 +253,7 @@ bool kasOperatorFindLookahead(KasModule *module, const char *name,
     return false;
   }
   CallbackStream stream(json);
+  // A pair of positions that shows it.
   if (std::optional<Lookahead> found = findLookahead(op, output, input, stride))
     stream << '[' << found->output << ", " << found->input << ']';
   else
@@ -297,6 +302,7 @@ bool kasOperatorGetText(KasModule *module, const char *name,
   case KasOperatorTextGraph:
     writeGraph(op, stream);
     return true;
+  // Of the operator as it is, symbols included.
   case KasOperatorTextCanonical:
     return writeCanonical(access, op, stream);
   case KasOperatorTextLoopNest:
@@ -308,6 +314,7 @@ bool kasOperatorGetText(KasModule *module, const char *name,
     return false;
   OperatorOp concrete = *alone->getOps<OperatorOp>().begin();
   if (text == KasOperatorTextLoopNest)
+    // With the names of the symbolic operator.
     writeLoopNest(concrete, stream, op);
   else
     writePyTorch(concrete, stream,

@@ -101,6 +101,7 @@ static Expected<Profile> profile(ModuleOp module, StringRef name,
   CPUPipelineOptions pipeline;
   pipeline.threads = options.compile.threads;
   JITOptions jit;
+  // As the function would be compiled for use, but for the timestamps.
   jit.optLevel = options.compile.optLevel;
   TimingOptions timing;
   // Exactly as many runs; else as many as fit in the usual time.

@@ -100,6 +100,8 @@ static void writeDimensions(llvm::json::OStream &writer, StringRef side,
   });
 }
 
+/// All that Python shows of a space: sides, bindings with multiplicities,
+/// budget, the layers' own costs, and the named operator that computes them.
 bool kasSpaceDescribe(KasModule *module, const char *name, KasStream json,
                       KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
@@ -136,6 +138,8 @@ bool kasSpaceDescribe(KasModule *module, const char *name, KasStream json,
       write("params", problem.budget.maxParams);
     });
     writer.attributeObject("baseline", [&] {
+      // Of the layers that the space was extracted from; absent from spaces
+      // that users write.
       for (StringRef name : {"baseline_flops", "baseline_params"})
         if (std::optional<double> value = space.getBudgetValue(name))
           writer.attribute(name.drop_front(StringRef("baseline_").size()),
@@ -216,6 +220,7 @@ static llvm::Error makeSession(KasSearcher &result, SpaceOp space,
       Session::create(std::move(searched), own);
   if (!session)
     return session.takeError();
+  // The session before the database, which replays into it.
   result.session = std::move(*session);
   if (!options.database)
     return llvm::Error::success();
@@ -225,11 +230,14 @@ static llvm::Error makeSession(KasSearcher &result, SpaceOp space,
   SearchSettings settings;
   llvm::raw_string_ostream(settings["space"]) << *space << "\n";
   settings["flops_of"] = flopsOfPreparedWeights;
+  // Names and values in turn; a name without a value is left out.
   for (size_t index = 0; index + 1 < options.numSettings; index += 2)
     settings[options.settings[index]] = options.settings[index + 1];
   return result.session->openStore(options.database, settings);
 }
 
+/// The module may be destroyed afterwards: the problem has no references into
+/// it.
 KasSearcher *kasSearcherCreate(KasModule *module, const char *name,
                                KasSearchOptions options,
                                KasDiagnostics diagnostics) {
@@ -271,6 +279,7 @@ static void writeCandidate(llvm::json::OStream &writer, KasSearcher &searcher,
                                  ? llvm::json::Value(*candidate.parent)
                                  : llvm::json::Value(nullptr));
   writer.attribute("key", toText(graph.key()));
+  // As the text of a file, which evaluators parse.
   writer.attribute("operator", searcher.printer->print(graph));
   writer.attribute("flops", graph.cost.flops);
   writer.attribute("params", graph.cost.params);
@@ -289,6 +298,8 @@ static bool isOpen(KasSearcher *searcher,
   return false;
 }
 
+/// Fewer candidates than `count` mean that there are no more now: others may
+/// follow when more has been told.
 bool kasSearcherAsk(KasSearcher *searcher, size_t count, KasStream json,
                     KasDiagnostics diagnostics) {
   // Shared: several threads may ask and tell at once, the session has its own
@@ -341,6 +352,8 @@ static std::optional<Metrics> getMetrics(const char *const *names,
   return metrics;
 }
 
+/// `names` and `values` have `count` entries each; an id that was not asked for
+/// is an error.
 bool kasSearcherTellMetrics(KasSearcher *searcher, uint64_t id,
                             const char *const *names, const double *values,
                             size_t count, KasDiagnostics diagnostics) {
@@ -375,6 +388,7 @@ bool kasSearcherGetReplayed(KasSearcher *searcher, KasStream json,
   CallbackStream stream(json);
   llvm::json::OStream writer(stream);
   writer.array([&] {
+    // In the order in which they were told.
     for (const SearchResult &result : searcher->session->getReplayed())
       writer.object([&] {
         writeCandidate(writer, *searcher, result.candidate);
@@ -462,6 +476,7 @@ bool kasSearcherRecordBaseline(KasSearcher *searcher, int64_t number,
   });
 }
 
+/// In the order of their numbers, as stored.
 bool kasSearcherGetBaselines(KasSearcher *searcher, KasStream json,
                              KasDiagnostics diagnostics) {
   return useStore(searcher, diagnostics,
@@ -498,6 +513,7 @@ bool kasSearcherRecordTraining(KasSearcher *searcher, int64_t candidate,
   });
 }
 
+/// Each entry is [candidate, seed, epoch, name, value].
 bool kasSearcherGetTraining(KasSearcher *searcher, KasStream json,
                             KasDiagnostics diagnostics) {
   return useStore(
@@ -522,6 +538,8 @@ bool kasSearcherGetTraining(KasSearcher *searcher, KasStream json,
 // The rest
 //===----------------------------------------------------------------------===//
 
+/// True when every candidate has been asked for; some may not have been told
+/// yet.
 bool kasSearcherIsExhausted(KasSearcher *searcher) {
   std::shared_lock<std::shared_mutex> lock(searcher->mutex);
   return searcher->session->isExhausted();

@@ -130,6 +130,7 @@ OwningOpRef<ModuleOp> kas::library::parseNamedKernel(MLIRContext *context,
   return nullptr;
 }
 
+/// Names are distinct, so one module takes all of them.
 OwningOpRef<ModuleOp> kas::library::parseNamedOperators(MLIRContext *context) {
   return parseAll(context, operators);
 }

@@ -51,6 +51,7 @@ public:
     writeTensor("Y", op.getOutputs());
     os << " = ";
     writeReductions();
+    // Data and weights in the order of the terminator.
     YieldOp yield = op.getYield();
     writeTensor("X", yield.getData());
     for (auto [index, weight] : llvm::enumerate(yield.getWeights())) {

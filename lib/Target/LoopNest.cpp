@@ -195,6 +195,7 @@ private:
       openLoop(axis);
       std::string inner = writeReduction(axis + 1);
       if (hasFlags) {
+        // An inner reduction of nothing is passed over.
         line() << "if (exists" << axis + 1 << ") {\n";
         ++depth;
         line() << flag << " = 1;\n";

@@ -100,6 +100,7 @@ public:
                  : std::to_string(constant.getValue());
     if (auto dim = dyn_cast<AffineDimExpr>(expr))
       return names[dim.getPosition()];
+    // Operators have no symbols of affine maps.
     auto binary = cast<AffineBinaryOpExpr>(expr);
     if (expr.getKind() == AffineExprKind::Add) {
       std::string sum = printSum(binary);

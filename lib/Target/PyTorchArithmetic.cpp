@@ -136,6 +136,7 @@ FailureOr<std::string> TorchSteps::writeBroadcast(DagBroadcastOp op) {
   int64_t numFirst = op.getCommon()[0], numLast = op.getCommon()[1];
   int64_t first = countElements(shape.take_front(numFirst));
   int64_t last = countElements(shape.take_back(numLast));
+  // Everything between the common dimensions is one block.
   int64_t leftBlock = countElements(
       ArrayRef(left.shape).drop_front(numFirst).drop_back(numLast));
   int64_t rightBlock =

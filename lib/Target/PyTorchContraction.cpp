@@ -346,6 +346,7 @@ private:
     if (places.size() < 2)
       return;
     unsigned first = places[0], second = places[1];
+    // Both dimensions have the size of the coordinate.
     int64_t size = tensor.shape[first];
     Label label = tensor.dims[first];
     // From behind, so that positions stay valid. `diagonal` puts its dimension
@@ -411,6 +412,7 @@ public:
     }
     SmallVector<int64_t> shape =
         llvm::map_to_vector(contraction.outputs, getConcreteSize);
+    // Lines of partial products are written by this.
     std::string reduced = getReduced(present);
     os << "    y = " << reduced;
     if (contraction.scale != 1)
@@ -488,6 +490,7 @@ private:
     // The last product gives the result.
     SmallVector<std::pair<size_t, size_t>> steps =
         orderProducts(factors, results);
+    // All products but the last become lines `p0 = ...`, `p1 = ...`.
     for (auto [number, step] :
          llvm::enumerate(ArrayRef(steps).drop_back(steps.empty() ? 0 : 1))) {
       Factor product = multiply(factors, step.first, step.second, results);
@@ -534,6 +537,8 @@ private:
     Factor product;
     for (size_t index : {first, second})
       for (Value coordinate : factors[index].coordinates) {
+        // What neither results nor other factors mention is summed in this
+        // product.
         bool isNeeded = llvm::is_contained(results, coordinate);
         for (auto [other, factor] : llvm::enumerate(factors))
           isNeeded |= other != first && other != second &&
@@ -630,6 +635,7 @@ LogicalResult kas::target::writeTorchContraction(OperatorOp op,
     addOperand("weight" + Twine(index), shapes.weights[index], coordinates);
   if (failed(peeler.peelAll()))
     return failure();
+  // From here on labels are of loops alone.
   auto contraction = peeler.getContraction();
   for (auto [index, operand] : llvm::enumerate(contraction.operands)) {
     // Reductions that no other operand mentions. A maximum must see all

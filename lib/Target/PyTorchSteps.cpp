@@ -335,6 +335,7 @@ FailureOr<std::string> TorchSteps::writeConv(DagConvOp op) {
   // Channels become one dimension; padding has grown the others.
   Shape paddedShape{countElements(channels)};
   llvm::append_range(paddedShape, points);
+  // Dimensions without a window keep the kernel size 1.
   for (const TorchWindow &window : windows) {
     int64_t place = window.dim - input.numChannels;
     kernelShape[2 + place] = window.size;
@@ -396,6 +397,7 @@ std::string TorchSteps::writeNorm(DagNormOp op) {
   const Tensor &input = get(op.getInput());
   Shape shape(ArrayRef(input.shape).take_front(input.numChannels));
   shape.append(input.shape.size() - input.numChannels, 1);
+  // The weights have the channels' shape and are broadcast over positions.
   std::string view = ".reshape(" + listNumbers(shape) + ")";
   std::string factor = takeWeight() + view, offset = takeWeight() + view;
   std::string mean = takeWeight() + view, variance = takeWeight() + view;

@@ -64,6 +64,7 @@ std::string torch::pad(StringRef tensor, int64_t rank,
   // pads.
   int64_t first = rank;
   for (const TorchWindow &window : windows) {
+    // `low` counts elements of the window, pads count those of the tensor.
     low[window.dim] = window.dilation * window.low;
     high[window.dim] = window.dilation * (window.size - 1 - window.low);
     if (low[window.dim] + high[window.dim] > 0)

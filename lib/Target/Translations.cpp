@@ -91,6 +91,7 @@ static LogicalResult writeTorchFiles(ModuleOp module, llvm::raw_ostream &os,
                                      StringRef text) {
   module.getContext()->printOpOnDiagnostic(false);
   llvm::SmallPtrSet<Operation *, 4> applied;
+  // These are written with their kernels.
   module.walk([&](DagApplyOp op) { applied.insert(op.getOperator()); });
   OwningOpRef<ModuleOp> scratch = ModuleOp::create(module.getLoc());
   bool isFirst = true;
@@ -130,6 +131,7 @@ void kas::target::registerTextTranslations(
     registerAllDialects(registry);
     registry.insert<KasDialect>();
   };
+  // Both wrap a writer of one operator into one of a module.
   auto makeSymbolic = [](Writer writer) {
     return [writer](ModuleOp module, llvm::raw_ostream &os) {
       return writeOperators(module, os, writer, nullptr);

@@ -82,6 +82,7 @@ static Error checkNames(StringRef network, const Counters &counters,
   return createStringError("requires UTF-8 in the names of a checkpoint");
 }
 
+/// `network` describes what the checkpoint belongs to; reading compares it.
 Error kas::training::writeCheckpoint(StringRef path, StringRef network,
                                      const Counters &counters,
                                      ArrayRef<NamedBuffer> buffers) {
@@ -160,6 +161,7 @@ static Expected<StringRef> findData(StringRef bytes,
   auto view = execution::viewNpy(bytes);
   if (!view)
     return view.takeError();
+  // What `writeCheckpoint` writes; other tools may have changed a member.
   if (view->dtype != "<f4" || view->fortranOrder)
     return createStringError("requires f32 in C order ('<f4'), got '" +
                              view->dtype + "'" +
@@ -242,6 +244,7 @@ checkArchive(const execution::ZipArchive &archive, StringRef network,
 Expected<Counters>
 kas::training::readCheckpoint(StringRef path, StringRef network,
                               ArrayRef<NamedBuffer> buffers) {
+  // Mapped: members are read where they are.
   auto file = openDataFile(path);
   if (!file)
     return file.takeError();

@@ -98,6 +98,7 @@ StringRef kas::training::getName(NumberType type) {
   return names[static_cast<size_t>(type)];
 }
 
+/// In bytes.
 size_t kas::training::getSize(NumberType type) {
   return withType(type, [](auto value) { return sizeof(value); });
 }
@@ -224,6 +225,7 @@ Expected<Examples> kas::training::makeExamples(const DataArray &array,
     examples.storage = std::move(copy);
   }
 
+  // Bytes of one example.
   int64_t stride = count / shape.front() * elementSize;
   examples.starts.reserve(shape.front());
   for (int64_t i : llvm::seq(shape.front()))

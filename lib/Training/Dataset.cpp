@@ -83,6 +83,7 @@ Expected<Dataset> Dataset::create(Examples examples, ArrayRef<int64_t> labels,
                              Twine(examples.starts.size()) +
                              " examples of shape " +
                              execution::shapeToString(examples.shape));
+  // Two files that do not belong together are the usual reason.
   if (examples.starts.size() != labels.size())
     return createStringError("requires " + Twine(examples.starts.size()) +
                              " labels, one for each example, got " +
@@ -122,6 +123,7 @@ ArrayRef<float> Dataset::getFloats(int64_t example) const {
 /// Examples by number, in any order, also several times.
 Dataset Dataset::select(ArrayRef<int64_t> numbers) const {
   assert(!numbers.empty() && "a data set has at least one example");
+  // The storage is shared: no element is copied.
   Dataset result;
   result.examples.type = examples.type;
   result.examples.shape = examples.shape;

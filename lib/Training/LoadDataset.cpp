@@ -59,6 +59,7 @@ struct Format {
 
 } // namespace
 
+/// The path of a file of a data set.
 static std::string inFolder(StringRef folder, const Twine &name) {
   llvm::SmallString<128> path(folder);
   llvm::sys::path::append(path, name);
@@ -249,6 +250,7 @@ static Error parseOption(StringRef text, const Format &format, StringRef option,
     spec.layout = value == "nhwc" ? Layout::NHWC : Layout::NCHW;
     return Error::success();
   }
+  // What the format would have taken.
   StringRef known = format.hasLayout    ? "'classes' and 'layout'"
                     : format.hasClasses ? "'classes'"
                                         : "none";

@@ -100,6 +100,7 @@ public:
   /// Twice would leave open which one NumPy takes.
   Expected<const execution::ZipMember *> find(StringRef name) const {
     const execution::ZipMember *found = nullptr;
+    // Archives have a handful of members, so a search needs no index.
     for (const execution::ZipMember &member : archive.getMembers()) {
       if (getName(member) != name)
         continue;

@@ -55,6 +55,7 @@ static void writeChannel(const Pixel *from, const ImageWindow &window,
   int64_t first = std::clamp<int64_t>(-window.left, 0, width);
   int64_t last = std::clamp<int64_t>(window.width - window.left, first, width);
   for (int64_t y = 0; y < window.toHeight; ++y, to += width) {
+    // Rows of the result are never mirrored.
     int64_t row = window.top + y;
     // Rows above and below the image, and windows that miss it.
     if (row < 0 || row >= window.height || first == last) {

@@ -124,6 +124,8 @@ static double evaluateCycle(const ScheduleOptions &options, int64_t step,
                 final > rising ? (place - rising) / (final - rising) : 1);
 }
 
+/// The learning rate of step number `step`, counted from 0 over the whole
+/// training.
 double Schedule::getStepSize(int64_t step) const {
   assert(step >= 0 && "steps count from 0");
   double size = options.stepSize;
@@ -225,6 +227,7 @@ private:
       return parseNumber(name, value, options.endDivisor);
     // The smallest and the largest: `momentum=0.85+0.95`.
     if (name == "momentum" && cycles) {
+      // Without a `+` the second number is missing, which is an error.
       auto [smallest, largest] = value.split('+');
       if (Error error = parseNumber(name, smallest, options.smallestMomentum))
         return error;
@@ -276,6 +279,7 @@ Expected<Schedule> kas::training::parseSchedule(StringRef text, double stepSize,
                                                 int64_t numSteps) {
   ScheduleOptions options;
   options.stepSize = stepSize;
+  // Percentages need it before the text is parsed.
   options.numSteps = numSteps;
   if (Error error = ScheduleParser(text, options).parse())
     return error;

@@ -124,6 +124,7 @@ static Error parseMilestones(StringRef value, StopOptions &options) {
   value.split(parts, '+');
   for (StringRef part : parts) {
     auto [step, accuracy] = part.split(':');
+    // Order is checked by `create`, like that of options from a program.
     auto &milestone = options.milestones.emplace_back();
     if (step.getAsInteger(10, milestone.first) ||
         accuracy.getAsDouble(milestone.second))

@@ -142,6 +142,7 @@ static Expected<Evaluation> evaluateAll(const TrainingProgram &program,
                                         const TrainingState &state) {
   std::vector<float> data(loader.getNumElements() * loader.getBatchSize());
   std::vector<float> labels(loader.getBatchSize());
+  // Evaluation is not shuffled, so the number makes no difference.
   Epoch epoch = loader.startEpoch(0);
   double loss = 0, correct = 0;
   for (int64_t batch = 0; batch < epoch.getNumBatches(); ++batch) {
@@ -178,6 +179,7 @@ Expected<EpochReport> Trainer::trainEpoch() {
   double start = monotonicSeconds();
   Epoch batches = loader.startEpoch(epoch);
   int64_t numBatches = batches.getNumBatches();
+  // One pair of buffers for all batches.
   std::vector<float> data(loader.getNumElements() * loader.getBatchSize());
   // The compiled functions take labels as f32, which have integers up to 2^24.
   std::vector<float> labels(loader.getBatchSize());
@@ -257,6 +259,8 @@ Trainer::getBuffers(TrainingState &tensors) const {
   return buffers;
 }
 
+/// The state of parameters and optimizer as arrays, everything else as
+/// counters.
 Error Trainer::save(llvm::StringRef path) const {
   Counters counters{
       // As bits where a number is no integer.

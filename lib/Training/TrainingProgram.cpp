@@ -177,6 +177,7 @@ TrainingProgram::compile(ModuleOp module, StringRef function,
     pipeline.algorithm = codegen::ConvolutionAlgorithm::Winograd;
   JITOptions jit;
   jit.cache = options.cache;
+  // Two functions of one module: equal kernels are compiled once by the cache.
   auto step = compileForCPU(*clone, trainStepName, pipeline, jit);
   if (!step)
     return step.takeError();
@@ -223,6 +224,7 @@ Expected<TrainingState> TrainingProgram::makeState(const NamedTensors &given,
       return createStringError("requires arrays with the names of parameters "
                                "of the network, got '" +
                                name + "'");
+  // Constants without an initializer have no default.
   for (const std::string &name : constants)
     if (!given.contains(name))
       return createStringError("requires the values of the constant '" + name +

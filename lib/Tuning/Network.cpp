@@ -101,6 +101,7 @@ Expected<std::string> NetworkTuning::chooseSource() {
   // With no network, or one, there is nothing to rank.
   if (known->size() < 2)
     return known->empty() ? std::string() : known->begin()->first;
+  // Milliseconds of each class in the target, all uses counted.
   std::map<std::string, double> times;
   double total = 0;
   for (TuningTask &task : tasks) {
@@ -257,6 +258,7 @@ Error NetworkTuning::measureInModel() {
     auto runner = createRunner(measureOptions);
     if (!runner)
       return runner.takeError();
+    // Failure of the network with these schedules counts as slower.
     StoredMeasurement best = measure(**runner, chosen);
     // All of them fail or make the network slower: half of them may be enough.
     // At most log2(kernels) measurements.

@@ -121,6 +121,8 @@ Error KernelSession::begin() {
   return Error::success();
 }
 
+/// The runner keeps the compiled kernel without a schedule, which all trials
+/// are timed against.
 Error KernelSession::compile(bool plainLoops) {
   MeasureOptions measure = options.measure;
   measure.plainLoops = plainLoops;
@@ -159,6 +161,7 @@ StoredMeasurement KernelSession::run(size_t point, int64_t scale) {
   StoredMeasurement measurement =
       runner->measure([&] { device.set(task.anchor, schedule); }, scale);
   measurement.schedule = schedule.getText();
+  // Stored, so that models of the class learn without the kernel at hand.
   measurement.features = getPoint(point).features;
   return measurement;
 }
@@ -183,6 +186,8 @@ Error KernelSession::measure(size_t point, const std::string &provenance) {
   return store.record(kernel, measurement);
 }
 
+/// In batches: the proposer learns from all results of a batch before the next
+/// one.
 Error KernelSession::tune() {
   // `trials` counts measurements that the database had as well, so a search
   // that is run again ends at once.
@@ -300,6 +305,7 @@ Error KernelSession::transfer(const TransferOptions &transfer) {
   // The order decides which are measured first, and which at all under
   // `maxPairs`.
   llvm::sort(*donated);
+  // A bound on the measurements; the least promising ones go.
   if (transfer.maxPairs &&
       donated->size() > static_cast<size_t>(transfer.maxPairs))
     donated->resize(static_cast<size_t>(transfer.maxPairs), Donation{0, "", 0});
@@ -426,6 +432,7 @@ Expected<TunedKernel> KernelSession::finish(int64_t confirmed, int64_t scale) {
   return result;
 }
 
+/// Plain loops are run once as well: they are what results are checked against.
 Expected<TunedKernel> kas::tuning::tuneKernel(TuningTask &task,
                                               const TuningDevice &device,
                                               TuningStore &store,

@@ -270,6 +270,7 @@ Expected<bool> TuningStore::claim(int64_t kernel, StringRef schedule,
                                   double seconds) {
   bool isMine = false;
   // One transaction: of two processes that ask at once one gets the schedule.
+  // A claim that has run out is replaced like none.
   Error error = impl->database.runTransaction([&]() -> Error {
     double now = getNow();
     SqliteStatement known(impl->database,
@@ -324,6 +325,8 @@ Error TuningStore::record(int64_t kernel, const StoredMeasurement &given) {
         "failure, ms, default_ms, ratio, compile_ms, error, features, "
         "provenance, measured_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     bool isThere = given.failure.empty();
+    // A failure has no times: null, so that averages of other tools leave it
+    // out.
     insert.bind(kernel).bind(impl->environment).bind(StringRef(given.schedule));
     if (isThere)
       insert.bind(std::optional<int64_t>());

@@ -29,6 +29,7 @@ using namespace kas::tuning;
 using llvm::Error;
 using llvm::Expected;
 
+/// `name` is what `Device::open` takes; an error if there is no such device.
 Expected<KasRtDeviceInfo> kas::tuning::readDeviceInfo(llvm::StringRef name) {
   Expected<std::string> bytes = runForked([&]() -> Expected<std::string> {
     Expected<Device> device = Device::open(name);
