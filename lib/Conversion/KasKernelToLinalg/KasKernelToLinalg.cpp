@@ -39,6 +39,7 @@ namespace kas {
 
 namespace {
 /// The arguments of the function of a kernel.
+/// By position: inputs, then weights in program order.
 struct FunctionArguments {
   SmallVector<Type> types;
   SmallVector<std::string> names, initializers;
@@ -153,6 +154,7 @@ FailureOr<Binding> kas::completeBinding(KernelOp kernel, BindingAttr given,
   return binding;
 }
 
+/// The function is erased again when a step cannot be lowered.
 FailureOr<func::FuncOp>
 kas::createKernelFunction(OpBuilder &builder, KernelOp kernel,
                           const Binding &binding, StringRef name,
@@ -228,6 +230,7 @@ struct KasKernelToLinalgPass
         return signalPassFailure();
   }
 
+  /// All bindings of one kernel; the kernel goes when all functions are there.
   LogicalResult lower(KernelOp kernel) {
     if (batch < 1)
       return kernel.emitOpError("requires a batch of at least 1, got ")

@@ -103,6 +103,7 @@ Value TensorSteps::map(ArrayRef<Value> operands, Body body) {
   return map(shape, operands, maps, body);
 }
 
+/// Element by element; rounded to the element type once.
 Value TensorSteps::scale(Value value, double factor) {
   return map(value, [&](OpBuilder &nested, Location loc, ValueRange arguments) {
     Value constant = arith::ConstantOp::create(
@@ -136,6 +137,7 @@ Value TensorSteps::contract(ArrayRef<int64_t> shape, unsigned numReductions,
       .getResult(0);
 }
 
+/// Kept dimensions stay in their order.
 Value TensorSteps::reduce(Value value, ArrayRef<int64_t> dims, bool isMax) {
   ArrayRef<int64_t> shape = getShape(value);
   Shape kept;
@@ -227,6 +229,7 @@ Value TensorSteps::rearrange(Value value, int64_t dim, ArrayRef<Slice> slices) {
   return result;
 }
 
+/// The value itself when it is all of it.
 Value TensorSteps::take(Value value, int64_t dim, int64_t from, int64_t count) {
   Shape sizes(getShape(value)), offsets(sizes.size(), 0), ones(sizes.size(), 1);
   if (sizes[dim] == count)
@@ -240,6 +243,8 @@ Value TensorSteps::take(Value value, int64_t dim, int64_t from, int64_t count) {
       b, value, asAttributes(offsets), asAttributes(sizes), asAttributes(ones));
 }
 
+/// Tensors are values: the result is a new one, which bufferization makes in
+/// place where it can.
 Value TensorSteps::put(Value part, Value value, int64_t dim, int64_t to) {
   Shape sizes(getShape(part)), offsets(sizes.size(), 0), ones(sizes.size(), 1);
   offsets[dim] = to;

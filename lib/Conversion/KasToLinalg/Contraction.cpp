@@ -140,6 +140,7 @@ private:
 } // namespace
 
 /// Multiplies by the scale and brings to the element type of the operands.
+/// Nothing to do for a sum in the type of its operands.
 static Value finish(ImplicitLocOpBuilder &b,
                     const StageContraction &contraction, Value result) {
   auto type = cast<RankedTensorType>(result.getType());

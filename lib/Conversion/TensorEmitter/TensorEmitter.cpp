@@ -30,6 +30,7 @@ AffineMap TensorEmitter::getMap(ArrayRef<unsigned> dropped) const {
   return AffineMap::get(type.getRank(), 0, exprs, builder.getContext());
 }
 
+/// Dropped dimensions are reductions, all others parallel.
 SmallVector<utils::IteratorType>
 TensorEmitter::getIterators(ArrayRef<unsigned> dropped) const {
   SmallVector<utils::IteratorType> iterators(type.getRank(),
@@ -39,6 +40,7 @@ TensorEmitter::getIterators(ArrayRef<unsigned> dropped) const {
   return iterators;
 }
 
+/// The shape is that of `type` without them.
 Value TensorEmitter::fill(ArrayRef<unsigned> dropped, APFloat value) {
   SmallVector<int64_t> shape;
   for (auto [dimension, size] : llvm::enumerate(type.getShape()))
@@ -113,6 +115,8 @@ Value TensorEmitter::maximum(ArrayRef<TensorWithoutDims> inputs,
   return reduce(inputs, dropped, /*isMaximum=*/true, body);
 }
 
+/// Terms in order of the loops: no reassociation, results are the same for any
+/// vector width.
 Value TensorEmitter::reduce(ArrayRef<TensorWithoutDims> inputs,
                             ArrayRef<unsigned> dropped, bool isMaximum,
                             BodyFn body) {
@@ -140,6 +144,7 @@ Value TensorEmitter::reduce(ArrayRef<TensorWithoutDims> inputs,
   return generic.getResult(0);
 }
 
+/// A tensor of rank 0, as of a loss.
 Value TensorEmitter::sum(ValueRange inputs, BodyFn body) {
   SmallVector<TensorWithoutDims> whole;
   for (Value input : inputs)

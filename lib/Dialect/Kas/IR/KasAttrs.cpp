@@ -48,6 +48,7 @@ SizeAttr SizeAttr::getNormal(MLIRContext *context, const Size &value,
       used.push_back(index);
   // By name: the order of declarations must not matter.
   llvm::sort(used, [&](unsigned a, unsigned b) { return names[a] < names[b]; });
+  // Where each index of `value` goes among the sorted names.
   SmallVector<unsigned> positions(SymbolSet::maxSymbols, 0);
   SmallVector<StringAttr> sorted;
   for (auto [position, index] : llvm::enumerate(used)) {
@@ -104,11 +105,14 @@ combine(SizeAttr left, SizeAttr right,
   return SizeAttr::getNormal(left.getContext(), *result, names);
 }
 
+/// `C * C/s` -> `C*C/s`. Null when an exponent or the constant overflows.
 SizeAttr SizeAttr::multiply(SizeAttr other) const {
   return combine(*this, other,
                  [](const Size &a, const Size &b) { return a.multiply(b); });
 }
 
+/// Always a monomial, never checked for being an integer: that is a question of
+/// bindings.
 SizeAttr SizeAttr::divide(SizeAttr other) const {
   return combine(*this, other,
                  [](const Size &a, const Size &b) { return a.divide(b); });
@@ -194,6 +198,7 @@ struct AsmSource {
 };
 } // namespace
 
+/// The grammar reports what it does not accept, so failure has a diagnostic.
 FailureOr<SizeAttr> kas::parseBareSize(AsmParser &parser,
                                        std::optional<int64_t> first) {
   AsmSource source{parser, first};
@@ -206,6 +211,7 @@ FailureOr<SizeAttr> kas::parseBareSize(AsmParser &parser,
 void kas::printBareSize(AsmPrinter &printer, SizeAttr size) {
   SmallVector<StringRef> names = llvm::map_to_vector(
       size.getNames(), [](StringAttr name) { return name.getValue(); });
+  // `printSize` indexes by exponent, also those that are 0.
   names.resize(SymbolSet::maxSymbols);
   printSize(printer.getStream(), size.getValue(), names);
 }
@@ -252,6 +258,7 @@ void CoordType::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
+/// Sizes themselves are verified with the kernel, which declares their symbols.
 LogicalResult SymbolicTensorType::verify(EmitErrorFn emitError,
                                          ArrayRef<SizeAttr> dims,
                                          unsigned numChannelDims) {
@@ -321,6 +328,7 @@ void SymbolicTensorType::print(AsmPrinter &printer) const {
 // BindingAttr
 //===----------------------------------------------------------------------===//
 
+/// For entries that are known to be legal; text goes through `getChecked`.
 BindingAttr
 BindingAttr::getNormal(MLIRContext *context,
                        ArrayRef<std::pair<StringRef, int64_t>> entries) {
@@ -337,6 +345,7 @@ BindingAttr::getNormal(MLIRContext *context,
 
 bool BindingAttr::empty() const { return getNames().empty(); }
 
+/// Linear: at most 12 symbols.
 std::optional<int64_t> BindingAttr::lookup(StringRef name) const {
   for (auto [key, value] : llvm::zip_equal(getNames(), getValues()))
     if (key.getValue() == name)

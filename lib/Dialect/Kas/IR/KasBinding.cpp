@@ -23,6 +23,7 @@
 using namespace mlir;
 using namespace kas;
 
+/// Nothing also for what is no integer, as C/2 at C = 3.
 std::optional<int64_t> kas::evaluate(SizeAttr size, const SymbolSet &symbols,
                                      const Binding &binding) {
   std::optional<Size> value = size.toSize(symbols);
@@ -201,6 +202,7 @@ static LogicalResult requireComplete(OperatorOp op, const SymbolSet &symbols,
   return success();
 }
 
+/// From text alone, without tensors: every symbol in use must be named.
 FailureOr<Binding> kas::getBinding(OperatorOp op, BindingAttr attr,
                                    EmitErrorFn emitError) {
   SymbolSet symbols = op.getSymbolSet();
@@ -263,6 +265,10 @@ FailureOr<Binding> kas::inferBinding(OperatorOp op, ShapedType data,
                                      EmitErrorFn emitError) {
   SymbolSet symbols = op.getSymbolSet();
   Binding binding(symbols.size(), 0);
+  // Shapes first, text second: text may fill in what shapes leave open, and a
+  // conflict between the two is reported. Then everything is checked against
+  // the completed binding, so that composite sizes such as `H/s` have to agree
+  // as well.
   SmallVector<SizeAttr> dataSizes = op.getDataSizes();
   SmallVector<SizeAttr> outputSizes = op.getOutputSizes();
   if (failed(bindFromShape(dataSizes, data.getShape(), symbols, "the data",

@@ -85,11 +85,13 @@ static bool isScore(Attribute attribute) {
          });
 }
 
+/// `["a", "b"]`.
 static bool areStrings(Attribute attribute) {
   auto entries = dyn_cast<ArrayAttr>(attribute);
   return entries && llvm::all_of(entries, llvm::IsaPred<StringAttr>);
 }
 
+/// `{train = "train_step", evaluate = "evaluate"}`.
 static bool areNamedStrings(Attribute attribute) {
   auto entries = dyn_cast<DictionaryAttr>(attribute);
   return entries && llvm::all_of(entries, [](NamedAttribute entry) {
@@ -109,6 +111,7 @@ struct Rule {
 };
 } // namespace
 
+/// The value first: one that is malformed is wrong everywhere.
 static LogicalResult verify(Operation *op, NamedAttribute attribute,
                             const Rule &rule) {
   if (!rule.isValue(attribute.getValue()))
@@ -213,6 +216,8 @@ static LogicalResult verifyArgumentUse(Operation *op, unsigned argument,
 }
 
 /// That an argument or a result of this type has unsigned integers.
+/// Linalg has signless integers only, so the sign is an attribute at the
+/// borders of functions.
 static LogicalResult verifyUnsigned(Operation *op, StringRef kind,
                                     unsigned number, Type type,
                                     NamedAttribute attribute) {
@@ -231,6 +236,7 @@ static LogicalResult verifyUnsigned(Operation *op, StringRef kind,
                          << number << " of type " << type;
 }
 
+/// Names, initializers, signs, and how an argument is trained.
 LogicalResult KasDialect::verifyRegionArgAttribute(Operation *op, unsigned,
                                                    unsigned argument,
                                                    NamedAttribute attribute) {

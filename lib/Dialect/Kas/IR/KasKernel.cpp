@@ -53,6 +53,8 @@ static ParseResult parseKernelSymbols(OpAsmParser &parser,
   return success();
 }
 
+/// Empty lists at the end are not printed; an empty one before another is a
+/// bar.
 static void printKernelSymbols(OpAsmPrinter &printer, KernelOp op) {
   ArrayAttr lists[] = {op.getPrimaries(), op.getCoefficients(),
                        op.getVariables()};
@@ -72,6 +74,7 @@ static void printKernelSymbols(OpAsmPrinter &printer, KernelOp op) {
 }
 
 /// `where [G divides C, ...]`
+/// Facts are kept as two arrays, divisor and multiple, by position.
 static ParseResult parseFacts(OpAsmParser &parser,
                               KernelOp::Properties &properties) {
   Builder &builder = parser.getBuilder();
@@ -119,6 +122,8 @@ static ParseResult parseDictionary(OpAsmParser &parser, StringRef keyword,
   return success();
 }
 
+/// `kas.kernel canvas @k<C | | x> where [...] (%in: [C | H]) -> [C | H]
+/// bindings [...] budget {...} { ... }`
 ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   Builder &builder = parser.getBuilder();
   auto &properties = result.getOrAddProperties<KernelOp::Properties>();
@@ -172,6 +177,7 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   return success();
 }
 
+/// Everything that is a property is elided from the dictionary at the end.
 void KernelOp::print(OpAsmPrinter &printer) {
   printer << ' ';
   if (getCanvas())
@@ -223,6 +229,8 @@ void KernelOp::getAsmBlockArgumentNames(Region &region,
 // Symbols
 //===----------------------------------------------------------------------===//
 
+/// One set for all: primaries, then coefficients, then variables. Error: a name
+/// is no identifier, is declared twice, or there are too many.
 static llvm::Expected<SymbolSet> makeKernelSymbols(KernelOp op) {
   // A variable may occur in a denominator, like a coefficient.
   SmallVector<Attribute> rest(op.getCoefficients().getValue());
@@ -271,6 +279,7 @@ SizeRules kas::getSizeRules(KernelOp kernel) {
   return rules;
 }
 
+/// The form that the solvers work on: sizes by index of symbol.
 TensorShape kas::getShape(Value tensor, const SymbolSet &symbols) {
   auto type = cast<SymbolicTensorType>(tensor.getType());
   TensorShape shape;
@@ -434,6 +443,7 @@ private:
     return diagnostic;
   }
 
+  /// K1, K3 and K5 of one tensor.
   LogicalResult verifyTensor(Type type, EmitErrorFn emitError) {
     auto tensor = dyn_cast<SymbolicTensorType>(type);
     if (!tensor)
@@ -448,6 +458,7 @@ private:
     return verifyTheorem(shape, emitError);
   }
 
+  /// Only kernels marked `canvas` promise Theorem 1.
   LogicalResult verifyTheorem(const TensorShape &shape, EmitErrorFn emitError) {
     // K5
     std::optional<TheoremViolation> violation =
@@ -466,6 +477,8 @@ private:
                        << violation->dim;
   }
 
+  /// What an op cannot check alone: its sizes over the kernel's symbols, and
+  /// constraints that hold at bindings.
   LogicalResult verifyStep(Operation &op) {
     auto emitError = [&] { return op.emitOpError(); };
     // K7
@@ -509,6 +522,7 @@ private:
     return success();
   }
 
+  /// At each binding, and at once where the size is a number.
   LogicalResult verifyShift(DagShiftOp shift) {
     // D4
     Size size = getShape(shift.getInput(), symbols).dims[shift.getDim()];
@@ -526,6 +540,7 @@ private:
     return success();
   }
 
+  /// The input of the output op may have any shape of as many elements.
   LogicalResult verifyOutput() {
     auto output = dyn_cast<DagOutputOp>(kernel.getBody().front().back());
     if (!output)

@@ -58,6 +58,7 @@ struct YieldOperands {
 };
 } // namespace
 
+/// `kas.yield data(%a, %b) weight(%c) weight(%d)`.
 ParseResult YieldOp::parse(OpAsmParser &parser, OperationState &result) {
   YieldOperands operands{parser};
   if (parser.parseKeyword("data"))
@@ -86,6 +87,7 @@ ParseResult YieldOp::parse(OpAsmParser &parser, OperationState &result) {
   return success();
 }
 
+/// Segments are the parentheses, so their attributes are not printed.
 void YieldOp::print(OpAsmPrinter &printer) {
   auto list = [&](StringRef keyword, OperandRange operands) {
     printer << ' ' << keyword << '(';
@@ -107,6 +109,8 @@ void YieldOp::print(OpAsmPrinter &printer) {
 using ValueNames = llvm::StringMap<Value>;
 
 /// Takes the result names that the primitives left, and adds them to `values`.
+/// Operations without the attribute are in generic form, or not primitives: the
+/// verifier reports them.
 static void collectResultNames(Block &block, ValueNames &values) {
   for (Operation &op : block) {
     auto names = dyn_cast_or_null<ArrayAttr>(op.removeAttr(resultNamesAttr));
@@ -140,6 +144,7 @@ static LogicalResult resolveYield(YieldOp yield, const ValueNames &values) {
     Value value = values.lookup(name);
     if (!value) {
       auto [base, number] = name.rsplit('#');
+      // At the operand in the text, as MLIR's own parser reports it.
       return emitError(cast<LocationAttr>(pair[1]))
              << "use of undeclared coordinate '%" << base
              << (number == "0" ? "" : "#" + number.str()) << "'";
@@ -178,6 +183,8 @@ static ParseResult parseOutputs(OpAsmParser &parser,
                                         parseOutput);
 }
 
+/// `kas.operator @name<N, C | k>(%n: N, %c: C unordered) from [N, C unordered]
+/// { ... }`
 ParseResult OperatorOp::parse(OpAsmParser &parser, OperationState &result) {
   Builder &builder = parser.getBuilder();
   auto &properties = result.getOrAddProperties<OperatorOp::Properties>();
@@ -259,6 +266,7 @@ SmallVector<SizeAttr> OperatorOp::getDataSizes() {
   return llvm::to_vector(getInputSizes().getAsRange<SizeAttr>());
 }
 
+/// A weight has no declared shape: it is what its coordinates say.
 SmallVector<SmallVector<SizeAttr>> OperatorOp::getWeightSizes() {
   SmallVector<SmallVector<SizeAttr>> sizes;
   for (OperandRange weight : getYield().getWeights())

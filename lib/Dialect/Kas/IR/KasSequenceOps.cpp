@@ -66,6 +66,7 @@ static ParseResult parseSteps(OpAsmParser &parser, DenseI32ArrayAttr &steps) {
   return success();
 }
 
+/// Only for verified ops: a number without a name would print as nothing.
 static void printSteps(OpAsmPrinter &printer, Operation *,
                        DenseI32ArrayAttr steps) {
   printer << '[';
@@ -145,6 +146,7 @@ SizeAttr kas::substituteSymbol(SizeAttr size, StringAttr name, SizeAttr width) {
   return size;
 }
 
+/// The entries of `binding` that the stage declares: others would be an error.
 BindingAttr kas::getStageBinding(OperatorOp stage, BindingAttr binding) {
   SymbolSet symbols = stage.getSymbolSet();
   SmallVector<std::pair<StringRef, int64_t>> entries;
@@ -197,6 +199,7 @@ static LogicalResult verifyNormalized(Operation *op, ArrayRef<int32_t> steps,
 // SequenceOp
 //===----------------------------------------------------------------------===//
 
+/// In the order of the stages; only of a verified op, whose symbols resolve.
 SmallVector<OperatorOp> SequenceOp::getOperators() {
   return llvm::map_to_vector(
       getStages().getAsRange<FlatSymbolRefAttr>(), [&](FlatSymbolRefAttr name) {
@@ -204,6 +207,7 @@ SmallVector<OperatorOp> SequenceOp::getOperators() {
       });
 }
 
+/// J1 and J2, which need no symbols of other ops.
 LogicalResult SequenceOp::verify() {
   if (getStages().empty())
     return emitOpError("J1: requires an operator at least, got none");
@@ -256,6 +260,7 @@ SmallVector<SpaceOp> SequenceSpaceOp::getStageSpaces() {
       });
 }
 
+/// J6, J9 and J10 as far as the op itself tells.
 LogicalResult SequenceSpaceOp::verify() {
   if (getStages().empty())
     return emitOpError("J6: requires a stage at least, got none");
@@ -273,6 +278,7 @@ LogicalResult SequenceSpaceOp::verify() {
         !llvm::all_of(sizes, llvm::IsaPred<SizeAttr>))
       return emitOpError("J9: requires a list of sizes for width '")
              << width.getName().getValue() << "', got " << width.getValue();
+    // Equal sizes are one pointer: a choice twice would count candidates twice.
     llvm::SmallPtrSet<Attribute, 4> distinct(sizes.begin(), sizes.end());
     if (distinct.size() != sizes.size())
       return emitOpError("J9: requires each size once for width '")
@@ -341,6 +347,8 @@ static LogicalResult verifyStage(SequenceSpaceOp op, SpaceOp layers,
 }
 
 /// J9, for one size of the width `name`.
+/// A size over the layers' symbols, legal at all of their bindings, and known
+/// in every stage that has the width.
 static LogicalResult verifyWidth(SequenceSpaceOp op, StringRef name,
                                  SizeAttr size, SpaceOp layers,
                                  ArrayRef<SpaceOp> stages) {
@@ -369,6 +377,7 @@ static LogicalResult verifyWidths(SequenceSpaceOp op, SpaceOp layers,
                                   ArrayRef<SpaceOp> stages) {
   for (NamedAttribute width : op.getWidths()) {
     StringRef name = width.getName();
+    // A width that the layers know would have a value already.
     bool isFree = !layers.getSymbolSet().lookup(name);
     bool isUsed = llvm::any_of(stages, [&](SpaceOp stage) {
       SymbolSet symbols = stage.getSymbolSet();
@@ -388,6 +397,7 @@ static LogicalResult verifyWidths(SequenceSpaceOp op, SpaceOp layers,
 
 LogicalResult
 SequenceSpaceOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  // Resolves a name to a space, or reports J6.
   auto lookup = [&](FlatSymbolRefAttr name, SpaceOp &space) -> LogicalResult {
     space = symbolTable.lookupNearestSymbolFrom<SpaceOp>(*this, name);
     if (space)

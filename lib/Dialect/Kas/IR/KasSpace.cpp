@@ -75,6 +75,8 @@ static ParseResult parseOptionalDictionary(OpAsmParser &parser,
   return success();
 }
 
+/// `kas.space @s<N, C | k> [N, C unordered] from [N, C unordered] bindings
+/// [...] limits {...} budget {...}`
 ParseResult SpaceOp::parse(OpAsmParser &parser, OperationState &result) {
   Builder &builder = parser.getBuilder();
   auto &properties = result.getOrAddProperties<SpaceOp::Properties>();
@@ -96,6 +98,7 @@ ParseResult SpaceOp::parse(OpAsmParser &parser, OperationState &result) {
       parser.parseOptionalAttrDictWithKeyword(result.attributes));
 }
 
+/// Signature, bindings, limits and budget on a line each.
 void SpaceOp::print(OpAsmPrinter &printer) {
   printer << ' ';
   if (std::optional<StringRef> visibility = getSymVisibility())
@@ -142,6 +145,7 @@ static constexpr StringLiteral flagLimits[] = {
     "weights_by_position", "rank_saves", "equivariant",  "one_product",
     "linear_path",         "causal",     "look_back"};
 
+/// `sees = [3, "k"]`: a number, or a size over the symbols of the space.
 std::optional<Size> kas::getWindowSize(Attribute value,
                                        const SymbolSet &symbols) {
   if (auto integer = dyn_cast<IntegerAttr>(value)) {
@@ -157,11 +161,14 @@ std::optional<Size> kas::getWindowSize(Attribute value,
   llvm::Expected<Size> size = parseSize(text.getValue(), symbols);
   if (size)
     return *size;
+  // The caller's diagnostic shows the whole entry.
   llvm::consumeError(size.takeError());
   return std::nullopt;
 }
 
 /// An integer or a float attribute as a number.
+/// Nothing for other attributes, null, and integers of width 0, which have no
+/// value.
 static std::optional<double> toNumber(Attribute value) {
   auto integer = dyn_cast_or_null<IntegerAttr>(value);
   if (integer && integer.getValue().getBitWidth() != 0)
@@ -235,6 +242,7 @@ static LogicalResult verifyWindows(SpaceOp space, Attribute attribute,
         sizes.getAsRange<SizeAttr>(),
         [&](SizeAttr size) { return *size.toSize(symbols); });
   };
+  // Verified by now to be over declared symbols (`verifyBindings`).
   SmallVector<Size> outputs = toSizes(space.getOutputSizes());
   SmallVector<Size> inputs = toSizes(space.getInputSizes());
   SmallVector<SpaceAxis> axes = getSpaceAxes(
@@ -256,6 +264,7 @@ static LogicalResult verifyWindows(SpaceOp space, Attribute attribute,
   return success();
 }
 
+/// ` (did you mean 'depth'?)`, or nothing when no name is near.
 static std::string suggestLimit(StringRef name) {
   SmallVector<StringRef> known = {"sees"};
   for (ArrayRef<StringLiteral> names :
@@ -264,6 +273,7 @@ static std::string suggestLimit(StringRef name) {
   return suggestNearName(name, known);
 }
 
+/// `sees` is a list, all others are numbers.
 static LogicalResult verifyLimits(SpaceOp space, const SymbolSet &symbols) {
   for (NamedAttribute entry : space.getLimits()) {
     StringRef name = entry.getName();
@@ -321,6 +331,8 @@ static LogicalResult verifyFactors(SpaceOp space, const SymbolSet &symbols) {
          << factors;
 }
 
+/// Budgets are at most, those with `min_` at least, summed over the bindings
+/// with their multiplicities.
 static LogicalResult verifyBudget(SpaceOp space) {
   static constexpr StringRef known[] = {
       "flops",          "min_flops",       "params",
@@ -408,6 +420,7 @@ SymbolSet SpaceOp::getSymbolSet() {
   return llvm::cantFail(makeSymbolSet(getPrimaries(), getCoefficients()));
 }
 
+/// By index of `getSymbolSet`, in the order of the text.
 SmallVector<Binding> SpaceOp::getBindingValues() {
   SymbolSet symbols = getSymbolSet();
   SmallVector<Binding> result;

@@ -50,6 +50,7 @@ ParseResult kas::parseSymbols(AsmParser &parser, ArrayAttr &primaries,
   return success();
 }
 
+/// Nothing for an operator without symbols.
 void kas::printSymbols(AsmPrinter &printer, ArrayAttr primaries,
                        ArrayAttr coefficients) {
   if (primaries.empty() && coefficients.empty())
@@ -66,6 +67,7 @@ void kas::printSymbols(AsmPrinter &printer, ArrayAttr primaries,
   printer << '>';
 }
 
+/// `[N, C unordered, H]`: sizes and flags by position.
 ParseResult kas::parseShape(AsmParser &parser, ArrayAttr &sizes,
                             DenseBoolArrayAttr &unordered) {
   SmallVector<Attribute> sizeList;
@@ -110,6 +112,7 @@ void kas::printDictionary(OpAsmPrinter &printer, StringRef keyword,
 
 /// A name that the parser takes as one keyword, and that is not a word of the
 /// size's surroundings.
+/// What MLIR's lexer takes as a bare identifier, so that printed text parses.
 static bool isSymbolName(StringRef name) {
   auto isFirst = [](char c) { return llvm::isAlpha(c) || c == '_'; };
   auto isRest = [](char c) {

@@ -22,6 +22,7 @@ using namespace mlir;
 using namespace kas;
 
 /// `'C*k/s'`, for messages.
+/// Names come from the attribute, so an undeclared symbol prints as well.
 static std::string quote(SizeAttr size) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -118,6 +119,8 @@ static LogicalResult verifyPrimitiveSizes(PrimitiveOpInterface primitive,
 }
 
 /// The part of C3 and C5 that holds or not whatever the symbols are bound to.
+/// Constants decide at once, so that a mistake in a concrete operator is
+/// reported at the primitive and not at an application.
 static LogicalResult verifyPrimitiveNumbers(PrimitiveOpInterface primitive) {
   auto emitError = [&] { return primitive->emitOpError(); };
   if (auto shift = dyn_cast<ShiftOp>(*primitive)) {
@@ -131,6 +134,7 @@ static LogicalResult verifyPrimitiveNumbers(PrimitiveOpInterface primitive) {
     if (low && low.getInt() < 0)
       return emitError() << "requires 0 <= low (C5), got " << low.getInt();
     SizeAttr window = kas::getSize(unfold.getWindow());
+    // Equal as symbols: low < K holds at no binding.
     if (unfold.getLowAttr() == window)
       return emitError() << "requires low < " << quote(window)
                          << " (C5), got the same";
@@ -146,6 +150,8 @@ static LogicalResult verifyPrimitiveNumbers(PrimitiveOpInterface primitive) {
 }
 
 /// C9: each coordinate is used exactly once.
+/// `name` is the coordinate in the diagnostic; both ways to violate the rule
+/// say what to write instead.
 static LogicalResult verifySingleUse(Value coordinate, Location location,
                                      const Twine &name) {
   if (coordinate.hasOneUse())
@@ -227,6 +233,8 @@ static LogicalResult verifyReached(OperatorOp op) {
   return success();
 }
 
+/// Sizes first: later checks compare them. C9 comes before C8 and C11, which
+/// take the first use for the only one.
 LogicalResult OperatorOp::verifyRegions() {
   Block &block = getBody().front();
   SymbolSet symbols = getSymbolSet();

@@ -114,6 +114,7 @@ GroupedIterators::GroupedIterators(const LoopNest &nest, unsigned first,
       types.push_back(isParallel ? utils::IteratorType::parallel
                                  : utils::IteratorType::reduction);
     }
+    // One point per group (depthwise): the group alone is the index.
     if (isGrouped(iterator) && getInnerSize(iterator) == 1)
       continue;
     positions[iterator] = types.size();
@@ -229,6 +230,7 @@ kas::depthwiseIterators(RewriterBase &rewriter, linalg::LinalgOp op,
   if (failed(nest) || failed(nest->checkIterator(first, reason)) ||
       failed(nest->checkIterator(second, reason)))
     return failure();
+  // One pair of points per group.
   if (nest->sizes[first] != nest->sizes[second]) // T6
     return miss(reason, "requires as many points of iterator ", first,
                 " as of iterator ", second, " (", nest->sizes[second],

@@ -39,6 +39,7 @@ FailureOr<LoopNest> LoopNest::get(linalg::LinalgOp op, std::string &reason) {
   return nest;
 }
 
+/// Numbers come from scripts and parameters.
 LogicalResult LoopNest::checkIterator(int64_t iterator,
                                       std::string &reason) const {
   if (iterator >= 0 && iterator < int64_t(sizes.size())) // T2
@@ -47,6 +48,7 @@ LogicalResult LoopNest::checkIterator(int64_t iterator,
               ", got ", iterator);
 }
 
+/// T5: an iterator in a sum (a window) cannot be cut into groups by a reshape.
 LogicalResult LoopNest::checkPlain(unsigned iterator,
                                    std::string &reason) const {
   // T5
@@ -58,6 +60,7 @@ LogicalResult LoopNest::checkPlain(unsigned iterator,
   return success();
 }
 
+/// Nothing when it only occurs in sums, or not at all.
 std::optional<unsigned> LoopNest::getDimension(unsigned operand,
                                                unsigned iterator) const {
   return maps[operand].getResultPosition(
@@ -91,6 +94,7 @@ static SmallVector<ReassociationIndices> getReassociation(unsigned rank,
   return result;
 }
 
+/// `outer` must divide the dimension; no data moves.
 Value kas::splitDimension(OpBuilder &builder, Location loc, Value value,
                           unsigned dimension, int64_t outer) {
   auto type = cast<RankedTensorType>(value.getType());
@@ -110,6 +114,7 @@ Value kas::joinDimensions(OpBuilder &builder, Location loc, Value value,
                                          getReassociation(rank, dimension));
 }
 
+/// The value itself when the slice is all of it.
 Value kas::sliceDimension(OpBuilder &builder, Location loc, Value value,
                           unsigned dimension, int64_t offset, int64_t size,
                           int64_t stride) {

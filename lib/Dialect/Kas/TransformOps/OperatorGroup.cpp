@@ -29,6 +29,7 @@ kas::inferChannelIterators(ApplyOp apply, std::string &reason) {
   // Uses are the same before sizes are numbers.
   OperatorOp op = apply.getOperator();
   std::optional<int64_t> output, reduction;
+  // Two candidates are none: the caller has to name iterators.
   bool isUnique = true;
   auto set = [&](std::optional<int64_t> &found, int64_t iterator) {
     isUnique &= !found;
@@ -84,6 +85,7 @@ private:
   void regroupWeight(unsigned weight);
 
   OperatorNest &nest;
+  /// By index 0 and 1, as all arrays below.
   unsigned iterators[2];
   int64_t groups;
   CoordinateUses uses[2];
@@ -173,7 +175,10 @@ void OperatorGrouping::regroupWeight(unsigned weight) {
   SmallVector<Value> coordinates;
   SmallVector<AffineExpr> exprs;
   Location loc = nest.apply.getLoc();
+  // Dimension 0 of the map of the gather is the group; all others are counted
+  // on.
   unsigned numNames = 1;
+  // The group was met once, twice.
   bool hasGroup = false, hasBoth = false;
   for (auto [dimension, coordinate] : llvm::enumerate(nest.weights[weight])) {
     std::optional<unsigned> index;
@@ -223,6 +228,7 @@ void OperatorGrouping::rewrite() {
     if (isIn(weight))
       regroupWeight(weight);
   for (unsigned index : {0, 1}) {
+    // At most one of the two has one (T17).
     OpOperand *data = uses[index].data;
     if (!data)
       continue;

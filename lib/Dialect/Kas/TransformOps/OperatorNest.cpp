@@ -32,6 +32,7 @@ OperatorNest::OperatorNest(RewriterBase &rewriter, ApplyOp apply, OperatorOp op)
     weights.push_back(llvm::to_vector(weight));
 }
 
+/// A transformation that did not qualify returns early and leaves no operator.
 OperatorNest::~OperatorNest() {
   if (!isFinished)
     rewriter.eraseOp(op);
@@ -86,6 +87,7 @@ CoordinateUses OperatorNest::getUses(Value coordinate) const {
   return uses;
 }
 
+/// Nothing when a primitive, such as an unfold, is between.
 std::optional<unsigned>
 OperatorNest::getDataDimension(const CoordinateUses &uses) const {
   if (!uses.data || !isa<YieldOp>(uses.data->getOwner()))
@@ -148,6 +150,7 @@ ApplyOp OperatorNest::finish(StringRef suffix) {
   op.setInputSizesAttr(rewriter.getArrayAttr(sizes));
 
   // A name of its own.
+  // `conv` grouped twice becomes `conv_group4` and `conv_group4_group2`.
   auto *table = SymbolTable::getNearestSymbolTable(apply);
   StringRef base = apply.getCallee();
   unsigned counter = 0;
@@ -158,6 +161,8 @@ ApplyOp OperatorNest::finish(StringRef suffix) {
         return SymbolTable::lookupSymbolIn(table, name) != nullptr;
       },
       counter));
+  // Conditions are checked before; what is built here is correct or our
+  // mistake.
   assert(succeeded(verify(op)) && "what operators become is an operator");
   return rewriter.replaceOpWithNewOp<ApplyOp>(
       apply, apply.getType(), op.getSymName(),

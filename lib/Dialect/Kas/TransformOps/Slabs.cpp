@@ -68,6 +68,8 @@ private:
 } // namespace
 
 // T12
+/// A convolution: the data is indexed by the iterator and a window, the result
+/// by the iterator alone, weights not at all.
 LogicalResult SlabSplitter::checkOperands() {
   if (!nest.isParallel(iterator))
     return miss(reason, "requires a parallel iterator, got reduction ",
@@ -96,6 +98,8 @@ LogicalResult SlabSplitter::checkOperands() {
 }
 
 // T13
+/// Padding inside of an operand is redone per slab, so its amounts must be
+/// known and it must not crop.
 LogicalResult SlabSplitter::checkPadding() {
   source = nest.operands[0];
   pad = source.getDefiningOp<tensor::PadOp>();
@@ -127,6 +131,8 @@ LogicalResult SlabSplitter::checkSizes() {
       return miss(reason, "requires a number of slabs that divides the ", input,
                   " inputs and ", output, " outputs, got ", slabs);
   // The largest index that a slab reads.
+  // Indices are sums with positive factors, so they are largest where all
+  // iterators are.
   SmallVector<AffineExpr> last;
   for (auto [index, size] : llvm::enumerate(nest.sizes))
     last.push_back(rewriter.getAffineConstantExpr(
@@ -188,6 +194,8 @@ SmallVector<AffineExpr> SlabSplitter::shift(AffineMap map) const {
   });
 }
 
+/// Data and result split a dimension, weights get one in front; each map gets
+/// the slab there. The result is joined again.
 linalg::LinalgOp SlabSplitter::rewrite() {
   Location loc = nest.op->getLoc();
   unsigned result = nest.operands.size() - 1;

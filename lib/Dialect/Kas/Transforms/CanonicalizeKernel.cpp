@@ -390,6 +390,7 @@ struct OrderedBlend : OpRewritePattern<DagBroadcastOp> {
 // All rules
 //===----------------------------------------------------------------------===//
 
+/// All have the same benefit; the driver visits ops in program order.
 void kas::populateKernelCanonicalizePatterns(RewritePatternSet &patterns) {
   patterns.add<DoubleTranspose, ReorderAndBack, ShiftOfShift, ShuffleAndBack,
                GroupAllOfGroup, OutputOfGroup, AmplifyOnce, GroupBelowUnfold,
@@ -413,6 +414,7 @@ static bool eraseUnread(KernelOp kernel) {
 }
 
 namespace {
+/// Whether a sweep has done anything.
 struct ChangeListener : RewriterBase::Listener {
   void notifyOperationReplaced(Operation *, ValueRange) override {
     changed = true;

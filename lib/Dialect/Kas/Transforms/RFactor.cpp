@@ -166,6 +166,8 @@ private:
   }
 
   /// Finds what each coordinate is used for.
+  /// By coordinate of the original operator: which weights of the stage it
+  /// indexes, and whether data or a primitive reads it.
   void findUses(const Stage &stage) {
     data = getCoordinates(stage.operands.front());
     weights = llvm::map_to_vector(
@@ -245,6 +247,7 @@ private:
     }
   }
 
+  /// Weights were filled in by `define`, coordinate by coordinate.
   void makeYield() {
     SmallVector<Value> values = llvm::map_to_vector(
         data, [&](Value value) { return mapping.lookup(value); });
@@ -292,6 +295,7 @@ struct FactoredOperator {
 struct KasRFactorPass : public kas::impl::KasRFactorPassBase<KasRFactorPass> {
   using KasRFactorPassBase::KasRFactorPassBase;
 
+  /// New operators come right after the one that they are stages of.
   FactoredOperator factor(OperatorOp op, SymbolTable &symbolTable) {
     StagePlanOptions options;
     options.cost = cost;
@@ -341,6 +345,7 @@ struct KasRFactorPass : public kas::impl::KasRFactorPassBase<KasRFactorPass> {
           op.getSymName(), BindingAttr::getNormal(builder.getContext(), {}),
           operands.front(), ArrayRef(operands).drop_front()));
     }
+    // Before the old application goes: the proof needs it as the specification.
     LogicalResult verified = success();
     if (verifyLowering)
       verified = kas::verifyLowering(apply.getOperator(), apply->getOperands(),

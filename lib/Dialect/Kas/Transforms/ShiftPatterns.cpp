@@ -8,6 +8,8 @@
 //
 // The rewrites of operators that join, move or cancel shifts
 // (docs/reference/dialect.md).
+// A shift by d is legal only where |d| is below the size (C3), so a rule that
+// makes a new amount needs sizes that are numbers, or amounts that cannot grow.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +21,8 @@
 using namespace mlir;
 using namespace kas;
 
+/// Of different signs the sum is smaller than the larger amount, which is
+/// legal.
 std::optional<int64_t> kas::addShifts(int64_t a, int64_t b, SizeAttr size) {
   std::optional<int64_t> extent = size.getConstantValue();
   int64_t sum;
@@ -82,6 +86,7 @@ struct ShiftOfReduce : OpRewritePattern<ShiftOp> {
 };
 
 /// The amount of a shift of a coordinate of `size` points.
+/// From 0 to size - 1: the canonical amount where the size is a number (R4).
 int64_t getAmountModulo(int64_t amount, int64_t size) {
   int64_t rest = amount % size;
   return rest < 0 ? rest + size : rest;
@@ -119,6 +124,7 @@ struct SplitOfShiftedQuotient : OpRewritePattern<SplitOp> {
           split, "operands are not a shifted quotient and its remainder");
     std::optional<int64_t> block = merge.getBlock().getConstantValue();
     int64_t amount;
+    // Only with a number B the new amount d*B is one.
     if (!block || llvm::MulOverflow(int64_t(shift.getAmount()), *block, amount))
       return rewriter.notifyMatchFailure(split, "the block is not a number");
     rewriter.replaceOpWithNewOp<ShiftOp>(split, merge.getCoord(), amount);
@@ -158,6 +164,7 @@ void shiftQuotient(PatternRewriter &rewriter, MergeOp merge, Location loc,
                    int64_t amount) {
   rewriter.setInsertionPointAfter(merge);
   auto shifted = ShiftOp::create(rewriter, loc, merge.getQuotient(), amount);
+  // The new shift itself keeps the old operand.
   rewriter.replaceAllUsesExcept(merge.getQuotient(), shifted.getResult(),
                                 shifted);
 }
@@ -225,11 +232,13 @@ struct ShiftOfReduceSplit : OpRewritePattern<ShiftOp> {
     return success();
   }
 
+  /// Reductions of one class commute with each other.
   static bool areUniform(Block &block) {
     auto isMax = [](ReduceOp op) { return op.getKind() == ReduceKind::Max; };
     auto reductions = block.getOps<ReduceOp>();
     return llvm::all_of(reductions, isMax) || llvm::none_of(reductions, isMax);
   }
+  /// Bodies are small: no memo.
   static bool dependsOnReduce(Value coordinate) {
     Operation *op = coordinate.getDefiningOp();
     return op && (isa<ReduceOp>(op) ||

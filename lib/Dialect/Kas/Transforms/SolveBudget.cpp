@@ -77,6 +77,7 @@ public:
   }
 
 private:
+  /// Channels of the first input order the layers for the heuristic.
   void addLayers(const SizeRules &rules) {
     TensorShape input;
     Block &block = kernel.getBody().front();
@@ -95,6 +96,7 @@ private:
     }
   }
 
+  /// Cost 0 is FLOPs, cost 1 parameters; missing bounds do not bind.
   LogicalResult addBudgets() {
     auto get = [&](StringRef name) -> std::optional<int64_t> {
       auto value = kernel.getBudget().getAs<IntegerAttr>(name);
@@ -112,6 +114,7 @@ private:
     return success();
   }
 
+  /// Every size must become an integer, every cost counts.
   LogicalResult addSteps() {
     Block &block = kernel.getBody().front();
     for (BlockArgument input : block.getArguments())
@@ -161,6 +164,7 @@ private:
     return success();
   }
 
+  /// Adds the terms of one op to cost number `cost`.
   LogicalResult addCost(Operation &op, unsigned cost,
                         ArrayRef<SizeProduct> products) {
     for (const SizeProduct &product : products) {
@@ -224,6 +228,7 @@ static std::string describe(const BudgetConflict &conflict,
   return text;
 }
 
+/// An infeasible kernel names constraints that cannot hold together.
 static LogicalResult reportConflict(KernelOp kernel,
                                     const BudgetProblem &problem,
                                     const BudgetSolution &solution) {
@@ -316,6 +321,7 @@ static FailureOr<SmallVector<int64_t>> getGroupCandidates(KernelOp kernel,
 }
 
 /// Gives `name` one value in all bindings.
+/// Changes the attribute in place; the caller restores it.
 static void bindGroups(KernelOp kernel, StringRef name, int64_t value) {
   SmallVector<Attribute> bindings;
   for (auto attr : kernel.getBindings().getAsRange<BindingAttr>()) {

@@ -41,6 +41,7 @@ static constexpr StringLiteral choiceAttr = "choice";
 //===----------------------------------------------------------------------===//
 
 /// Replaces every size in `kernel`; false when one does not fit.
+/// In attributes and in types; variables that have a value now are undeclared.
 static bool replaceSizes(KernelOp kernel,
                          ArrayRef<Substitution> substitutions) {
   SymbolSet symbols = kernel.getSymbolSet();
@@ -83,6 +84,7 @@ getSubstituted(KernelOp kernel, ArrayRef<Substitution> substitutions) {
 }
 
 /// Gives `kernel` the body and symbols of a copy of it.
+/// The op stays, so that handles and its position in the module do.
 static void takeFrom(KernelOp kernel, KernelOp copy) {
   kernel.setVariablesAttr(copy.getVariablesAttr());
   kernel.getBody().takeBody(copy.getBody());
@@ -181,6 +183,7 @@ static std::optional<ShapeMatchProblem> getOpenProblem(KernelOp kernel,
 // Search
 //===----------------------------------------------------------------------===//
 
+/// `x1 = C/G, x2 = H`.
 static std::string describe(const ShapeMatch &match, const SymbolSet &symbols) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -197,6 +200,7 @@ public:
   explicit ShapeSolver(const SolveShapesOptions &options) : options(options) {}
 
   /// The solved copy of `kernel`, or null.
+  /// Recursive with `solveOp`: one level per op that is open.
   OwningOpRef<KernelOp> solve(KernelOp kernel) {
     unsigned position = 0;
     for (Operation &op : kernel.getBody().front()) {
@@ -264,6 +268,7 @@ private:
 };
 } // namespace
 
+/// The kernel changes only when everything is solved.
 LogicalResult kas::solveShapes(KernelOp kernel,
                                const SolveShapesOptions &options) {
   if (kernel.isSolved())

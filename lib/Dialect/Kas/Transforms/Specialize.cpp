@@ -29,6 +29,8 @@ namespace kas {
 #include "kas/Dialect/Kas/Transforms/Passes.h.inc"
 } // namespace kas
 
+/// The result is verified by construction: sizes are those that `verifyBinding`
+/// has accepted, and constants stay constants.
 FailureOr<OperatorOp> kas::specialize(OpBuilder &builder, OperatorOp op,
                                       const Binding &binding, StringRef name,
                                       EmitErrorFn emitError) {
@@ -61,6 +63,7 @@ class Specializer {
 public:
   explicit Specializer(Operation *root) : symbolTable(root) {}
 
+  /// The operator itself when it is concrete already.
   FailureOr<OperatorOp> get(OperatorOp op, const Binding &binding,
                             EmitErrorFn emitError) {
     if (op.isConcrete())
@@ -75,6 +78,7 @@ public:
     if (failed(result))
       return failure();
     concrete = *result;
+    // Nothing outside of the module refers to it, so it may go when unused.
     concrete.setPrivate();
     unsigned counter = 0;
     concrete.setSymName(SymbolTable::generateSymbolName<128>(
@@ -138,6 +142,7 @@ struct KasSpecializePass
     : public kas::impl::KasSpecializePassBase<KasSpecializePass> {
   using KasSpecializePassBase::KasSpecializePassBase;
 
+  /// The options `operator` and `bind`: one operator that nothing applies.
   LogicalResult specializeNamed(Specializer &specializer) {
     Operation *root = getOperation();
     auto emitError = [&] { return mlir::emitError(root->getLoc()); };

@@ -134,6 +134,7 @@ KasCPUDialect::verifyOperationAttribute(Operation *op,
                            << ", got " << name;
   if (!isa<CPUScheduleAttr>(attribute.getValue())) // C3
     return emitAttributeValueError(op, "a #kas_cpu.schedule", attribute);
+  // Either form of a contraction.
   if (!isa<ApplyOp, linalg::LinalgOp>(op)) // C4
     return emitAttributePlaceError(op, "a kas.apply or a linalg operation",
                                    attribute);

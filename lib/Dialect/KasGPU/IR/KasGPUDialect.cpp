@@ -113,6 +113,7 @@ verifyTensorCore(function_ref<InFlightDiagnostic()> emitError, int64_t threads,
     return emitError() << "expected 2 entries in tile and in block of "
                           "tensor-core kernels, got "
                        << tile.size() << " and " << block.size();
+  // Each warp computes one tile of the block.
   int64_t warps = 1;
   for (auto [points, outputs] : llvm::zip_equal(tile, block)) {
     if (points % 16 != 0) // C10
@@ -138,6 +139,7 @@ verifyTensorCore(function_ref<InFlightDiagnostic()> emitError, int64_t threads,
     return emitError() << "expected a padding that is a multiple of " << unit
                        << " elements of " << stringifyEnum(precision)
                        << ", got " << padding;
+  // At least two: copies run ahead of the products.
   if (stages < 2 || stages > 8) // C11
     return emitError() << "expected 2 to 8 stages for tensor-core kernels, got "
                        << stages;
@@ -158,6 +160,7 @@ verifyWarpgroup(function_ref<InFlightDiagnostic()> emitError, int64_t threads,
     return emitError() << "expected 2 entries in tile and in block of "
                           "warpgroup kernels, got "
                        << tile.size() << " and " << block.size();
+  // Each warpgroup, four warps, computes one tile of the block.
   int64_t warpgroups = 1;
   for (auto [points, outputs] : llvm::zip_equal(tile, block)) {
     if (points % 64 != 0) // C13
@@ -192,6 +195,8 @@ LogicalResult GPUScheduleAttr::verify(
   // The largest block of CUDA.
   if (threads < 1 || threads > 1024) // C1
     return emitError() << "expected 1 to 1024 threads, got " << threads;
+  // Outputs of a tile are kept in registers: of one thread for direct and
+  // staged kernels, of 32 or 128 threads with tensor cores.
   int64_t points = 1, most = strategy == GPUStrategy::Warpgroup    ? 16384
                              : strategy == GPUStrategy::TensorCore ? 8192
                                                                    : 256;
@@ -282,6 +287,7 @@ GPUDeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 // Attributes of operations
 //===----------------------------------------------------------------------===//
 
+/// A number of bytes, or of tensor maps.
 static bool isCount(Attribute attribute) {
   auto number = dyn_cast<IntegerAttr>(attribute);
   return number && number.getType().isInteger(64) && number.getInt() >= 0;
@@ -326,6 +332,7 @@ static LogicalResult verifyWritten(Operation *op, NamedAttribute attribute) {
   return success();
 }
 
+/// For each attribute `kas_gpu.*` of any operation; unknown ones are errors.
 LogicalResult
 KasGPUDialect::verifyOperationAttribute(Operation *op,
                                         NamedAttribute attribute) {

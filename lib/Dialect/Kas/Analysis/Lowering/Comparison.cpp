@@ -347,6 +347,7 @@ using TermCounts = std::map<Elements, double>;
 
 /// Adds the terms of `term` at the output that `point` begins with. False when
 /// there are too many.
+/// Goes through all points of the term's loops.
 static bool count(const Term &term, ValueRange inputs,
                   SmallVector<int64_t> point, bool isMax, TermCounts &counts) {
   int64_t terms = 1;
@@ -464,6 +465,7 @@ LoweringResult Comparison::matchReductions() {
   return {};
 }
 
+/// From cheap to expensive; each step may already have the answer.
 LoweringResult Comparison::run() {
   if (std::optional<LoweringResult> result = checkDefined())
     return *result;

@@ -53,6 +53,8 @@ static bool isSupported(AffineExpr expr) {
   return supported;
 }
 
+/// `values` are those of the dimensions first, then of the symbols, as MLIR
+/// orders operands of a map.
 FailureOr<SmallVector<AffineExpr>>
 LoweredCode::substitute(ArrayRef<AffineExpr> exprs, unsigned numDims,
                         ArrayRef<AffineExpr> values) {
@@ -152,6 +154,7 @@ FailureOr<Terms> LoweredCode::getScalar(Value value) {
       });
 }
 
+/// Terms of both; at most one side is the accumulator of an open loop.
 FailureOr<Terms> LoweredCode::getSum(arith::AddFOp sum) {
   FailureOr<Terms> left = getScalar(sum.getLhs());
   FailureOr<Terms> right = getScalar(sum.getRhs());
@@ -167,6 +170,7 @@ FailureOr<Terms> LoweredCode::getSum(arith::AddFOp sum) {
   return left;
 }
 
+/// Distributes over sums of terms.
 FailureOr<Terms> LoweredCode::getProduct(arith::MulFOp product) {
   FailureOr<Terms> left = getScalar(product.getLhs());
   FailureOr<Terms> right = getScalar(product.getRhs());
@@ -247,6 +251,8 @@ FailureOr<Terms> LoweredCode::getLoaded(affine::AffineLoadOp load) {
 }
 
 /// The one store to a new buffer, when all else only reads it after that.
+/// With several stores, or one after the read, the order of execution would
+/// matter, which this form does not have.
 static affine::AffineStoreOp findStore(Value buffer, Operation *reader) {
   if (!buffer.getDefiningOp<memref::AllocOp>())
     return {};
@@ -386,6 +392,7 @@ FailureOr<Loop> LoweredCode::enter(affine::AffineForOp loop, bool isMax) {
   return Loop{dim, extent, isMax};
 }
 
+/// The integer set over the dimensions of the outputs and the open loops.
 FailureOr<Conditions> LoweredCode::getCondition(affine::AffineIfOp branch) {
   IntegerSet set = branch.getIntegerSet();
   SmallVector<AffineExpr> values;
@@ -427,6 +434,7 @@ FailureOr<Terms> LoweredCode::getBranchResult(affine::AffineIfOp branch,
   return terms;
 }
 
+/// Result number `result`, by its iteration argument and what the body yields.
 FailureOr<Terms> LoweredCode::getLoopResult(affine::AffineForOp loop,
                                             unsigned result) {
   FailureOr<Loop> entered = enter(loop, /*isMax=*/false);
@@ -462,6 +470,8 @@ static bool isLowest(const Terms &value) {
          value.undefined.empty();
 }
 
+/// `loops` become reductions of the kind that `yielded` combines by: the
+/// maximum with the accumulator, or the accumulator plus terms.
 FailureOr<Terms>
 LoweredCode::reduce(Value yielded, Value accumulator,
                     MutableArrayRef<Loop> loops,
@@ -486,6 +496,7 @@ LoweredCode::reduce(Value yielded, Value accumulator,
   // Element-wise: nothing is reduced.
   if (loops.empty() && !value->accumulator)
     return value;
+  // The accumulator of another loop would be added once per iteration.
   if (value->accumulator != accumulator)
     return fail("a loop does not add to its accumulator");
   FailureOr<Terms> summed = sum(std::move(*value), loops);
@@ -507,6 +518,8 @@ FailureOr<Terms> LoweredCode::sum(Terms value, ArrayRef<Loop> loops) {
   return value;
 }
 
+/// Every point must have a term or be minus infinity: a zero would win over
+/// negative values.
 FailureOr<Terms> LoweredCode::maximize(Terms value, ArrayRef<Loop> loops) {
   if (value.accumulator)
     return fail("a maximum is of an accumulator");
@@ -595,6 +608,8 @@ FailureOr<Terms> LoweredCode::getExisting(Value value, Value flag) {
   return restrictTo(std::move(*terms), *condition, dims);
 }
 
+/// A loop with a value and a flag; points that do not exist leave both as they
+/// were.
 FailureOr<Terms> LoweredCode::getExistingOfLoop(affine::AffineForOp loop,
                                                 unsigned value, unsigned flag) {
   // The pattern: yield (select exists, (combine acc, value), acc), (or any,

@@ -45,7 +45,10 @@ LogicalResult LoweredCode::countStep() {
                                 : fail("it has more than 10000 steps");
 }
 
+/// Indices are assumed to be in bounds of `tensor`; the callers restrict
+/// regions.
 FailureOr<Terms> LoweredCode::getElement(Value tensor, Indices indices) {
+  // An input of the operator: a term with one factor.
   if (llvm::is_contained(inputs, tensor)) {
     Terms element;
     element.terms.emplace_back().factors.push_back(
@@ -147,6 +150,7 @@ FailureOr<Terms> LoweredCode::getPadded(tensor::PadOp pad, Indices indices) {
   return result;
 }
 
+/// Element i of the slice is element offset + stride * i.
 FailureOr<Terms> LoweredCode::getExtracted(tensor::ExtractSliceOp slice,
                                            Indices indices) {
   if (ShapedType::isDynamicShape(slice.getStaticOffsets()) ||
@@ -160,6 +164,7 @@ FailureOr<Terms> LoweredCode::getExtracted(tensor::ExtractSliceOp slice,
   return getElement(slice.getSource(), sources);
 }
 
+/// The source inside of the slice, the destination outside of it.
 FailureOr<Terms> LoweredCode::getInserted(tensor::InsertSliceOp insert,
                                           Indices indices) {
   auto isOne = [](int64_t stride) { return stride == 1; };
@@ -177,6 +182,7 @@ FailureOr<Terms> LoweredCode::getInserted(tensor::InsertSliceOp insert,
     sources.push_back(index - offset);
     isPossible &= addBounds(inside, sources.back(), extent, dims);
   }
+  // The slice is never met.
   if (!isPossible)
     return getElement(insert.getDest(), indices);
   FailureOr<Terms> element = getElement(insert.getSource(), sources);
@@ -221,6 +227,7 @@ FailureOr<Terms> LoweredCode::getApplied(ApplyOp apply, Indices indices) {
     return failAt(apply.getResult(), " is of no concrete operator");
   SmallVector<Value> tensors = llvm::to_vector(apply->getOperands());
   Term term = getOperatorTerm(op, tensors, indices, dims);
+  // What is left of the term is loops, scale and guards.
   SmallVector<Factor> factors = std::move(term.factors);
   term.factors.clear();
   bool isMax = llvm::any_of(term.loops, [](const Loop &loop) {
@@ -278,6 +285,7 @@ FailureOr<Terms> LoweredCode::getStructured(linalg::LinalgOp op,
   for (OpOperand &operand : op->getOpOperands()) {
     BlockArgument argument = op.getMatchingBlockArgument(&operand);
     if (!isa<TensorType>(operand.get().getType())) {
+      // A scalar operand, as of linalg.fill.
       reads[argument] = {operand.get(), {}};
       continue;
     }
@@ -300,6 +308,7 @@ FailureOr<Terms> LoweredCode::getReduced(linalg::LinalgOp op, unsigned result,
   BlockArgument accumulator = op.getMatchingBlockArgument(init);
   auto getInitial = [&] { return getElement(init->get(), indices); };
   Value yielded = op.getBlock()->getTerminator()->getOperand(result);
+  // `reduce` sets what kind they are.
   SmallVector<Loop> opened(loops);
   accumulators.insert(accumulator);
   return reduce(yielded, accumulator, opened, getInitial);

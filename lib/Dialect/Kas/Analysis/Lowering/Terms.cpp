@@ -54,6 +54,7 @@ bool lowering::addBounds(Conditions &region, AffineExpr expr, int64_t extent,
          addConstraint(region, {extent - 1 - expr}, dims);
 }
 
+/// Stops at the first that the ranges exclude: `region` is then not to be used.
 bool lowering::addConditions(Conditions &region, const Conditions &other,
                              const Dims &dims) {
   return llvm::all_of(other, [&](const Constraint &constraint) {
@@ -80,6 +81,7 @@ SmallVector<Conditions> lowering::getComplement(const Conditions &region,
   return result;
 }
 
+/// Floor division and mod, as affine expressions define them.
 int64_t lowering::evaluateAt(AffineExpr expr, ArrayRef<int64_t> point) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     return constant.getValue();
@@ -115,6 +117,8 @@ static constexpr int64_t maxListedPoints = int64_t(1) << 16;
 
 namespace {
 /// Conditions on those dimensions that they mention.
+/// Small: dimensions that no constraint mentions are left out, since the
+/// simplex algorithm pays for each.
 class System {
 public:
   System(const Conditions &conditions, const Dims &dims)
@@ -232,6 +236,7 @@ lowering::findUncovered(const Conditions &region, ArrayRef<Conditions> parts,
   return std::nullopt;
 }
 
+/// Horner's rule.
 AffineExpr lowering::linearize(ArrayRef<AffineExpr> indices,
                                ArrayRef<int64_t> shape, MLIRContext *context) {
   AffineExpr position = getAffineConstantExpr(0, context);
@@ -296,6 +301,7 @@ void lowering::addTerms(Terms &to, Terms from) {
   to.isMixed |= from.isMixed;
 }
 
+/// A few are cheaper to carry along than to test.
 void lowering::dropEmpty(Terms &value, const Dims &dims) {
   constexpr size_t few = 4;
   auto drop = [&](SmallVectorImpl<Conditions> &regions) {
@@ -313,6 +319,7 @@ void lowering::dropEmpty(Terms &value, const Dims &dims) {
 }
 
 /// Whether `value` is one positive number.
+/// Such a factor commutes with sums and with maxima.
 static std::optional<double> getPositiveConstant(const Terms &value) {
   if (value.accumulator || value.terms.size() != 1 || !value.lowest.empty() ||
       !value.undefined.empty())
@@ -357,6 +364,7 @@ FailureOr<Terms> lowering::multiply(const Terms &left, const Terms &right,
       // max(a) * b is max(a * b) for b >= 0 only.
       if (isShared || hasMax(first) || hasMax(second))
         return failure();
+      // Both parts' loops, factors and regions.
       Term term = first;
       llvm::append_range(term.loops, second.loops);
       llvm::append_range(term.factors, second.factors);

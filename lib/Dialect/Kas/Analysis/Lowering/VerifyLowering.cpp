@@ -49,6 +49,8 @@ static SmallVector<SmallVector<SizeAttr>> getInputSizes(OperatorOp op) {
   return sizes;
 }
 
+/// The element at symbolic output indices is asked for once; its terms stand
+/// for all outputs.
 LoweringResult kas::compareLowering(OperatorOp op, ValueRange inputs,
                                     Value result) {
   assert(op.isConcrete() && "access relations need a concrete operator");
@@ -101,6 +103,8 @@ LogicalResult kas::verifyLowering(OperatorOp op, ValueRange inputs,
 //===----------------------------------------------------------------------===//
 
 /// Reports shapes of `function` that are not those of `op`.
+/// With a diagnostic at the function; `compareLowering` only says that they
+/// differ.
 static LogicalResult checkShapes(FunctionOpInterface function, OperatorOp op) {
   SmallVector<SmallVector<SizeAttr>> sizes = getInputSizes(op);
   if (function.getNumResults() != 1 ||
