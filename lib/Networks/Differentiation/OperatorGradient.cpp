@@ -125,6 +125,7 @@ Value kas::networks::emitOperatorGradient(OpBuilder &builder, ApplyOp apply,
   auto result = ApplyGradientOp::create(
       builder, apply.getLoc(), type, apply.getCalleeAttr(),
       builder.getI64IntegerAttr(tensor), inputs);
+  // The loops of the gradient, from its operator and the tensor.
   GradientNest nest = getGradient(result);
   // One input and no sum: a copy is a permutation, which linalg does as a view
   // or a transposition.

@@ -207,6 +207,7 @@ Value StructuredReverse::shareGradient(const Body &body) {
   AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
   SmallVector<utils::IteratorType> parallel(type.getRank(),
                                             utils::IteratorType::parallel);
+  // gradient / count, elementwise over the result.
   auto shares = linalg::GenericOp::create(
       builder, loc, type, ValueRange{gradient, counts.getResult(0)},
       Value(tensor::EmptyOp::create(builder, loc, type.getShape(),

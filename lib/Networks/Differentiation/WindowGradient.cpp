@@ -396,6 +396,7 @@ Value WindowGradient::emitPhases(OpBuilder &builder, Value gradient,
   SmallVector<int64_t> shape(targetType.getShape());
   for (auto [window, phase] : llvm::zip_equal(windows, phases))
     shape[window.dim] = phase.count;
+  // In the order of the body's arguments, which `makeSum` relies on.
   for (OpOperand *input : op.getDpsInputOperands()) {
     // The operand itself is not read, since the operation is linear in it; any
     // tensor of the result's shape takes its place.

@@ -462,6 +462,11 @@ static void multiplyByInverseSteps(func::FuncOp function) {
   }
 }
 
+/// Returns how many layers multiply int8 now. For example
+///    %d = linalg.generic ins(%bytes) { (float(b) - 3) * 0.02 }
+///    %y = linalg.matmul ins(%d, %dequantized_weights)
+/// becomes a contraction of %bytes and the weights' bytes in i32, corrected and
+/// scaled.
 unsigned kas::networks::fuseDequantize(func::FuncOp function) {
   unsigned numFused = 0;
   // Operations before it that nobody reads any more are removed by later

@@ -298,6 +298,7 @@ void LayerQuantizer::quantizeWeights() {
 void LayerQuantizer::sumWeights() {
   Value zero =
       arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0));
+  // sum qw of each output channel.
   sums = reduceWeights(
       weights, zero,
       [](OpBuilder &inner, Location loc, ValueRange values) -> Value {
@@ -368,6 +369,7 @@ void LayerQuantizer::scaleChannels(Value bias) {
   Value zero = emitter.floating(-zeroPoint);
   Value empty =
       tensor::EmptyOp::create(builder, loc, channelShape, builder.getF32Type());
+  // bias - zx * sum qw * sx * sw, in f32.
   offsets = emitter.generic(
       inputs, empty, maps, kinds,
       [&](OpBuilder &inner, Location loc, ValueRange values) -> Value {

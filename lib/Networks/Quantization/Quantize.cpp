@@ -148,6 +148,8 @@ LogicalResult kas::networks::verifyRanges(func::FuncOp function,
   return success();
 }
 
+/// One range for each layer in program order; nothing changes if a range or a
+/// number of `kept` is wrong.
 LogicalResult kas::networks::quantize(func::FuncOp function,
                                       ArrayRef<DataRange> ranges,
                                       ArrayRef<int64_t> kept) {

@@ -335,6 +335,8 @@ Expected<SmallVector<Tensor>> LayerScorer::run(const CompiledFunction &function,
   give("gradient", *observed.gradient);
   // Other weights for each layer.
   auto arguments =
+      // A prime far above the number of layers, so that seeds of runs do not
+      // meet.
       signature.makeArguments(given, options.seed + 1000003 * (layer + 1));
   if (!arguments)
     return arguments.takeError();

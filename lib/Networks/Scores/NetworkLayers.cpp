@@ -92,6 +92,7 @@ Value kas::networks::emitNormalized(OpBuilder &builder, Value result,
                            [&](OpBuilder &builder, Location loc, ValueRange v) {
                              return scale(builder, loc, v[0], 1 / count);
                            });
+  // Used for the variance and for the result.
   Value centred =
       emitter.map({{result, {}}, {mean, dropped}},
                   [](OpBuilder &builder, Location loc, ValueRange v) -> Value {

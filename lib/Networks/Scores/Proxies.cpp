@@ -410,6 +410,7 @@ bool kas::networks::matchConvolution(linalg::LinalgOp op) {
   return matchLayer(op).has_value();
 }
 
+/// The layer alone, for scoring candidates without a network around them.
 CutLayer kas::networks::cutLayer(linalg::LinalgOp convolution) {
   Layer layer = *matchLayer(convolution);
   return {layer.name, layer.batch, layer.spatial, {}, cutOut(layer.op)};

@@ -133,6 +133,7 @@ private:
 
 } // namespace
 
+/// `steps` of the product are strides of row-major tensors, by loop.
 FailureOr<Product> AttentionMatcher::getProduct(Value result) {
   auto op = result.getDefiningOp<linalg::LinalgOp>();
   if (!op || op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 ||
@@ -256,6 +257,7 @@ FailureOr<Value> AttentionMatcher::matchSoftmax(Value shares) {
   linalg::LinalgOp quotient = matchElementwise<arith::DivFOp>(shares);
   if (!quotient)
     return failure();
+  // shares = powers / sum of powers along the row.
   Value powers = quotient.getDpsInputs()[0];
   linalg::LinalgOp sum =
       matchRowReduction<arith::AddFOp>(quotient.getDpsInputs()[1], powers, ops);
@@ -285,6 +287,7 @@ FailureOr<Value> AttentionMatcher::matchSoftmax(Value shares) {
 /// The product with the values, whose one operand are shares of a softmax.
 /// The transposed product has the shares as its other operand.
 LogicalResult AttentionMatcher::matchValues() {
+  // From the projection's data back over the reshape that joins the heads.
   merged = traceViews(output.data, ops);
   FailureOr<Product> product = getProduct(merged.origin);
   if (failed(product))

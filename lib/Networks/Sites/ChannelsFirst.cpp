@@ -171,6 +171,12 @@ void ChannelsFirst::putBack(Operation *op, OpBuilder &builder) {
   builder.insert(op);
 }
 
+/// For example, of NHWC data,
+///    %y = linalg.conv_2d_nhwc_hwcf ins(%x, %w)
+/// becomes
+///    %t = linalg.transpose %x [0, 3, 1, 2]
+///    %c = linalg.generic (NCHW by the same weight)
+///    %y = linalg.transpose %c [0, 2, 3, 1]
 ChannelsFirst::ChannelsFirst(ModuleOp module) {
   SmallVector<linalg::LinalgOp> ops;
   module.walk([&](linalg::LinalgOp op) {

@@ -153,6 +153,7 @@ kas::networks::matchContraction(linalg::LinalgOp op,
 
   Site site;
   site.op = op;
+  // Without looking through views: rows keep their shape.
   site.data = op.getDpsInputs()[1 - weightOperand];
   SmallVector<int64_t> loopSizes = op.getStaticLoopRanges();
   describeKind(site, roles, loopSizes);

@@ -424,6 +424,7 @@ LogicalResult ConvolutionMatcher::describeWeight() {
 /// Checks before descriptions: these assume that the layer fits.
 FailureOr<Site> ConvolutionMatcher::match(int64_t stemChannels) {
   site.op = op;
+  // Data and result are [N, g, C/g, ...] around a grouped convolution.
   site.hasSplitChannels = isGrouped();
   if (failed(checkChannels()) || failed(checkLayout()) ||
       failed(lookThroughPadding()) || failed(checkSizes()))

@@ -75,6 +75,8 @@ static BindingAttr getBindingAttr(const Site &site) {
   return BindingAttr::getNormal(site.op->getContext(), entries);
 }
 
+/// In the order of the first layer of each kind; layers with the same values of
+/// symbols share an entry.
 static std::vector<Group> groupByKind(MutableArrayRef<Site> sites) {
   std::vector<Group> groups;
   for (Site &site : sites) {
@@ -128,6 +130,7 @@ void LeastRatio::meet(const Group &group, StringRef image, StringRef window) {
   }
 }
 
+/// Over all layers of the group and all axes.
 static LeastRatio getLeastRatio(const Group &group,
                                 ArrayRef<StringRef> windows) {
   LeastRatio least;
@@ -305,6 +308,7 @@ static SpaceOp writeSpace(OpBuilder &builder, SymbolTable &symbolTable,
 
 /// The name helps people; space and binding are what substitution reads.
 static void markSites(Builder &builder, SpaceOp space, const Group &group) {
+  // The index is the position of the binding in the space.
   for (auto [index, layer] : llvm::enumerate(group.layers))
     for (Site *site : layer.second) {
       NamedAttrList entries;

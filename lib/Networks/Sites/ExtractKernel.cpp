@@ -206,6 +206,7 @@ static KernelOp extractFamily(OpBuilder &builder, SymbolTable &symbolTable,
   KernelOp kernel = writeKernel(
       builder, symbolTable, sites.front()->family, bindings, multiplicities,
       getBudget(builder, sites, options), sites.front()->layer.op->getLoc());
+  // Marks name the binding by its position.
   for (auto [index, layer] : llvm::enumerate(layers))
     for (const KernelSite *site : layer.second.sites)
       mark(builder, *site, kernel, index);

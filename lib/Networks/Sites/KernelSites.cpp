@@ -154,6 +154,7 @@ std::vector<KernelSite> kas::networks::findKernelSites(ModuleOp module,
         onNearMiss(op, reason);
       continue;
     }
+    // Their linear layers are replaced with the block.
     insideBlocks.insert(block->ops.begin(), block->ops.end());
     blocks.insert({op, std::move(*block)});
   }

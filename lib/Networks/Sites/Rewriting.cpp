@@ -201,6 +201,7 @@ matchDimensions(const Site &site, OperatorOp op, ArrayRef<SizeAttr> sizes,
       cast<ShapedType>(site.weight.getType()).getShape();
   SmallVector<bool> used(oldShape.size(), false);
   SmallVector<int64_t> result;
+  // In the order of the operator's weight, which is that of the result.
   for (auto [size, extent] : llvm::zip_equal(sizes, shape)) {
     SizeAttr translated = translator.translate(size);
     int64_t found = -1;

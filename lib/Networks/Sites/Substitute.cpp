@@ -72,6 +72,14 @@ struct WeightGroup {
   SmallVector<std::string> names;
 };
 
+/// Replaces, for a layer marked {space = @conv2d, binding = 0} and the operator
+/// @op,
+///    %y = linalg.conv_2d_nchw_fchw ins(%x, %w) outs(%bias)
+/// by
+///    %p = kas.apply @op<g = 4>(%x, %w0, %w1)
+///    %y = linalg.generic ... %p + the bias
+/// where %w0 and %w1 are new arguments of the function, and %w goes when nobody
+/// reads it.
 class Substituter {
 public:
   Substituter(ModuleOp module, const SubstituteOptions &options)
@@ -171,6 +179,7 @@ FailureOr<OperatorOp> Substituter::findOperator(StringRef name) {
   return op;
 }
 
+/// Marks may come from a file, so nothing about them is taken for granted.
 FailureOr<MarkedSite> Substituter::readMark(linalg::LinalgOp op,
                                             Attribute mark) {
   auto entries = dyn_cast<DictionaryAttr>(mark);
@@ -209,6 +218,7 @@ LogicalResult Substituter::checkBinding(ArrayRef<OperatorOp> ops,
   return success();
 }
 
+/// With `layers` and others the same replacement is for every selected layer.
 FailureOr<MarkedSite> Substituter::findReplacement() {
   MarkedSite result;
   StringRef name = options.operatorName;
@@ -249,6 +259,7 @@ LogicalResult Substituter::findMarkedSites() {
   // Layers that the option names and no mark has had yet.
   llvm::StringSet<> missing;
   missing.insert(options.layers.begin(), options.layers.end());
+  // Only collects: replacing would change what is walked over.
   WalkResult result = module.walk([&](linalg::LinalgOp op) {
     Attribute mark = op->getAttr(KasDialect::siteAttrName);
     if (!mark)
@@ -354,6 +365,8 @@ BindingAttr Substituter::getApplyBinding(const MarkedSite &marked) {
   return BindingAttr::getNormal(op.getContext(), entries);
 }
 
+/// Shapes of the operator's weights at the binding, in the layer's element
+/// type.
 SmallVector<NewWeight> Substituter::describeWeights(const Site &site,
                                                     OperatorOp op,
                                                     const Binding &binding) {
@@ -471,6 +484,8 @@ Value Substituter::applyOperator(const MarkedSite &marked, const Site &site,
 
 /// The binding of a sequence is that of the layer with the values of `bind` in
 /// it.
+/// The operators and steps of the sequence one after the other, with the
+/// normalizations' scales, offsets and statistics among the new arguments.
 Value Substituter::applySequence(const MarkedSite &marked, const Site &site,
                                  EmitErrorFn emitRemark) {
   SmallVector<std::pair<StringRef, int64_t>> entries;

@@ -34,6 +34,7 @@ using namespace kas::networks;
 using namespace kas::solver;
 
 namespace {
+/// Replaces marked layers by one solved kernel at the binding of each mark.
 class KernelSubstituter {
 public:
   KernelSubstituter(ModuleOp module, KernelOp kernel, StringRef family)
@@ -335,6 +336,7 @@ LogicalResult KernelSubstituter::replace(linalg::LinalgOp op,
 }
 
 /// Drops old weights that nothing uses any more; names the new ones.
+/// Names are given last, when the dropped weights have freed theirs.
 void KernelSubstituter::finishArguments() {
   for (auto &[operation, weights] : oldWeights) {
     auto function = cast<func::FuncOp>(operation);

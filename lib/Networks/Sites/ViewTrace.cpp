@@ -199,6 +199,7 @@ kas::networks::traceViews(Value value,
       if (!step)
         return trace;
       input = step->input;
+      // Scalings commute with views; biases are only noted.
       trace.scale *= step->scale;
       if (step->bias)
         trace.biases.push_back(step->bias);

@@ -205,6 +205,7 @@ Loss CrossEntropy::emit(bool wantsGradient) {
        {labels, {1}}},
       {1}, [&](OpBuilder &builder, Location loc, ValueRange v) {
         Value shifted = arith::SubFOp::create(builder, loc, v[0], v[1]);
+        // log p = (logit - largest) - log(sum)
         Value logarithm = math::LogOp::create(builder, loc, v[2]);
         Value minus = arith::SubFOp::create(builder, loc, logarithm, shifted);
         Value target = emitTarget(builder, loc, v[3], v[4]);

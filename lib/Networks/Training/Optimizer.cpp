@@ -144,6 +144,7 @@ SmallVector<Value> OptimizerEmitter::updateBySGD(Value parameter,
                                                  ValueRange state) {
   double momentum = options.momentum;
   // The gradient with the decay.
+  // L2 regularization, part of the gradient as PyTorch's SGD has it.
   auto decayed = [decay](OpBuilder &builder, Location loc, Value gradient,
                          Value parameter) {
     if (decay == 0)

@@ -209,6 +209,7 @@ FailureOr<RunningStatistics> NormalizationMatcher::replace() {
            << "requires a multiplication by 1 / sqrt(" << prefix
            << ".running_var + epsilon)";
 
+  // `last` moves along as affine steps are found.
   Value data = centred.getDpsInputs()[0], last = scaled.getResult(0);
   BlockArgument scale = getArgument(prefix + ".weight"),
                 offset = getArgument(prefix + ".bias");

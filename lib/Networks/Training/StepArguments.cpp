@@ -84,6 +84,7 @@ static LogicalResult checkNames(func::FuncOp function, ArrayRef<unsigned> data,
     names.insert(added);
   SmallVector<StringRef> kinds = OptimizerEmitter::getStateNames(options);
   for (unsigned index = 0; index < function.getNumArguments(); ++index) {
+    // Results carry the names of arguments, so these must differ, too.
     std::string name = getArgumentName(function, index);
     SmallVector<std::string> added{name};
     if (!llvm::is_contained(data, index))
@@ -240,6 +241,7 @@ void kas::networks::takeIntegersAsFloats(func::FuncOp function, Type element) {
     auto integer = dyn_cast<IntegerType>(type.getElementType());
     if (!integer)
       continue;
+    // The type of the function follows at the end.
     argument.setType(type.clone(element));
     Location loc = argument.getLoc();
     AffineMap map = builder.getMultiDimIdentityMap(type.getRank());

@@ -241,6 +241,7 @@ LogicalResult StepBuilder::run() {
       position, getLabelsType(network.logits, options), "labels");
   Value stepSize =
       insertArgument(position + 1, scalar, "step_size", "constant(0.1)");
+  // The seed comes after the learning rate.
   if (failed(seedDropouts(position + 2)))
     return failure();
   Operation *end = block.getTerminator();
