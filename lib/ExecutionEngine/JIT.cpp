@@ -154,7 +154,7 @@ static Error addOpenMP(llvm::orc::LLJIT &jit) {
   std::string failures;
   llvm::SmallVector<std::string> libraries = getBundledOpenMP();
   libraries.append({KAS_OPENMP_LIBRARY, "libomp.so.5", "libomp.so"});
-  // The first one that loads; all reasons are told if none does.
+  // The first one that loads; all reasons are reported if none does.
   for (const std::string &library : libraries) {
     auto generator =
         llvm::orc::DynamicLibrarySearchGenerator::Load(library.c_str(), prefix);

@@ -49,7 +49,7 @@ public:
   Expected<llvm::SmallVector<ZipMember, 0>> readDirectory() {
     constexpr size_t endSize = 22;
     // The end record is followed by a comment of any length: searched from
-    // behind.
+    // the end.
     size_t end = bytes.rfind(StringRef("PK\5\6", 4));
     if (end == StringRef::npos || bytes.size() - end < endSize)
       return corrupt("no end of the central directory");

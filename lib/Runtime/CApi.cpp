@@ -208,7 +208,7 @@ KasRtStatus kasRtDeviceClose(KasRtDevice device) {
   return wasLost ? KAS_RT_SUCCESS : report(status);
 }
 
-// Also of a lost device: what it was can be told without its driver.
+// Also of a lost device: its information needs no driver.
 KasRtStatus kasRtDeviceGetInfo(KasRtDevice device, KasRtDeviceInfo *info) {
   if (!device || !info)
     return report(missing(device ? "a place for the information" : "a device"));

@@ -156,7 +156,7 @@ Status CudaModule::createKernel(const std::string &name, uint32_t bufferCount,
 }
 
 // What the driver knows of a compiled kernel is compared with what the caller
-// says of it, once: a wrong number of arguments would otherwise be read from
+// states, once: a wrong number of arguments would otherwise be read from
 // beyond the array at each launch.
 Status CudaKernel::readNeeds() {
   CudaDevice &cuda = asCuda(module.device);

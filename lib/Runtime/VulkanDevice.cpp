@@ -121,7 +121,7 @@ static Status hasExtension(const VulkanDevice &device, const char *name,
 Status VulkanDevice::createDevice(uint32_t family) {
   // Core since Vulkan 1.2 only; the extension serves 1.1.
   const char *float16Name = VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME;
-  // Asked for only where the device has it: an unknown extension is an error.
+  // Requested only where the device has it: an unknown extension is an error.
   bool hasFloat16 = false;
   if (Status status = hasExtension(*this, float16Name, hasFloat16);
       status.isError())

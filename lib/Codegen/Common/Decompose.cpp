@@ -127,7 +127,8 @@ LogicalResult LowerGather::matchAndRewrite(tensor::GatherOp op,
   // The last dimension of the indices has one index per gathered dimension.
   int64_t numBatch = indices.getRank() - 1;
   // Gathered dimensions are of size 1, or not there.
-  // Whether the result leaves the gathered dimensions out is told by its rank.
+  // Whether the result leaves the gathered dimensions out follows from its
+  // rank.
   bool isReduced =
       type.getRank() == numBatch + source.getRank() - int64_t(gathered.size());
   Location loc = op.getLoc();
@@ -279,7 +280,7 @@ struct Decompose : kas::codegen::impl::DecomposeBase<Decompose> {
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    // Most functions have nothing to decompose: one walk decides.
+    // Most functions have nothing to decompose: one traversal decides.
     bool hasTosa = false, hasMore = false;
     function.walk([&](Operation *op) {
       hasTosa |= isa<tosa::TosaOp>(op);

@@ -46,8 +46,8 @@ namespace {
 /// Whether computing an element of `op` costs less than a read of it from
 /// memory.
 bool isCheap(linalg::GenericOp op) {
-  // Some arithmetic is hidden behind the loads of its operands; a division is
-  // not.
+  // Some arithmetic overlaps with the loads of its operands; a division takes
+  // longer.
   constexpr size_t maxOperations = 12;
   Block *body = op.getBody();
   return op.hasPureTensorSemantics() && op->getNumResults() == 1 &&

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // From kernels to PTX, or with CUDA's tools to machine code.
-// Two passes stand before and after upstream's `convert-gpu-to-nvvm`: one
+// Two passes run before and after upstream's `convert-gpu-to-nvvm`: one
 // states what it must not lose (alignment, `noalias`, loops not to unroll,
 // intrinsics for functions that PTX has), the other one writes what it drops
 // and serializes. Each step answers a pitfall of docs/internals/gpu.md,

@@ -62,7 +62,7 @@ static void addVirtualEnvironment(StringRef root,
 
 Expected<std::string> kas::codegen::findCUDAToolkit(StringRef given) {
   SmallVector<std::string> folders;
-  // A folder that was asked for by name is the only candidate: falling back to
+  // A folder that the user names is the only candidate: falling back to
   // another version would hide a mistake.
   if (!given.empty()) {
     folders.push_back(given.str());

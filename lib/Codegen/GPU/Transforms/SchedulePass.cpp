@@ -47,7 +47,7 @@ static void considerMatrixStrategies(CostModel &model,
                                      GPUPrecision precision) {
   if (view && (!strategy || strategy == GPUStrategy::Warpgroup))
     model.considerWarpgroup(*view, precision);
-  // Asked for by name and possible: `mma.sync` is not considered.
+  // Requested by name and possible: `mma.sync` is not considered.
   if (strategy == GPUStrategy::Warpgroup && model.getBest())
     return;
   // Nothing is rounded unless a precision was given.
