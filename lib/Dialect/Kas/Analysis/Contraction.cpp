@@ -140,6 +140,9 @@ findSplit(const Contraction &contraction) {
 /// Makes two loops of one that indices divide: `d` becomes `B * outer + inner`,
 /// `d floordiv B` just `outer`, and what depends on one of them only, such as
 /// the data of a grouped convolution, says so.
+/// Example: with 8 groups of 4 channels the data is indexed by `(o floordiv 4)
+/// * 16 + c`, the output by o. Loops o1 (8) and o2 (4) in place of o make that
+/// `o1 * 16 + c` and `4 * o1 + o2`: o1 is a batch loop, o2 a row.
 static void splitLoops(Contraction &contraction, MLIRContext *context) {
   auto &loops = contraction.loops;
   while (auto split = findSplit(contraction)) {

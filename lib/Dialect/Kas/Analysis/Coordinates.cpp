@@ -111,6 +111,8 @@ public:
   Simplifier(MLIRContext *context, ArrayRef<Interval> ranges)
       : context(context), ranges(ranges) {}
 
+  /// Operands of floordiv, mod and mul are simplified before the operation is,
+  /// and a sum is joined each time that it grows.
   Sum simplify(AffineExpr expr) {
     Interval interval = getInterval(expr, ranges);
     Sum sum;
@@ -246,6 +248,11 @@ namespace {
 /// Follows the primitives from the output to the input. A clipped coordinate
 /// becomes a dimension of its own, whose range is known where the point exists;
 /// its expression is put in at the end.
+/// Example, out[h] = sum over k of in[h + k - 1] * w[k], with h < 56, k < 3:
+///   axes     h (56), k (3)
+///   guard    0 <= d0 + d1 - 1 < 56
+///   data     [d0 + d1 - 1], weight [d1]
+/// While it is built, the clipped coordinate is dimension d2 with 0 <= d2 < 56.
 class CoordinatesBuilder {
 public:
   explicit CoordinatesBuilder(OperatorOp op)

@@ -201,6 +201,8 @@ static std::string toString(const Cost &cost) {
 }
 
 namespace {
+/// Remarks: polynomials of each operator, numbers of each application, and
+/// those of one operator at a binding that options give.
 struct KasPrintCostPass
     : public kas::impl::KasPrintCostPassBase<KasPrintCostPass> {
   using KasPrintCostPassBase::KasPrintCostPassBase;

@@ -75,6 +75,11 @@ struct MovedGuard {
   int64_t factor;
 };
 
+/// Example: a product of two 1-D windows, out[h] = sum over i < 3, j < 3 of
+/// in[h + i + j - 2] * a[i] * b[j] (clipped once), has the nine terms
+///   offset i + j - 2, elements (i, j)
+/// so a window of size 5 that begins at -2, whose element x is the sum of
+/// a[i] * b[j] over i + j = x: at most three products.
 class FormFinder {
 public:
   FormFinder(OperatorOp op, int64_t limit, EmitErrorFn emitError)

@@ -94,6 +94,8 @@ static llvm::SmallBitVector getAxes(const Guard &guard, unsigned numAxes) {
   return used;
 }
 
+/// Example: a 3x3 window over 56x56 positions. Height and width are two classes
+/// of (56, 3) axes; each has 56 * 3 - 2 points, and channels multiply.
 int64_t kas::countPoints(ArrayRef<Axis> axes, ArrayRef<Guard> guards) {
   // Guards on different axes are independent of each other.
   llvm::IntEqClasses classes(axes.size());

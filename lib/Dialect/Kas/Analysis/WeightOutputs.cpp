@@ -28,6 +28,7 @@ SmallVector<SmallVector<unsigned>> kas::getWeightOutputs(OperatorOp op) {
     bits.resize(block.getNumArguments());
     bits.set(argument.getArgNumber());
   }
+  // A result depends on all that its operands depend on; reductions on nothing.
   for (Operation &primitive : block.without_terminator()) {
     llvm::SmallBitVector bits(block.getNumArguments());
     for (Value operand : primitive.getOperands())

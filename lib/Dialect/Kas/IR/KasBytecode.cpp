@@ -28,6 +28,7 @@ struct KasVersion : DialectVersion {
 
 constexpr uint64_t currentMajor = 1, currentMinor = 0;
 
+/// The version is written once per module that has ops of the dialect.
 struct KasBytecodeInterface : BytecodeDialectInterface {
   KasBytecodeInterface(Dialect *dialect) : BytecodeDialectInterface(dialect) {}
 

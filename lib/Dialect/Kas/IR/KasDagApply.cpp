@@ -85,6 +85,7 @@ SmallVector<SizeAttr> DagApplyOp::getImpliedSizes() {
 //===----------------------------------------------------------------------===//
 
 /// The product of sizes of the operator.
+/// A size that does not fit is null in the product; `verifyFits` reports it.
 static SizeProduct translateProduct(DagApplyOp op, int64_t factor,
                                     ArrayRef<SizeAttr> sizes) {
   SizeProduct product{factor, {}};

@@ -45,6 +45,8 @@ struct KasInlinerInterface : DialectInlinerInterface {
 };
 } // namespace
 
+/// Op lists are one per TableGen file, so that who needs only operators does
+/// not compile the others.
 void KasDialect::initialize() {
   addInterfaces<KasInlinerInterface>();
   registerAttributes();

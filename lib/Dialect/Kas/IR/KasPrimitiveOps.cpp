@@ -148,6 +148,7 @@ void ShareOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 // PrimitiveOpInterface: parameters and what needs numbers
 //===----------------------------------------------------------------------===//
 
+// Sizes that the op names in its text, next to those of its results.
 SmallVector<SizeAttr> MergeOp::getParameterSizes() { return {getBlock()}; }
 SmallVector<SizeAttr> StrideOp::getParameterSizes() { return {getFactor()}; }
 SmallVector<SizeAttr> UnfoldOp::getParameterSizes() {
@@ -204,6 +205,7 @@ void SplitOp::getTopExpressions(ArrayRef<AffineExpr> bottoms,
   tops.push_back(bottoms[0] * getConcreteSize(getInner()) + bottoms[1]);
 }
 
+// i -> [i floordiv B, i mod B].
 void MergeOp::getTopExpressions(ArrayRef<AffineExpr> bottoms,
                                 SmallVectorImpl<AffineExpr> &tops, AffineExpr &,
                                 int64_t &) {
@@ -224,6 +226,8 @@ void ExpandOp::getTopExpressions(ArrayRef<AffineExpr>,
                                  SmallVectorImpl<AffineExpr> &, AffineExpr &,
                                  int64_t &) {}
 
+// [i, w] -> i + w - low, clipped: the only primitive whose points may not
+// exist.
 void UnfoldOp::getTopExpressions(ArrayRef<AffineExpr> bottoms,
                                  SmallVectorImpl<AffineExpr> &tops,
                                  AffineExpr &guard, int64_t &extent) {
@@ -235,6 +239,7 @@ void UnfoldOp::getTopExpressions(ArrayRef<AffineExpr> bottoms,
   tops.push_back(guard);
 }
 
+// i -> S*i: a coordinate of S*K positions of which every S-th is read.
 void StrideOp::getTopExpressions(ArrayRef<AffineExpr> bottoms,
                                  SmallVectorImpl<AffineExpr> &tops,
                                  AffineExpr &, int64_t &) {
@@ -247,6 +252,8 @@ void ReduceOp::getTopExpressions(ArrayRef<AffineExpr>,
   llvm_unreachable("a reduction makes an iteration variable of its own");
 }
 
+// One coordinate for the data and one for a weight: the only way to use one
+// twice.
 void ShareOp::getTopExpressions(ArrayRef<AffineExpr> bottoms,
                                 SmallVectorImpl<AffineExpr> &tops, AffineExpr &,
                                 int64_t &) {

@@ -54,6 +54,8 @@ static std::optional<Size> getStride(const Size &output, const Size &input,
   return stride;
 }
 
+/// Example: [N, C2 unordered, H, W] from [N, C1 unordered, s*H, s*W] has a
+/// batch and the axes (H, s*H) and (W, s*W), both of stride s.
 llvm::SmallVector<SpaceAxis> kas::getSpaceAxes(const SpaceSignature &signature,
                                                const SymbolSet &symbols) {
   llvm::SmallVector<SpaceAxis> axes;

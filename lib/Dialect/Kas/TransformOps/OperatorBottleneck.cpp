@@ -97,6 +97,8 @@ FailureOr<ApplyOp> kas::restrictReduction(RewriterBase &rewriter, ApplyOp apply,
 //===----------------------------------------------------------------------===//
 
 /// Puts `merge` of an output coordinate into blocks of `block` at the start.
+/// The quotient is the block, the remainder the position in it; whoever used
+/// the output gets one of the two from the caller.
 static MergeOp mergeOutput(OperatorNest &nest, Value output, int64_t block) {
   nest.body.setInsertionPointToStart(&nest.op.getBody().front());
   return MergeOp::create(nest.body, nest.op.getLoc(), output,
@@ -132,6 +134,9 @@ static ApplyOp thinOut(OperatorNest &nest, int64_t iterator, int64_t factor) {
   return nest.finish("bottleneck" + std::to_string(factor));
 }
 
+/// Example, a dense layer y[o] = sum over c of x[c] * w[o, c], o by 4:
+///   q, r = merge o by 4; expand r; the weight is indexed by q
+/// so y[4*q + r] is the same for all r, and w is w[::4, :].
 FailureOr<ApplyOp> kas::bottleneckIterator(RewriterBase &rewriter,
                                            ApplyOp apply, int64_t iterator,
                                            int64_t factor,

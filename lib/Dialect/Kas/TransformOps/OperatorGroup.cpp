@@ -60,6 +60,10 @@ kas::inferChannelIterators(ApplyOp apply, std::string &reason) {
 namespace {
 
 /// A group and the rest in place of two coordinates.
+/// Example, y[o] = sum over c of x[c] * w[o, c] in G groups:
+///   g, o' = merge o by O/G;  c' : [C/G];  x is indexed by split(g, c')
+///   w [O, C] -> [G, O/G, G, C/G] -> its diagonal [G, O/G, C/G]
+/// With O = C = G nothing is left of either: a depthwise layer.
 class OperatorGrouping {
 public:
   OperatorGrouping(OperatorNest &nest, unsigned first, unsigned second,

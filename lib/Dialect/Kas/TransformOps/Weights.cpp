@@ -103,6 +103,7 @@ static std::pair<std::string, unsigned> placeWeight(func::FuncOp function,
 }
 
 /// The number of products in an element of the result.
+/// This is the fan-in of a layer: the variance of weights is 2 / fan-in.
 static int64_t countTerms(const LoopNest &nest) {
   int64_t terms = 1;
   for (auto [iterator, size] : llvm::enumerate(nest.sizes))

@@ -79,6 +79,8 @@ bool isDroppable(Value coordinate) {
 /// Whether `coordinates` together may take the place of `half`: when that is
 /// only dropped, so may they be. A reduction among them goes with an expand
 /// (R9), but not below an unfold that is dropped.
+/// Without it R2 could make an operator that violates C11: a reduction that
+/// only an expand uses.
 bool mayReplace(Value half, ArrayRef<Value> coordinates) {
   Block &block = *half.getParentBlock();
   if (getReached(block).contains(half))
@@ -162,6 +164,8 @@ struct MergeOfSplit : OpRewritePattern<MergeOp> {
 /// and t mod (A*B) = A*(i mod B) + j; and where A = B*C, t / B = C*i + j / B
 /// and t mod B = j mod B. Side conditions: B, and C, have no denominator; no
 /// reduction is lost when one half is only dropped (C11).
+/// Example: with A = 4, B = 2 the halves of split(i, j) by 8 are i / 2 and
+/// split(i mod 2, j); by 2 they are split(i, j / 2) and j mod 2.
 struct MergeInSplit : OpRewritePattern<MergeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MergeOp merge,

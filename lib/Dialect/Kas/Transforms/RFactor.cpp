@@ -68,6 +68,8 @@ public:
       block = std::min(block, getDataDimension(reduce.getResult()));
   }
 
+  /// For data [N, C, H, W] the intermediate is [N, r, H, W], not [N, H, W, r]:
+  /// vectors along W load neighbours in either stage.
   void sort(SmallVectorImpl<unsigned> &frontier, ArrayRef<Value> coordinates) {
     auto key = [&](unsigned position) {
       unsigned dimension = getDataDimension(coordinates[position]);
@@ -125,6 +127,10 @@ StagePlan kas::planStages(OperatorOp op, const StagePlanOptions &options) {
 namespace {
 /// Makes the operators of a plan, each with shares of its own: which weights
 /// have a coordinate in common depends on the stage.
+/// Example, a low-rank convolution in two stages:
+///   stage 0   t[n, r, h]   = sum over c of x[n, c, h] * v[r, c]
+///   stage 1   y[n, o, h]   = sum over r, k of t[n, r, h + k - 1] * w[o, r, k]
+/// The data of a stage is the result of the one before, or the operator's.
 class StageBuilder {
 public:
   StageBuilder(OpBuilder &builder, OperatorOp op, const StagePlan &plan)
@@ -318,6 +324,8 @@ struct KasRFactorPass : public kas::impl::KasRFactorPassBase<KasRFactorPass> {
   }
 
   /// Replaces `apply` by one apply per stage.
+  /// Results of stages that only weights go into are values, too: later passes
+  /// may compute them once, ahead of the calls.
   LogicalResult rewrite(ApplyOp apply, FactoredOperator &factored) {
     OpBuilder builder(apply);
     Type elementType =

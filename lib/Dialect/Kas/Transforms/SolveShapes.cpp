@@ -195,6 +195,10 @@ static std::string describe(const ShapeMatch &match, const SymbolSet &symbols) {
 }
 
 namespace {
+/// Example: adding [x1 | H, W] to [C, KH | H, W] needs C*KH / x1 to be an
+/// integer. Matches are x1 = 1, C, KH, C*KH and so on; each is put into the
+/// whole kernel, and the first one with which all later ops can be solved as
+/// well is kept.
 class ShapeSolver {
 public:
   explicit ShapeSolver(const SolveShapesOptions &options) : options(options) {}

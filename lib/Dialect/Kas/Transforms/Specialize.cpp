@@ -138,6 +138,8 @@ FailureOr<unsigned> kas::specializeApplies(Operation *root) {
 }
 
 namespace {
+/// Operators with symbols stay in the module: they are what was written, and
+/// -kas-erase-operators removes them once nothing applies an operator.
 struct KasSpecializePass
     : public kas::impl::KasSpecializePassBase<KasSpecializePass> {
   using KasSpecializePassBase::KasSpecializePassBase;

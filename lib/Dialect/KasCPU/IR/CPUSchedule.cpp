@@ -159,6 +159,8 @@ static constexpr size_t firstLoopFeature = 10, numLoopFeatures = 5;
 /// The strategy, the logarithms of the numbers, of the loops and of the costs,
 /// the latter also relative to the least of the space, and how well tiles fill
 /// the loops.
+/// The order is part of the database's format: recorded features are compared
+/// with new ones by position.
 std::vector<float> CPUScheduleAttr::getFeatures(const ScheduleSpace &space,
                                                 ScheduleCost cost) const {
   std::vector<float> features;

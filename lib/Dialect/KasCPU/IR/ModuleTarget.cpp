@@ -112,6 +112,8 @@ LogicalResult kas::verifyModuleTarget(ModuleOp module) {
   return success();
 }
 
+/// Impossible numbers are ignored here, as the defaults are safe;
+/// `verifyModuleTarget` is what reports them.
 std::optional<Target> kas::getModuleTarget(Operation *op) {
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)

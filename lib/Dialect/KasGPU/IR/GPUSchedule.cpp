@@ -86,6 +86,7 @@ std::vector<float> GPUScheduleAttr::getFeatures(const ScheduleSpace &space,
     return points;
   };
   // Neighbours in memory are along the last coordinate.
+  // Its size along that coordinate tells how well loads coalesce.
   mlir::DenseI64ArrayAttr tile = getTile();
   int64_t last = tile && !tile.empty() ? tile.asArrayRef().back() : 1;
   for (double number :

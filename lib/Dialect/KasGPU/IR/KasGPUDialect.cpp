@@ -240,6 +240,8 @@ int64_t GPUScheduleAttr::getSharedBytes() const {
   bool isStaged = getStrategy() == GPUStrategy::Staged;
   // TF32 is kept in 4 bytes, as f32.
   bool isTF32 = getPrecision() == GPUPrecision::TF32;
+  // One buffer for each operand: rows of the block by depth, and columns by
+  // depth.
   for (int64_t lines : getBlock().asArrayRef()) {
     int64_t padding = getDepth() * getPadding();
     // Which way the lines go depends on the tensors.

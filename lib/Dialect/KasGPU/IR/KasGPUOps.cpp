@@ -58,6 +58,8 @@ TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (size < 1 || size > (int64_t(1) << 32)) // T2
       return emitError() << "expected sizes of a tensor map of 1 to 2^32, got "
                          << size;
+  // The extent of everything inside: a row-major tensor has the products of
+  // sizes.
   int64_t before = 1;
   for (auto [size, stride] : llvm::zip(sizes.asArrayRef(), outer)) {
     // A dimension may have gaps, but must not overlap the one inside it.
@@ -79,6 +81,7 @@ ArrayRef<int64_t> TensorMapAttr::getOuterStrides() const {
   return getStrides() ? getStrides().asArrayRef() : ArrayRef<int64_t>();
 }
 
+/// Elements that one copy moves.
 int64_t TensorMapAttr::getBoxElements() const {
   int64_t elements = 1;
   for (int64_t entry : getBox().asArrayRef())

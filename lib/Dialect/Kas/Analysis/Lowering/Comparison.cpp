@@ -276,6 +276,9 @@ static std::optional<SmallVector<int64_t>> findUnequal(const Conditions &region,
   return std::nullopt;
 }
 
+/// With D the points of the operator and R1, R2, ... the regions of the code's
+/// terms: D is in the union of the R, each R is in D, the R are disjoint, and
+/// in each R all indices are equal. Together: the same terms, each once.
 auto Comparison::findDifference(const Matching &matching)
     -> std::optional<Point> {
   const Dims &common = matching.dims;
@@ -430,6 +433,9 @@ LoweringResult Comparison::compareOutputs(const Twine &reason) {
 // All
 //===----------------------------------------------------------------------===//
 
+/// Factors may be in another order in the code, and several orders fit where
+/// one tensor occurs twice, so all permutations of the factors (few) are tried
+/// too.
 LoweringResult Comparison::matchReductions() {
   bool isScaled = false;
   auto visit = [&](const Matching &matching) {

@@ -114,6 +114,9 @@ static SmallVector<SmallVector<int64_t>> getDivisors(Coordinates &coordinates) {
 
 /// Splits reductions where expressions divide them, and determines which parts
 /// they mention.
+/// Example: r : [12] of which indices have r floordiv 4 alone becomes parts of
+/// 3 (stride 4) and 4 (stride 1); the second one is not read, so lowered code
+/// may leave it out and multiply by 4.
 static SmallVector<Part> splitReductions(OperatorOp op) {
   Coordinates coordinates = getCoordinates(op);
   MLIRContext *context = op.getContext();
@@ -234,6 +237,9 @@ private:
 
   /// Loops and parts are one row-major position: in groups, as short as they
   /// can be, that have the same number of points.
+  /// Example: reductions (c: 16, k: 3) and loops (6, 8). c * 3 + k is the
+  /// position; the loops are position floordiv 8 and position mod 8. With loops
+  /// (16, 3) there are two groups of one, and no division at all.
   void match(Matching &matching, ArrayRef<Loop> kept, const LoopRun &from,
              const LoopRun &to) {
     size_t i = 0, j = 0;

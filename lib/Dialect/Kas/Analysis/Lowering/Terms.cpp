@@ -341,6 +341,9 @@ static bool hasMax(const Term &term) {
   return llvm::any_of(term.loops, [](const Loop &loop) { return loop.isMax; });
 }
 
+/// (a + b) * (c + d) = ac + ad + bc + bd, each in the intersection of its
+/// regions. Of padded data and an unpadded weight: the inner term times the
+/// weight, since the padding is zero and so has no term.
 FailureOr<Terms> lowering::multiply(const Terms &left, const Terms &right,
                                     const Dims &dims) {
   // Each padded factor has a term per region, and products multiply them.
