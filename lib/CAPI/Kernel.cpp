@@ -91,7 +91,7 @@ static OwningOpRef<ModuleOp> lower(ModuleAccess &access, const char *name,
   if (failed(createKernelFunction(builder, kernel, *binding,
                                   operatorFunctionName, options)))
     return {};
-  // What else is in the module may not be lowerable; operators are those that
+  // Other contents of the module may not be lowerable; operators are those that
   // the kernel applies.
   for (Operation &op :
        llvm::make_early_inc_range(module->getBody()->getOperations()))

@@ -230,7 +230,7 @@ static llvm::Error makeSession(KasSearcher &result, SpaceOp space,
   SearchSettings settings;
   llvm::raw_string_ostream(settings["space"]) << *space << "\n";
   settings["flops_of"] = flopsOfPreparedWeights;
-  // Names and values in turn; a name without a value is left out.
+  // Names and values alternate; a name without a value is left out.
   for (size_t index = 0; index + 1 < options.numSettings; index += 2)
     settings[options.settings[index]] = options.settings[index + 1];
   return result.session->openStore(options.database, settings);
@@ -379,7 +379,7 @@ static void writeOutcome(llvm::json::OStream &writer, const Outcome &outcome) {
   });
 }
 
-/// What the database had told the searcher before the first call.
+/// The outcomes that the database already had.
 bool kasSearcherGetReplayed(KasSearcher *searcher, KasStream json,
                             KasDiagnostics diagnostics) {
   std::shared_lock<std::shared_mutex> lock(searcher->mutex);
@@ -499,7 +499,7 @@ bool kasSearcherGetBaselines(KasSearcher *searcher, KasStream json,
                   });
 }
 
-/// Curves of trainings: entry i of the arrays is one point.
+/// Curves of trainings: entry i of the arrays is one value at one epoch.
 bool kasSearcherRecordTraining(KasSearcher *searcher, int64_t candidate,
                                uint64_t seed, const uint64_t *epochs,
                                const char *const *names, const double *values,

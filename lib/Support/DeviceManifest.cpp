@@ -208,7 +208,7 @@ static bool fromJSON(const Value &value, ManifestSizes &sizes, Path path) {
   return true;
 }
 
-/// One of the words of `bufferKinds`.
+/// One of the names of `bufferKinds`.
 static bool fromJSON(const Value &value, DeviceManifest::BufferKind &kind,
                      Path path) {
   std::string text;
@@ -338,7 +338,7 @@ static bool fromJSON(const Value &value, DeviceManifest::Buffer &buffer,
     path.field("offset").report("expected a multiple of 256");
     return false;
   }
-  // What the runtime converts and checks at its interface; temporaries and
+  // The runtime converts and checks these at its interface; temporaries and
   // constants may have any type.
   bool isTensor = buffer.kind == Kind::Argument || buffer.kind == Kind::Result;
   if (isTensor && buffer.dtype != "f32" && buffer.dtype != "f16" &&

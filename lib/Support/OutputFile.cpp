@@ -46,9 +46,9 @@ Error writeToStream(StringRef path, raw_fd_ostream &stream,
 Error kas::writeFile(StringRef path, function_ref<Error(raw_ostream &)> write) {
   SmallString<128> target(path);
   sys::fs::file_status status;
-  // What exists and is no regular file, such as /dev/stdout or a named pipe,
-  // cannot be replaced by a rename: it is written directly. A symbolic link
-  // stays one, and its target is replaced.
+  // A file that is not regular, such as /dev/stdout or a named pipe, cannot be
+  // replaced by a rename: it is written directly. A symbolic link stays one,
+  // and its target is replaced.
   if (!sys::fs::status(path, status)) {
     if (sys::fs::is_directory(status))
       return cannotWrite(path, std::make_error_code(std::errc::is_a_directory));

@@ -53,7 +53,7 @@ public:
       times.add({pass->getArgument().str(), begin, getSeconds()});
   }
 
-  // What failed took time as well.
+  // A pass that failed took time as well.
   void runAfterPassFailed(Pass *pass, Operation *op) override {
     runAfterPass(pass, op);
   }

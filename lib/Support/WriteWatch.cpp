@@ -222,7 +222,7 @@ llvm::SmallVector<Interval> PageTracker::add(PageUser &user,
   for (const Interval &interval : pages)
     // The scan within `watch` tells other users of the same pages.
     (watch(interval) ? user.pages : others).push_back(interval);
-  // What was written before is the state that is watched.
+  // Earlier writes are part of the state that is watched.
   user.isWritten = false;
   users.push_back(&user);
   return others;

@@ -65,7 +65,7 @@ void kas::target::writeGraph(OperatorOp op, llvm::raw_ostream &os) {
        << "\", shape=ellipse]\n";
     sources[output] = name;
   }
-  // Edges point in the direction of reading: from what is computed to what it
+  // Edges point in the direction of reading: from a value to those that it
   // needs.
   auto writeEdge = [&](Value coordinate, const Twine &target) {
     os << "  " << sources[coordinate] << " -> " << target << " [label=\""

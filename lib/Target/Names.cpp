@@ -22,8 +22,8 @@ using namespace kas::target;
 using namespace mlir;
 
 namespace {
-/// Gives out names, each once.
-/// Symbols of the operator and words of C and Python are taken from the start.
+/// Gives out names, each once. Symbols of the operator and keywords of C and
+/// Python are taken from the start.
 class NamePool {
 public:
   explicit NamePool(OperatorOp op) {

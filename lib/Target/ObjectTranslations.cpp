@@ -31,7 +31,7 @@ static LogicalResult fail(ModuleOp module, llvm::Error error) {
   return emitError(getPlace(module), llvm::toString(std::move(error)));
 }
 
-/// What may be in a module that was lowered up to LLVM.
+/// The dialects that a module lowered up to LLVM may have.
 static void registerDialects(DialectRegistry &registry) {
   registerCPUPipelineDialects(registry);
   registry.insert<KasDialect>();

@@ -36,7 +36,7 @@ std::string kas::target::listNumbers(ArrayRef<int64_t> numbers, bool isTuple) {
 }
 
 /// `conv2d_grouped` -> `Conv2dGrouped`; a name that begins with a digit, or has
-/// no letter at all, gets a word before it.
+/// no letter at all, gets a prefix.
 std::string kas::target::getTorchClassName(StringRef name) {
   std::string result;
   bool isUpper = true;
@@ -52,7 +52,7 @@ std::string kas::target::getTorchClassName(StringRef name) {
                                                     : result;
 }
 
-/// Names of the dialect may have dots and dashes, or be words of Python or
+/// Names of the dialect may have dots and dashes, or be keywords of Python or
 /// names that the code uses itself.
 std::string kas::target::getTorchFunctionName(StringRef name) {
   static constexpr StringRef reserved[] = {

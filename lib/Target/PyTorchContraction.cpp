@@ -537,8 +537,8 @@ private:
     Factor product;
     for (size_t index : {first, second})
       for (Value coordinate : factors[index].coordinates) {
-        // What neither results nor other factors mention is summed in this
-        // product.
+        // Coordinates that neither results nor other factors mention are summed
+        // in this product.
         bool isNeeded = llvm::is_contained(results, coordinate);
         for (auto [other, factor] : llvm::enumerate(factors))
           isNeeded |= other != first && other != second &&

@@ -261,8 +261,8 @@ std::string TorchSteps::writeAmplify(DagAmplifyOp op, const Tensor &result) {
 // Layers
 //===----------------------------------------------------------------------===//
 
-/// [B, groups, perGroup, points] times [groups, outputs / groups, perGroup]; p
-/// are all positions. The caller gives the result its shape.
+/// [B, groups, perGroup, positions] times [groups, outputs / groups, perGroup];
+/// p are all positions. The caller gives the result its shape.
 std::string TorchSteps::writeLayer(StringRef input, int64_t groups,
                                    int64_t perGroup, int64_t points,
                                    int64_t outputs, StringRef weight) {

@@ -106,7 +106,7 @@ static Error checkNormalization(const Normalization &normalization,
        llvm::zip_equal(normalization.mean, normalization.deviation)) {
     bool positive =
         std::isfinite(mean) && std::isfinite(deviation) && deviation > 0;
-    // The border makes no difference to scale and offset.
+    // The kind of padding makes no difference to scale and offset.
     PixelMap map = makeMap(data, Border::Zero, mean, deviation);
     if (positive && std::isfinite(map.scale) && std::isfinite(map.offset))
       continue;

@@ -161,7 +161,8 @@ static Expected<StringRef> findData(StringRef bytes,
   auto view = execution::viewNpy(bytes);
   if (!view)
     return view.takeError();
-  // What `writeCheckpoint` writes; other tools may have changed a member.
+  // `writeCheckpoint` writes no other type; other tools may have changed a
+  // member.
   if (view->dtype != "<f4" || view->fortranOrder)
     return createStringError("requires f32 in C order ('<f4'), got '" +
                              view->dtype + "'" +

@@ -211,7 +211,7 @@ Expected<Examples> kas::training::makeExamples(const DataArray &array,
   int64_t count = llvm::cantFail(execution::numElements(shape));
   int64_t elementSize = examples.type == ElementType::U8 ? 1 : sizeof(float);
   if (!isUsableInPlace(array, permuted)) {
-    // Floats for bytes as well, so that the storage has one type; rounded up.
+    // Floats for u8 as well, so that the storage has one type; rounded up.
     auto copy = std::make_shared<std::vector<float>>(
         llvm::divideCeil(count * elementSize, sizeof(float)));
     start = reinterpret_cast<const char *>(copy->data());

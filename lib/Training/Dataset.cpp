@@ -91,7 +91,7 @@ Expected<Dataset> Dataset::create(Examples examples, ArrayRef<int64_t> labels,
   auto classes = checkLabels(labels, numClasses);
   if (!classes)
     return classes.takeError();
-  // Bytes are always finite.
+  // Elements of u8 are always finite.
   if (examples.type == ElementType::F32)
     if (Error error = checkFinite(examples, *numElements))
       return error;
@@ -218,9 +218,8 @@ Expected<Dataset> Dataset::withClasses(int64_t numClasses) const {
 std::string Dataset::checkSum() const {
   int64_t size =
       numElements * (examples.type == ElementType::U8 ? 1 : sizeof(float));
-  // A sum of sums: the examples are not next to each other.
-  // Type, shape and number of classes first, so that no two data sets give the
-  // same words.
+  // A sum of sums: the examples are not next to each other. Type, shape and
+  // number of classes first, so that no two data sets give the same sequence.
   std::vector<uint64_t> words = {static_cast<uint64_t>(examples.type),
                                  static_cast<uint64_t>(numClasses),
                                  examples.shape.size()};

@@ -250,7 +250,7 @@ static Error parseOption(StringRef text, const Format &format, StringRef option,
     spec.layout = value == "nhwc" ? Layout::NHWC : Layout::NCHW;
     return Error::success();
   }
-  // What the format would have taken.
+  // The options that the format would have taken.
   StringRef known = format.hasLayout    ? "'classes' and 'layout'"
                     : format.hasClasses ? "'classes'"
                                         : "none";

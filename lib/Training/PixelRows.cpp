@@ -46,7 +46,7 @@ static void writeFlippedRow(const Pixel *__restrict from, int64_t count,
 ///     window:      |bbbbbb|...............|            left < 0
 ///                  0      first           last=width
 ///
-/// `b` is the border.
+/// `b` is padding.
 template <typename Pixel>
 static void writeChannel(const Pixel *from, const ImageWindow &window,
                          const PixelMap &map, float *to) {

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // The structure of operations as a canonical text with its numbers apart: what
-// makes two kernels the same, or of one class.
-// Two texts. The structure has names of operations and attributes, types, and
-// which value is which operand, with `#` in place of each number; the numbers
-// follow in a list of their own. For example
+// makes two kernels the same, or of one class. Two texts. The structure has
+// names of operations and attributes, types, and which value is which operand,
+// with `#` for each number; the numbers follow in a list of their own. For
+// example
 //    arith.constant<value = #: i32>(%0: i32)      numbers: 7
 // Kernels with both equal are measured once; kernels with the structure of the
 // contraction equal are of one class, and schedules transfer between them. The

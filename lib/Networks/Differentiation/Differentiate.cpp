@@ -186,7 +186,7 @@ LogicalResult Reverse::propagate(Operation *op, Value gradient) {
                                  expand.getReassociationIndices()));
         return success();
       })
-      // What was not extracted has no share.
+      // The elements outside of the slice have no share.
       .Case([&](tensor::ExtractSliceOp extract) {
         Value zeros = makeZeros(builder, loc, extract.getSourceType());
         add(extract.getSource(),

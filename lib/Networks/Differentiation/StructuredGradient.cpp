@@ -129,8 +129,8 @@ FailureOr<Body> StructuredReverse::matchBody() {
 // Operands
 //===----------------------------------------------------------------------===//
 
-/// What is overwritten has no gradient, what is added to has that of the
-/// result.
+/// An initial value that is overwritten has no gradient, one that is added to
+/// has that of the result.
 FailureOr<Value> StructuredReverse::emitInitGradient(const Body &body) {
   if (body.kind == BodyKind::Elementwise)
     return makeZeros(builder, loc, operand.get().getType());

@@ -61,7 +61,7 @@ static std::optional<Term> getTerm(AffineExpr expr) {
   return Term{dim.getPosition(), factor.getValue()};
 }
 
-/// The number of the window whose place or offset is the loop, or -1.
+/// The number of the window whose position or offset is the loop, or -1.
 int WindowGradient::find(unsigned loop, unsigned Window::*member) const {
   for (auto [number, window] : llvm::enumerate(windows))
     if (window.*member == loop)
@@ -104,7 +104,8 @@ bool WindowGradient::matchWindows() {
     if (!place || !offset)
       return false;
     if (!result.isFunctionOfDim(place->loop))
-      // The place indexes the result, the offset is summed over.
+      // The position of the window indexes the result, the offset is summed
+      // over.
       std::swap(place, offset);
     if (!result.isFunctionOfDim(place->loop) ||
         result.isFunctionOfDim(offset->loop) || bare.contains(place->loop) ||
@@ -196,7 +197,7 @@ WindowGradient::Phase WindowGradient::getPhase(const Window &window,
   phase.count = llvm::divideCeilSigned(size - first, window.stride);
   // d * k mod s repeats after s / gcd(s, d) offsets.
   phase.offsetStep = window.stride / std::gcd(window.stride, window.dilation);
-  // The place moves back by so much from one of these offsets to the next.
+  // The position moves back by so much from one of these offsets to the next.
   phase.step = window.dilation * phase.offsetStep / window.stride;
   auto isMet = [&](int64_t offset) {
     return (first + window.padding - window.dilation * offset) %
@@ -294,9 +295,8 @@ Value WindowGradient::cutOffsets(OpBuilder &builder, Value input,
 }
 
 /// What `map` indexes, at the places of the phases and at the elements that
-/// windows read: zeros where there are none.
-/// Padding with zeros stands for places before the first and after the last
-/// one.
+/// windows read: zeros where there are none. Padding with zeros stands for
+/// positions before the first and after the last one.
 Value WindowGradient::cutPlaces(OpBuilder &builder, Value tensor, AffineMap map,
                                 ArrayRef<Phase> phases) const {
   Location loc = op.getLoc();
@@ -310,7 +310,7 @@ Value WindowGradient::cutPlaces(OpBuilder &builder, Value tensor, AffineMap map,
     int64_t size = type.getDimSize(dim), start = 0, count = size, step = 1;
     if (place >= 0) {
       const Phase &phase = phases[place];
-      // Places from that of the last offset at the first element on.
+      // Positions from that of the last offset at the first element on.
       start = phase.start;
       count = phase.count + phase.step * (phase.numOffsets - 1);
     } else if (index >= 0) {
@@ -375,7 +375,7 @@ Value WindowGradient::emitPhases(OpBuilder &builder, Value gradient,
   SmallVector<AffineExpr> places;
   for (unsigned loop = 0; loop < numLoops; ++loop)
     places.push_back(builder.getAffineDimExpr(loop));
-  // Place of the forward loop = element of the phase + step * offset.
+  // Position of the forward loop = element of the phase + step * offset.
   for (auto [window, phase] : llvm::zip_equal(windows, phases))
     places[window.place] = places[window.place] +
                            builder.getAffineDimExpr(window.offset) * phase.step;
@@ -389,7 +389,7 @@ Value WindowGradient::emitPhases(OpBuilder &builder, Value gradient,
       if (window.dim == dim)
         elements.back() = builder.getAffineDimExpr(window.place);
   }
-  // The loops of places run over the elements of the phase now.
+  // The loops of positions run over the elements of the phase now.
   AffineMap output =
       AffineMap::get(numLoops, 0, elements, builder.getContext());
   RankedTensorType targetType = getType(target);

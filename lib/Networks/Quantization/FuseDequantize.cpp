@@ -7,14 +7,13 @@
 //===----------------------------------------------------------------------===//
 //
 // Matches layers of models that were quantized elsewhere (dequantize, layer,
-// quantize) and lets them multiply int8.
-// Models that ONNX Runtime or PT2E have quantized compute in f32 with pairs
-// quantize/dequantize around each layer. Where data and weights of a layer are
-// dequantized bytes, the layer becomes one of int8 on the bytes themselves:
+// quantize) and lets them multiply int8. Models that ONNX Runtime or PT2E have
+// quantized compute in f32 with pairs quantize/dequantize around each layer.
+// Where data and weights of a layer are dequantized bytes, the layer becomes
+// one of int8 on the stored values themselves:
 //    sum (x - zx) sx * w sw = sx sw (sum x w - zx sum w)
-// Views between the dequantization and the layer are repeated on the bytes. The
-// stored convention is data as unsigned bytes, weights as signed ones, as
-// `vpdpbusd` wants them.
+// Views between the dequantization and the layer are repeated on the int8
+// values. Data are unsigned, weights signed, as `vpdpbusd` wants them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +32,7 @@ namespace {
 struct Dequantized {
   Value bytes;
   bool isUnsigned = false;
-  /// In the sign of the bytes: 0 to 255, or -128 to 127.
+  /// From 0 to 255 where `isUnsigned`, else from -128 to 127.
   int64_t zeroPoint = 0;
   /// A scalar, or, with an axis, a tensor with a number for each of its places.
   Value scale;
@@ -104,7 +103,7 @@ public:
   explicit DequantizeMatcher(linalg::GenericOp op) : op(op) {}
 
   std::optional<Dequantized> match() {
-    // Elementwise, the bytes being the first input at the identity.
+    // Elementwise, the int8 tensor being the first input at the identity.
     if (op.getNumLoops() != op.getNumParallelLoops() ||
         op.getNumDpsInputs() == 0 || op.getNumDpsInits() != 1 ||
         !op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isIdentity() ||
@@ -150,9 +149,8 @@ private:
            value.getParentRegion() != &op.getRegion();
   }
 
-  /// The byte as an integer, less the zero point, as a float.
-  /// Three forms: byte to float; extended, to float; extended less zero point,
-  /// to float.
+  /// The byte as an integer, less the zero point, as a float. Three forms: int8
+  /// to float; extended, to float; extended less zero point, to float.
   bool matchSteps(Value value) {
     if (auto convert = value.getDefiningOp<arith::UIToFPOp>()) {
       result.isUnsigned = true;
@@ -169,7 +167,7 @@ private:
     return matchExtended(convert.getIn());
   }
 
-  /// Whether `value` is the element of the bytes.
+  /// Whether `value` is the element of the int8 input.
   bool isByte(Value value) {
     OpOperand *input = getInput(value);
     return input && input->getOperandNumber() == 0;
@@ -232,8 +230,8 @@ static ViewedValue traceViews(Value value) {
 }
 
 /// The same views of `value`, whose elements have another type; what is put
-/// around them is `padding`.
-/// In forward order; the padding value is the zero point for bytes.
+/// around them is `padding`. In forward order; the padding value of int8 data
+/// is the zero point.
 static Value repeatViews(OpBuilder &builder, ViewedValue traced, Value value,
                          TypedAttr padding) {
   for (Operation *op : llvm::reverse(traced.views)) {
@@ -357,9 +355,9 @@ static Value makeSteps(OpBuilder &builder, Location loc,
 }
 
 /// What stands for the result of a layer whose data and weights are dequantized
-/// bytes; null if they are not.
-/// Data needs one constant scale; weights a zero point of 0 (128 of unsigned
-/// bytes), so that the correction by the sum of weights is all there is.
+/// bytes; null if they are not. Data needs one constant scale; weights a zero
+/// point of 0 (128 of unsigned int8), so that the correction by the sum of
+/// weights is all there is.
 static Value fuse(QuantizableLayer layer) {
   ViewedValue dataView = traceViews(layer.data->get());
   ViewedValue weightView = traceViews(layer.weights->get());
@@ -375,7 +373,7 @@ static Value fuse(QuantizableLayer layer) {
     if (!axes || !hasStepPerChannel(layer, *axes))
       return Value();
   }
-  // In terms of unsigned bytes.
+  // In terms of unsigned int8.
   int64_t zeroPoint = data->zeroPoint + (data->isUnsigned ? 0 : 128);
   if (zeroPoint < 0 || zeroPoint > 255)
     return Value();
@@ -384,7 +382,7 @@ static Value fuse(QuantizableLayer layer) {
   Value bytes = data->bytes;
   if (!data->isUnsigned)
     bytes = changeSign(builder, loc, bytes);
-  // Padding of zeros is padding of zero points in bytes.
+  // Padding of zeros is padding of zero points in int8.
   bytes = repeatViews(
       builder, dataView, bytes,
       builder.getI8IntegerAttr(static_cast<int8_t>(uint8_t(zeroPoint))));
@@ -465,8 +463,8 @@ static void multiplyByInverseSteps(func::FuncOp function) {
 /// Returns how many layers multiply int8 now. For example
 ///    %d = linalg.generic ins(%bytes) { (float(b) - 3) * 0.02 }
 ///    %y = linalg.matmul ins(%d, %dequantized_weights)
-/// becomes a contraction of %bytes and the weights' bytes in i32, corrected and
-/// scaled.
+/// becomes a contraction of %bytes and the weights' int8 values in i32,
+/// corrected and scaled.
 unsigned kas::networks::fuseDequantize(func::FuncOp function) {
   unsigned numFused = 0;
   // Operations before it that nobody reads any more are removed by later

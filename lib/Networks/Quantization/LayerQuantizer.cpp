@@ -14,8 +14,8 @@
 // The first sum is one of int8 products in int32, exact up to 2^16 terms; the
 // second, of weights alone, is an offset per channel. Weights have a step for
 // each output channel, data one for the layer (docs/guide/quantization.md).
-// What weights alone decide is computed where the function prepacks its
-// weights.
+// Values that depend on weights alone are computed where the function prepacks
+// its weights.
 //
 //===----------------------------------------------------------------------===//
 
@@ -87,7 +87,8 @@ Value LayerQuantizer::run(bool sharesBytes) {
   return finish(data);
 }
 
-/// Bytes are given, and the steps of weights as a tensor of their shape.
+/// Data and weights are int8 already, and the steps of the weights a tensor of
+/// their shape.
 Value LayerQuantizer::run(Value data, Value given, Value steps) {
   weights = given;
   // All in a channel are equal.
@@ -182,8 +183,8 @@ void LayerQuantizer::findChannels() {
 void LayerQuantizer::readBytes(Value data, Value bytes) {
   if (isa<BlockArgument>(data))
     return;
-  // After the layer and in its block, so that the bytes are there; elementwise,
-  // so that the conversion fuses into it.
+  // After the layer and in its block, so that the int8 values are there;
+  // elementwise, so that the conversion fuses into it.
   auto readsElements = [&](OpOperand &use) {
     auto reader = dyn_cast<linalg::LinalgOp>(use.getOwner());
     return reader && reader.isDpsInput(&use) &&

@@ -451,8 +451,8 @@ LogicalResult AttentionMatcher::checkProjections() {
   return success();
 }
 
-/// Nothing else reads what is between the data and the result.
-/// What others read would have to be computed still.
+/// Nothing else reads what is between the data and the result. Values that
+/// others read would have to be computed still.
 LogicalResult AttentionMatcher::checkUsers() {
   for (Operation *op : ops)
     for (Operation *user : op->getUsers())

@@ -187,7 +187,7 @@ ChannelsFirst::ChannelsFirst(ModuleOp module) {
     rewrite(op);
 }
 
-/// What was not put back has been replaced for good.
+/// Operations that were not put back have been replaced for good.
 ChannelsFirst::~ChannelsFirst() {
   for (auto &[op, operands] : aside)
     op->erase();

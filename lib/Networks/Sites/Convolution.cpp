@@ -7,12 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Matches convolutions as sites of an operator: windows, strides, dilations,
-// padding and groups, with symbols for their sizes.
-// A match describes the layer with symbols: sizes N, Cin, Cout, H, W and
-// coefficients k, s, d, p, g, so that layers of other sizes are layers of the
-// same kind, and one operator can take the place of all of them. Kinds that the
-// library has get its named operator, others one written by
-// ConvolutionOperator.cpp.
+// padding and groups, with symbols for their sizes. A match describes the layer
+// with symbols: sizes N, Cin, Cout, H, W and coefficients k, s, d, p, g, so
+// that layers of other sizes are layers of the same kind, and one operator can
+// replace all of them. Kinds that the library has get its named operator,
+// others one written by ConvolutionOperator.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,8 +31,8 @@ using namespace kas::networks;
 namespace {
 
 /// One spatial dimension: `output` reads `stride * i + dilation * j - low`,
-/// where j counts to `kernel`.
-/// `low` is the padding in front; what is behind follows from the sizes.
+/// where j counts to `kernel`. `low` is the padding in front; padding behind
+/// follows from the sizes.
 struct Window {
   unsigned outputLoop = 0, kernelLoop = 0;
   int64_t stride = 0, dilation = 0, low = 0;
@@ -96,7 +95,7 @@ private:
   SmallVector<Window, 2> windows;
   /// All spatial dimensions have the same kernel, stride, dilation, padding.
   bool isUniform = false;
-  /// The words of the kind's name.
+  /// The parts of the kind's name.
   bool isStrided = false, isPointwise = false, isCentered = true,
        isUnpadded = false, isStem = false;
   Site site;
@@ -231,7 +230,7 @@ LogicalResult ConvolutionMatcher::lookThroughPadding() {
         return low.back() >= 0;
       }))
     return miss(reason, "requires static padding of at least 0");
-  // What is padded behind follows from the sizes, which are checked next.
+  // Padding behind follows from the sizes, which are checked next.
   for (OpFoldResult amount : pad.getMixedHighPad())
     high.push_back(getConstantIntValue(amount).value_or(0));
   unsigned numLeading = low.size() - windows.size();
@@ -271,7 +270,7 @@ LogicalResult ConvolutionMatcher::checkSizes() {
 // Description of a match
 //===----------------------------------------------------------------------===//
 
-/// The name is made of these words in this order: conv1d, conv1x1 or conv2d;
+/// The name is made of these parts in this order: conv1d, conv1x1 or conv2d;
 /// _depthwise or _grouped; _strided; _unpadded or _dilated; _rectangular;
 /// _stem.
 void ConvolutionMatcher::describeKind(int64_t stemChannels) {

@@ -183,8 +183,8 @@ static void addProperties(Builder &builder, const Group &group,
         << least.binding;
     return;
   }
-  // Windows of at least 2 pixels for each point are the default; rounded down
-  // to two decimals, so that all layers fit.
+  // Images of at least 2 pixels for each element of the window are the default;
+  // rounded down to two decimals, so that all layers fit.
   if (ratio < 2)
     limits.append("unfold_ratio",
                   builder.getF64FloatAttr(std::floor(ratio * 100) / 100));

@@ -7,12 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Replaces marked layers of a network by operators or sequences, with new
-// weights as arguments or the old ones where they fit.
-// `-kas-substitute`: every layer with `kas.site` whose space is selected is
-// matched again, since the module may have changed since `-kas-extract`, the
-// binding of the operator is inferred from the layer's shapes and from `bind`,
-// and `kas.apply` takes its place. A layer that does not fit stays, with a
-// remark.
+// weights as arguments or the old ones where they fit. `-kas-substitute`: every
+// layer with `kas.site` whose space is selected is matched again, since the
+// module may have changed since `-kas-extract`, the binding of the operator is
+// inferred from the layer's shapes and from `bind`, and `kas.apply` replaces
+// it. A layer that does not fit stays, with a remark.
 //
 //===----------------------------------------------------------------------===//
 

@@ -50,7 +50,7 @@ private:
   /// Fails with a reason.
   LogicalResult replace(linalg::LinalgOp op, const Binding &binding,
                         std::string &reason);
-  /// Arguments at the end of the function, for each copy in turn.
+  /// Arguments at the end of the function, copy by copy.
   FailureOr<SmallVector<Value>> addWeights(const KernelSite &site,
                                            const Binding &binding);
   /// The result of the layer's shape with channels first.

@@ -64,7 +64,7 @@ struct KasSubstitutePass
     finish(substitute(getOperation(), options));
   }
 
-  /// What both kinds of substitution end with.
+  /// The end of both kinds of substitution.
   void finish(FailureOr<SubstituteResult> result) {
     if (failed(result))
       return signalPassFailure();

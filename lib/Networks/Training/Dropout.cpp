@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Turns the multiplications that stand for dropout in an exported network into
-// `kas.dropout`.
-// An exporter that keeps dropout (`kas.torch.to_mlir(..., dropout=True)`)
-// leaves a multiplication by an argument in its place, which is marked with the
-// probability (docs/guide/gradients.md).
+// `kas.dropout`. An exporter that keeps dropout (`kas.torch.to_mlir(...,
+// dropout=True)`) leaves a multiplication by an argument, which is marked with
+// the probability (docs/guide/gradients.md).
 //
 //===----------------------------------------------------------------------===//
 

@@ -56,7 +56,7 @@ OptimizerEmitter::getStateNames(const TrainingStepOptions &options) {
   return {};
 }
 
-/// Returns the number of this step, from 1 on, and prepares AdamW's
+/// Returns the number of this step, from 1 on, and computes AdamW's
 /// corrections, once for all parameters: learning rate / (1 - beta1^t) and
 /// sqrt(1 - beta2^t).
 Value OptimizerEmitter::countStep(Value steps) {

@@ -173,7 +173,7 @@ void StepBuilder::emitUpdates(Value stepSize,
     counted = optimizer.countStep(steps);
   }
 
-  // What becomes of each argument of the network.
+  // The new value of each argument of the network.
   DenseMap<Value, Value> updated;
   SmallVector<Value> newState;
   for (auto [index, parameter] : llvm::enumerate(parameters)) {
