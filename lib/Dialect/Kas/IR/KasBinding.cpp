@@ -112,7 +112,7 @@ struct BindingVerifier {
   LogicalResult verifyCount(ArrayRef<SizeAttr> sizes, StringRef what) {
     int64_t count = 1;
     for (SizeAttr size : sizes) {
-      // Five bits are left for bytes per element and FLOPs per point.
+      // Sizes in bytes and twice the points then fit 63 bits as well.
       if (llvm::MulOverflow(count, *kas::evaluate(size, symbols, binding),
                             count) ||
           count > (int64_t(1) << 58))

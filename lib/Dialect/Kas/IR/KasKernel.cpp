@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // `kas.kernel`: text, verifier, and what it says to the solvers.
-// Constraints are K1 to K7 of docs/reference/tensor-level.md, sections 2 and 3;
-// K5 is Theorem 1 of the Canvas paper (section 6.2).
+// Constraints are K1 to K7 of docs/reference/tensor-level.md, section 1; K5 is
+// Theorem 1 of the Canvas paper (section 6.2).
 //
 //===----------------------------------------------------------------------===//
 
