@@ -80,8 +80,8 @@ KasFunction *kasOperatorCompileGradient(KasModule *module, const char *name,
     return nullptr;
   }
   OwningOpRef<ModuleOp> program =
-      // Structured forms are parallel by themselves, the loop nest has to be
-      // told.
+      // Structured forms are parallel by themselves, the loop nest needs
+      // the flag.
       createFastGradientModule(op, tensor, strategy, options.threads != 1);
   if (!program) {
     // Only with the strategy that asks for the structured form.

@@ -7,11 +7,12 @@
 //===----------------------------------------------------------------------===//
 //
 // The C interface to searches: spaces, membership of an operator, and a
-// searcher that any thread may ask for candidates and tell outcomes.
+// searcher from which any thread may request candidates and to which it may
+// report outcomes.
 // The core of a search is `Session` (Search/Core): this file adds operators and
-// their texts. Candidates are asked for and told about in any order and by any
-// thread; with a database a search that was interrupted replays what it has
-// told.
+// their texts. Candidates are requested and reported about in any order and by
+// any thread; with a database a search that was interrupted replays what was
+// reported.
 //
 //===----------------------------------------------------------------------===//
 
@@ -299,7 +300,7 @@ static bool isOpen(KasSearcher *searcher,
 }
 
 /// Fewer candidates than `count` mean that there are no more now: others may
-/// follow when more has been told.
+/// follow when more has been reported.
 bool kasSearcherAsk(KasSearcher *searcher, size_t count, KasStream json,
                     KasDiagnostics diagnostics) {
   // Shared: several threads may ask and tell at once, the session has its own
@@ -352,7 +353,7 @@ static std::optional<Metrics> getMetrics(const char *const *names,
   return metrics;
 }
 
-/// `names` and `values` have `count` entries each; an id that was not asked for
+/// `names` and `values` have `count` entries each; an id that was not requested
 /// is an error.
 bool kasSearcherTellMetrics(KasSearcher *searcher, uint64_t id,
                             const char *const *names, const double *values,
@@ -388,7 +389,7 @@ bool kasSearcherGetReplayed(KasSearcher *searcher, KasStream json,
   CallbackStream stream(json);
   llvm::json::OStream writer(stream);
   writer.array([&] {
-    // In the order in which they were told.
+    // In the order in which they were reported.
     for (const SearchResult &result : searcher->session->getReplayed())
       writer.object([&] {
         writeCandidate(writer, *searcher, result.candidate);
@@ -538,8 +539,8 @@ bool kasSearcherGetTraining(KasSearcher *searcher, KasStream json,
 // The rest
 //===----------------------------------------------------------------------===//
 
-/// True when every candidate has been asked for; some may not have been told
-/// yet.
+/// True when every candidate has been requested; some may not have been
+/// reported yet.
 bool kasSearcherIsExhausted(KasSearcher *searcher) {
   std::shared_lock<std::shared_mutex> lock(searcher->mutex);
   return searcher->session->isExhausted();

@@ -23,7 +23,7 @@ using namespace mlir;
 
 std::string kas::writeBytecode(Operation *op) {
   Location unknown = UnknownLoc::get(op->getContext());
-  // A module is the only root that the reader takes without being told what to
+  // A module is the only root that the reader takes without knowing what to
   // expect; other operations are wrapped in one.
   OwningOpRef<ModuleOp> module;
   if (auto own = dyn_cast<ModuleOp>(op)) {

@@ -11,8 +11,8 @@
 // Reading has two steps. The functions `fromJSON`, found by LLVM's ObjectMapper
 // through their namespace, check each object by itself and report a path such
 // as `manifest.kernels[1].grid`. `checkLaunch` and `checkFunction` check what
-// objects say of each other: the runtime allocates and copies by these numbers
-// without looking again.
+// objects state about each other: the runtime allocates and copies by these
+// numbers without looking again.
 //
 //===----------------------------------------------------------------------===//
 

@@ -35,7 +35,8 @@ Error writeToStream(StringRef path, raw_fd_ostream &stream,
   stream.flush();
   if (std::error_code code = stream.error()) {
     stream.clear_error();
-    // Both are told: the writer's own error may be a consequence of the disk's.
+    // Both are reported: the writer's own error may be a consequence of the
+    // disk's.
     return joinErrors(std::move(failure), cannotWrite(path, code));
   }
   return failure;

@@ -243,8 +243,8 @@ SqliteStatement::SqliteStatement(const SqliteDatabase &database,
                                  const llvm::Twine &text)
     : database(database) {
   sqlite3_stmt *prepared = nullptr;
-  // An error is kept and told by `takeError`: binds and steps can be chained
-  // without a check of each.
+  // An error is kept and reported by `takeError`: binds and steps can be
+  // chained without a check of each.
   check(sqlite3_prepare_v2(database.connection, text.str().c_str(), -1,
                            &prepared, nullptr));
   statement.reset(prepared);

@@ -127,7 +127,7 @@ private:
       text += "-" + std::to_string(number.getInt());
     terms[unfold.getResult()] = {text, true};
     // The data says by itself that nothing is outside.
-    // Behind a merge, say, an index outside would be that of another element.
+    // After a merge, say, an index outside would be that of another element.
     if (!llvm::is_contained(op.getYield().getData(), unfold.getResult()))
       conditions.push_back("0 <= " + text + " < " +
                            print(getSize(unfold.getResult())));

@@ -349,8 +349,8 @@ private:
     // Both dimensions have the size of the coordinate.
     int64_t size = tensor.shape[first];
     Label label = tensor.dims[first];
-    // From behind, so that positions stay valid. `diagonal` puts its dimension
-    // last.
+    // From the last one, so that positions stay valid. `diagonal` puts its
+    // dimension last.
     for (unsigned dim : {second, first}) {
       tensor.shape.erase(tensor.shape.begin() + dim);
       tensor.dims.erase(tensor.dims.begin() + dim);

@@ -203,7 +203,7 @@ Dataset::split(int64_t count, std::optional<uint64_t> seed) const {
 }
 
 /// The training part of a data set may lack the largest class, so both parts
-/// are told the number of the whole.
+/// are given the number of the whole.
 Expected<Dataset> Dataset::withClasses(int64_t numClasses) const {
   auto checked = checkLabels(llvm::to_vector_of<int64_t>(labels), numClasses);
   if (!checked)

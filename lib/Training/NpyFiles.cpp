@@ -87,8 +87,8 @@ namespace {
 /// An open archive of arrays.
 class NpzFile {
 public:
-  /// Reads the directory of the archive; members are read when they are asked
-  /// for.
+  /// Reads the directory of the archive; members are read when they are
+  /// requested.
   static Expected<NpzFile> open(DataFile file) {
     auto archive = execution::ZipArchive::open(file.bytes);
     if (!archive)

@@ -70,7 +70,7 @@ std::vector<size_t> kas::tuning::replaySearch(
   std::vector<size_t> measured;
   auto limit = static_cast<size_t>(trials);
   while (measured.size() < limit) {
-    // As `tuneKernel` does: in batches, told of each result before the next
+    // As `tuneKernel` does: in batches, with each result known before the next
     // batch.
     std::vector<size_t> points = proposer.propose(
         std::min(ScheduleProposer::batch, limit - measured.size()));

@@ -8,7 +8,7 @@
 //
 // Proposes schedules to measure: random ones, all, or mutations of the best
 // ranked by a learned model.
-// Three algorithms behind one function. `evolution` (docs/guide/tuning.md): the
+// Three algorithms in one function. `evolution` (docs/guide/tuning.md): the
 // best of each strategy by the cost model, then single-knob neighbours of the
 // best that were measured, ranked by `ScheduleModel`, with some random ones so
 // that an error of the model does not hide a region. Proposals depend on the

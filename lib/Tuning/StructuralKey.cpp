@@ -207,7 +207,7 @@ void StructuralKey::write(Attribute attribute) {
         os << ": ";
         write(value.getType());
       })
-      // By bits: NaN and -0.0 are told apart, and nothing is rounded.
+      // By bits: NaN and -0.0 are distinguished, and nothing is rounded.
       .Case([&](FloatAttr value) {
         os << llvm::toString(value.getValue().bitcastToAPInt(), /*Radix=*/16,
                              /*Signed=*/false, /*formatAsCLiteral=*/true)

@@ -190,7 +190,7 @@ Expected<std::vector<TuningTask>>
 kas::tuning::findTasks(func::FuncOp function, const TuningDevice &device) {
   std::vector<TuningTask> tasks;
   // Ordered by key, not by hash. A key with the value ~0 is a kernel without a
-  // schedule: it is not asked again.
+  // schedule: it is not requested again.
   llvm::MapVector<std::pair<std::string, std::string>, size_t,
                   std::map<std::pair<std::string, std::string>, unsigned>>
       known;

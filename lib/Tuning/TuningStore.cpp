@@ -253,8 +253,8 @@ Expected<int64_t> TuningStore::addKernel(const StoredKernel &kernel) {
       "SELECT id, class_text FROM kernel WHERE class = ? AND shape = ?");
   select.bind(StringRef(kernel.classKey)).bind(StringRef(kernel.shape));
   int64_t id = select.step() ? select.getInteger(0) : 0;
-  // The class key is a hash of 64 bits: two classes with one key are told apart
-  // by their text.
+  // The class key is a hash of 64 bits: two classes with one key are
+  // distinguished by their text.
   bool isSame = id && select.getText(1) == kernel.classText;
   if (Error error = select.takeError())
     return error;
@@ -417,7 +417,7 @@ TuningStore::readClass(StringRef classKey) const {
   return readMeasurements(rows);
 }
 
-/// Measurements of the class that another environment has: the user is told
+/// Measurements of the class that another environment has: the user is informed
 /// that they are of no use here.
 Expected<int64_t> TuningStore::countForeign(StringRef classKey) const {
   SqliteStatement row(impl->database,

@@ -68,7 +68,7 @@ FailureOr<Value> KernelEmitter::emitStep(Operation *op,
       });
 }
 
-/// Two slices that change places; if causal, a slice behind zeros. The amount
+/// Two slices that change places; if causal, a slice after zeros. The amount
 /// is below the extent (D4), and negative if causal (D20).
 FailureOr<Value> KernelEmitter::emit(DagShiftOp op, ArrayRef<int64_t> shape) {
   int64_t dim = op.getDim() + 1, extent = shape[dim];

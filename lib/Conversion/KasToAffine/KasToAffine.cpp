@@ -511,7 +511,7 @@ struct KasToAffinePass
   using KasToAffinePassBase::KasToAffinePassBase;
 
   void runOnOperation() override {
-    // Collected first: conversion erases what the walk is at.
+    // Collected first: conversion erases what the traversal is at.
     SmallVector<ApplyOp> applies;
     getOperation()->walk([&](ApplyOp apply) { applies.push_back(apply); });
     IRRewriter rewriter(&getContext());

@@ -129,7 +129,7 @@ struct KasToLinalgPass
   using KasToLinalgPassBase::KasToLinalgPassBase;
 
   void runOnOperation() override {
-    // Collected first: conversion changes what the walk goes over.
+    // Collected first: conversion changes what the traversal goes over.
     SmallVector<ApplyOp> applies;
     SmallVector<BatchNormOp> normalizations;
     SmallVector<DropoutOp> dropouts;

@@ -231,7 +231,7 @@ LogicalResult TensorRewriter::rotate(LabelledTensor &tensor, unsigned dim,
     rotated = tensor::InsertSliceOp::create(b, slice, rotated, targets, sizes,
                                             strides);
   };
-  // [start, size) to the front, [0, start) behind it.
+  // [start, size) to the front, [0, start) after it.
   copy(start, 0, size - start);
   if (start > 0)
     copy(0, size - start, start);

@@ -133,8 +133,8 @@ LogicalResult Reverse::propagateStructured(linalg::LinalgOp op,
   for (OpOperand &operand : op->getOpOperands()) {
     if (!active.contains(operand.get()))
       continue;
-    // The target is the operand, or what is behind its padding: windows skip
-    // the padding.
+    // The target is the operand, or what its padding is applied to: windows
+    // skip the padding.
     FailureOr<OperandGradient> share =
         emitStructuredGradient(builder, op, operand, gradient);
     if (failed(share))

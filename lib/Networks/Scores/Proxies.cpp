@@ -436,7 +436,7 @@ kas::networks::makeObservedFunction(func::FuncOp function, StringRef name,
     return failure();
   }
   SmallVector<Value> wanted;
-  // Cut out before the normalization is put behind it.
+  // Cut out before the normalization is put after it.
   for (Layer &layer : layers) {
     cut.push_back(
         {layer.name, layer.batch, layer.spatial, {}, cutOut(layer.op)});

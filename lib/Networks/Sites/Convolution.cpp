@@ -31,7 +31,7 @@ using namespace kas::networks;
 namespace {
 
 /// One spatial dimension: `output` reads `stride * i + dilation * j - low`,
-/// where j counts to `kernel`. `low` is the padding in front; padding behind
+/// where j counts to `kernel`. `low` is the padding before; padding after
 /// follows from the sizes.
 struct Window {
   unsigned outputLoop = 0, kernelLoop = 0;
@@ -230,7 +230,7 @@ LogicalResult ConvolutionMatcher::lookThroughPadding() {
         return low.back() >= 0;
       }))
     return miss(reason, "requires static padding of at least 0");
-  // Padding behind follows from the sizes, which are checked next.
+  // Padding after follows from the sizes, which are checked next.
   for (OpFoldResult amount : pad.getMixedHighPad())
     high.push_back(getConstantIntValue(amount).value_or(0));
   unsigned numLeading = low.size() - windows.size();

@@ -329,7 +329,7 @@ kas::networks::extractSpaces(ModuleOp module, const ExtractOptions &options) {
       module,
       [&](linalg::LinalgOp op, StringRef reason) {
         ++result.numNearMisses;
-        // Near misses are told, so that a user sees why a layer is missing.
+        // Near misses are reported, so that a user sees why a layer is missing.
         op.emitRemark() << "not extracted: " << reason;
       },
       options.stemChannels);

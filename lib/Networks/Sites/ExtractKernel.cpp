@@ -136,7 +136,7 @@ static KernelOp writeKernel(OpBuilder &builder, SymbolTable &symbolTable,
       builder.getArrayAttr(bindings),
       builder.getDenseI64ArrayAttr(multiplicities), budget,
       builder.getDictionaryAttr({}));
-  // The caller goes on behind the kernel.
+  // The caller goes on after the kernel.
   OpBuilder::InsertionGuard guard(builder);
   Block &block = kernel.getBody().emplaceBlock();
   block.addArgument(type, loc);
@@ -213,7 +213,7 @@ static KernelOp extractFamily(OpBuilder &builder, SymbolTable &symbolTable,
   return kernel;
 }
 
-/// Near misses are told as by `extractSpaces`.
+/// Near misses are reported as by `extractSpaces`.
 ExtractKernelResult
 kas::networks::extractKernel(ModuleOp module, const ExtractOptions &options) {
   ExtractKernelResult result;

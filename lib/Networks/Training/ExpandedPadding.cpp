@@ -37,7 +37,7 @@ expandPadding(Builder &builder, tensor::ExpandShapeOp expand,
   return expanded;
 }
 
-/// Does nothing where the padding is not in front of the expansion, or is not
+/// Does nothing where the padding is not before the expansion, or is not
 /// static.
 static void expandBeforePadding(IRRewriter &rewriter,
                                 tensor::ExpandShapeOp expand) {

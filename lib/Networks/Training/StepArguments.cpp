@@ -8,10 +8,10 @@
 //
 // Names and checks the arguments of a network that is to be trained: which are
 // data, parameters or constants.
-// Arguments are told apart by names and attributes: data by the option `data`
-// (else the first), constants by `kas.constant`, running statistics by their
-// names; everything else is trained. Checks come first, with errors that say
-// what to change.
+// Arguments are distinguished by names and attributes: data by the option
+// `data` (else the first), constants by `kas.constant`, running statistics by
+// their names; everything else is trained. Checks come first, with errors that
+// say what to change.
 //
 //===----------------------------------------------------------------------===//
 

@@ -236,7 +236,7 @@ LogicalResult StepBuilder::run() {
 
   Type scalar = RankedTensorType::get({}, network.logits.getElementType());
   unsigned position = network.getNumLeading();
-  // Behind the data, so that calls of both functions begin alike.
+  // After the data, so that calls of both functions begin alike.
   Value labels = insertArgument(
       position, getLabelsType(network.logits, options), "labels");
   Value stepSize =

@@ -9,7 +9,7 @@
 // The candidates of a space that were not proposed yet: rollouts with
 // backtracking, or draws from the complete tree where it is small enough.
 //
-// Two representations behind one interface. With a complete `LivingTree`, each
+// Two representations with one interface. With a complete `LivingTree`, each
 // node counts the candidates below it that are left, and a draw descends by
 // these counts: it always succeeds. Without one, a draw is a depth-first
 // descent with random order of moves, and the keys of states that are known to

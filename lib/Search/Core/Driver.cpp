@@ -25,7 +25,7 @@ using namespace kas;
 using namespace kas::search;
 
 /// Metrics of later evaluators do not replace those of earlier ones (`merge`
-/// keeps what is there). Evaluators that compare candidates are told only of
+/// keeps what is there). Evaluators that compare candidates are given only
 /// candidates that all of them have accepted.
 Outcome kas::search::evaluate(const Candidate &candidate,
                               llvm::ArrayRef<Evaluator *> evaluators) {

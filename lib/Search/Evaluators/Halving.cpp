@@ -9,7 +9,7 @@
 // Asynchronous successive halving (Li et al., "A System for Massively Parallel
 // Hyperparameter Tuning", MLSys 2020, section 3).
 //
-// A candidate is not held back to wait for others: it is judged against those
+// A candidate is not held back to wait for others: it is compared with those
 // that have reached the rung before it. So early candidates are promoted more
 // easily than in synchronous halving.
 //

@@ -487,8 +487,8 @@ static double getError(const ProductList &products,
   return variance > 0 ? std::min(error / variance, 1.0) : 1.0;
 }
 
-/// The weights are chosen by the fitted samples and judged by the held ones, so
-/// noise that is fitted does not count as success.
+/// The weights are chosen by the fitted samples and evaluated by the held ones,
+/// so noise that is fitted does not count as success.
 double kas::search::getImitationError(const ProductList &products,
                                       const ImitationSamples &fitted,
                                       const ImitationSamples &held,

@@ -101,7 +101,7 @@ Expected<double> kas::search::predictTime(OperatorOp op,
   Expected<GivenOperator> given = readOperator(op, binding);
   if (!given)
     return given.takeError();
-  // Without messages: the caller asked for one number.
+  // Without messages: the caller wants one number.
   Expected<TimePredictor> predictor =
       TimePredictor::create(given->problem, [](const std::string &) {});
   if (!predictor)

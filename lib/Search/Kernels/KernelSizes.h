@@ -25,7 +25,7 @@ using SizeId = uint16_t;
 constexpr SizeId oneSize = 0, noSize = UINT16_MAX;
 
 /// Results by pair of sizes. What was looked up last is found at one place. A
-/// direct-mapped cache of 8192 entries in front of a hash table: the lookup is
+/// direct-mapped cache of 8192 entries before a hash table: the lookup is
 /// one multiplication and one comparison.
 class SizeMemo {
 public:

@@ -9,7 +9,7 @@
 // Programs of transformations of one layer: the steps, their text, and their
 // application to a convolution.
 //
-// Steps are applied by the functions behind the transform dialect's ops
+// Steps are applied by the functions of the transform dialect's ops
 // (kas/Dialect/Kas/TransformOps/IteratorDomain.h), and printed as those ops, so
 // a script reproduces what the search has made.
 //

@@ -96,8 +96,8 @@ static void makeBias(ModuleOp module) {
       block.getArgumentTypes(), layer.getFunctionType().getResults()));
 }
 
-/// The layers as they are come first: without their times no ratio can be told,
-/// so a failure here is an error of the search.
+/// The layers as they are come first: without their times no ratio can be
+/// given, so a failure here is an error of the search.
 Expected<std::unique_ptr<LayerTimes>>
 LayerTimes::create(std::shared_ptr<const NetworkProblem> problem,
                    const DialectRegistry &registry,

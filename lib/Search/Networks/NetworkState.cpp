@@ -10,7 +10,7 @@
 // (after Turner et al., ASPLOS 2021).
 //
 // A configuration is a sequence of programs, one for each layer. Within a layer
-// the state is a node of a trie of programs; which steps qualify is found out
+// the state is a node of a trie of programs; which steps qualify is determined
 // by making them, once per shape, and kept in the trie.
 //
 //===----------------------------------------------------------------------===//

@@ -203,7 +203,7 @@ static bool canReachByReductions(GraphSpace &space,
       limits.reduce - state.counts[ReduceMove]);
 }
 
-/// Only states with reductions alone are asked, and their number is small, so
+/// Only states with reductions alone are queried, and their number is small, so
 /// answers are kept by multiset.
 bool kas::search::isReachableByReductions(GraphSpace &space,
                                           const GraphStateData &state) {

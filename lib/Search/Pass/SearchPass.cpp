@@ -520,7 +520,7 @@ void SearchPass::append(Session &session, SearchTarget &target,
     if (!database.empty())
       id = result.candidate.id;
     setScore(op, std::get<Metrics>(result.outcome), origin, id);
-    // A default objective has a front, too, but nobody asked for it.
+    // A default objective has a front, too, but nobody requested it.
     if (session.getObjective().isPareto() &&
         front.contains(result.candidate.id))
       op->setAttr(KasDialect::frontAttrName, builder.getUnitAttr());

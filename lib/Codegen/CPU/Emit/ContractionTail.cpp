@@ -311,7 +311,7 @@ bool ContractionTail::takeReader(linalg::GenericOp reader, ValueRange buffers,
   return true;
 }
 
-/// The allocation of the result may stand between the contraction and its
+/// The allocation of the result may be between the contraction and its
 /// epilogue: it moves up.
 void ContractionTail::prepare(linalg::LinalgOp op) const {
   if (!elementwise)

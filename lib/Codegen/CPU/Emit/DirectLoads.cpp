@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What the tiles of direct contractions read, each vector once. `loadVector`
-// and `loadScalar` are asked for the same element again by several products of
+// and `loadScalar` get the same element again from several products of
 // a step; caches keyed by constant offsets from the tile's addresses answer
 // them.
 //
@@ -283,7 +283,7 @@ Value StepLoads::getElementMask(const Line &line, int64_t first, int64_t lanes,
     return *getCoefficient(guards[test.guard].expr, tile.plan.vectorLoop);
   };
   // A guard that moves by 2 per output moves by 1 per element of the row, and
-  // so says of odd elements, too, whether they exist. One that moves otherwise
+  // so holds for odd elements, too. One that moves otherwise
   // says it only of the elements that outputs are at.
   bool isWhole = llvm::all_of(line.guards, [&](Test test) {
     return step(test) == 0 || step(test) == 2;

@@ -116,7 +116,7 @@ void TransposeEmitter::emit(Value source, Value result, bool isParallel) {
 
 /// What `op` transposes, where that is a number of matrices. The permutation
 /// must be `0 .. kept-1`, then a rotation of the other dimensions: `[0, 2, 3,
-/// 1]` moves dimension 1 behind 2 and 3, and is one matrix of `size(1)` by
+/// 1]` moves dimension 1 past 2 and 3, and is one matrix of `size(1)` by
 /// `size(2) * size(3)` for each index of dimension 0.
 static std::optional<Matrices> getMatrices(linalg::TransposeOp op) {
   auto type = dyn_cast<MemRefType>(op.getInput().getType());

@@ -8,7 +8,7 @@
 //
 // Makes versions of functions for parts of batches of any size: one to three
 // clones, each for another number of samples, from which `-kas-dispatch-batch`
-// later combines a batch. Unlike `-kas-split-batch` this was asked for, so that
+// later combines a batch. Unlike `-kas-split-batch` this was requested, so that
 // what does not suit is an error. docs/internals/code-generation.md, "Batches".
 //
 //===----------------------------------------------------------------------===//

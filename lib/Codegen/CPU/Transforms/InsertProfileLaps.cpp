@@ -122,7 +122,7 @@ kas::codegen::insertProfileLaps(func::FuncOp function) {
                      countBytes(&op)});
     ops.clear();
   }
-  // Last, so that the walk above does not meet it.
+  // Last, so that the traversal above does not meet it.
   builder.setInsertionPointToStart(&body);
   insertLap(-1);
   return steps;

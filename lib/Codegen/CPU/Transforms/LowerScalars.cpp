@@ -125,7 +125,7 @@ struct LowerScalars : kas::codegen::impl::LowerScalarsBase<LowerScalars> {
     patterns.add<LowerIsInf, LowerIsNormal, LowerOnIndex<math::IPowIOp>,
                  LowerOnIndex<arith::AddUIExtendedOp>>(&getContext());
     math::populateExpansionPatterns(patterns, {"clampf"});
-    // One walk of the module decides which of the passes have work.
+    // One traversal of the module decides which of the passes have work.
     FrozenRewritePatternSet frozen(std::move(patterns));
     bool hasPowers = false, hasComplex = false, hasMore = false;
     getOperation().walk([&](Operation *op) {

@@ -36,7 +36,7 @@ struct SerializeLoops : kas::codegen::impl::SerializeLoopsBase<SerializeLoops> {
   void runOnOperation() override {
     if (!getOperation()->hasAttr(KasCPUDialect::serialName))
       return;
-    // Collected first: the rewriter erases what a walk would go on from.
+    // Collected first: the rewriter erases what a traversal would go on from.
     SmallVector<scf::ParallelOp> loops;
     getOperation().walk([&](scf::ParallelOp op) { loops.push_back(op); });
     IRRewriter rewriter(&getContext());

@@ -81,7 +81,7 @@ private:
 } // namespace
 
 void SplitBatch::split(func::FuncOp function) {
-  // A size that was asked for overrules schedules.
+  // A size that was requested overrules schedules.
   if (!hasPlainElements(function) || (size == 0 && hasSchedules(function)))
     return;
   FailureOr<SamplePlaces> samples = failure();

@@ -66,7 +66,7 @@ int64_t place(SmallVectorImpl<Interval> &intervals) {
   int64_t total = 0;
   for (auto [index, interval] : llvm::enumerate(order)) {
     // Those placed already that are in use at the same time, by offset: the
-    // interval moves behind each one that it would overlap.
+    // interval moves past each one that it would overlap.
     SmallVector<Interval *> others;
     for (Interval *other : ArrayRef(order).take_front(index))
       if (overlaps(interval->first, interval->last + 1, other->first,

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The pass that lowers convolutions by Winograd's algorithm, where it was asked
-// for: its results differ by more than rounding
+// The pass that lowers convolutions by Winograd's algorithm, where it was
+// requested: its results differ by more than rounding
 // (docs/internals/convolutions.md, "Winograd's error"). WinogradMatch.cpp says
 // which operations are such convolutions, WinogradEmitter.cpp emits them.
 //

@@ -170,7 +170,7 @@ Value OperatorGrouping::makeRest(unsigned index) {
                           SizeAttr::getConstant(nest.op.getContext(), left));
 }
 
-/// Splits the dimensions of both iterators, keeps one group in front of them,
+/// Splits the dimensions of both iterators, keeps one group before them,
 /// and gathers the diagonal where the weight has both.
 void OperatorGrouping::regroupWeight(unsigned weight) {
   Value groupCopy = group.front();
@@ -289,7 +289,7 @@ FailureOr<ApplyOp> kas::depthwiseIterators(RewriterBase &rewriter,
                                            ApplyOp apply, int64_t first,
                                            int64_t second,
                                            std::string &reason) {
-  // The nest here is only asked for sizes; its copy goes at the end of the
+  // The nest here only gives sizes; its copy goes at the end of the
   // scope.
   int64_t sizes[2];
   {

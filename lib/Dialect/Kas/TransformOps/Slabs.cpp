@@ -25,7 +25,7 @@ using namespace kas;
 
 namespace {
 
-/// The slab becomes a parallel iterator in front of `iterator`, which is
+/// The slab becomes a parallel iterator before `iterator`, which is
 /// shorter.
 class SlabSplitter {
 public:

@@ -81,7 +81,7 @@ static std::string getName(func::FuncOp function, unsigned index) {
 
 /// A name for another weight in place of the argument `root`, and where the
 /// argument goes: after those that already are.
-/// `conv1.weight` -> `conv1.weight.0`, `.1`, ... right behind it, so that the
+/// `conv1.weight` -> `conv1.weight.0`, `.1`, ... right after it, so that the
 /// order of arguments stays readable. No name where the root has none.
 static std::pair<std::string, unsigned> placeWeight(func::FuncOp function,
                                                     BlockArgument root) {

@@ -85,7 +85,7 @@ public:
         op.getSymName(),
         [&](StringRef name) { return symbolTable.lookup(name) != nullptr; },
         counter));
-    // Copies follow their operator in the order in which they are asked for.
+    // Copies follow their operator in the order in which they are requested.
     Operation *&last = lastMade.try_emplace(op, op).first->second;
     symbolTable.insert(concrete, std::next(last->getIterator()));
     last = concrete;

@@ -9,8 +9,8 @@
 // Reads scalar code of a lowering symbolically: indices as affine expressions,
 // values as sums of products of tensor elements.
 //
-// Reads backwards: the value of a result is asked for, at indices that are
-// affine expressions of the outputs, and each op asks for its operands. A loop
+// Reads backwards: the value of a result is requested at indices that are
+// affine expressions of the outputs, and each op requests its operands. A loop
 // that carries an accumulator becomes a reduction of its terms. What is not
 // known fails with a reason and is never guessed
 // (docs/internals/proving-lowerings.md).
@@ -277,7 +277,7 @@ static affine::AffineStoreOp findStore(Value buffer, Operation *reader) {
 }
 
 /// Inverts the store for one loop: the loop's value is the index of the element
-/// that is asked for, if that is in the loop's range.
+/// that is requested, if that is in the loop's range.
 LogicalResult LoweredCode::addLoop(Written &written,
                                    affine::AffineStoreOp store, Value iv,
                                    AffineMap lower, AffineMap upper,

@@ -9,7 +9,7 @@
 // Reads tensor and linalg operations of a lowering symbolically, element by
 // element.
 //
-// `getElement` is asked for one element at symbolic indices; views rewrite the
+// `getElement` returns one element at symbolic indices; views rewrite the
 // indices, pads and insertions split by region, linalg ops open loops.
 //
 //===----------------------------------------------------------------------===//
@@ -190,7 +190,7 @@ FailureOr<Terms> LoweredCode::getInserted(tensor::InsertSliceOp insert,
     return failure();
   Terms result = restrictTo(std::move(*element), inside, dims);
   SmallVector<Conditions> outside = getComplement(inside, dims);
-  // The slice covers everything that is asked for, so the destination, often a
+  // The slice covers everything that is requested, so the destination, often a
   // tensor.empty, is not read at all.
   if (outside.empty())
     return result;

@@ -49,7 +49,7 @@ static SmallVector<SmallVector<SizeAttr>> getInputSizes(OperatorOp op) {
   return sizes;
 }
 
-/// The element at symbolic output indices is asked for once; its terms stand
+/// The element at symbolic output indices is requested once; its terms stand
 /// for all outputs.
 LoweringResult kas::compareLowering(OperatorOp op, ValueRange inputs,
                                     Value result) {
