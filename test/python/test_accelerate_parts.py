@@ -512,3 +512,10 @@ def test_targets_are_milliseconds_or_factors():
     assert Options().get_target(3.0) is None
     assert Options(target="2x").get_target(3.0) == 1.5
     assert Options(target="0.4ms").get_target(3.0) == Options(target=0.4).get_target(3.0) == 0.4
+
+
+def test_networks_that_are_near_learn_in_small_steps():
+    rates = [_distill.choose_rate(loss) for loss in (0.0, 0.002, 0.02, 0.1, 0.5, None)]
+    assert rates == sorted(rates)
+    assert (rates[0], rates[3], rates[5]) == (_distill.LEAST_RATE, _distill.MOST_RATE, _distill.MOST_RATE)
+    assert rates[1] < 0.2 * _distill.MOST_RATE < rates[2] < 0.5 * _distill.MOST_RATE

@@ -14,6 +14,7 @@ from test_torch_meaning import compile_and_compare  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
 import kas.torch  # noqa: E402
+from kas.torch._graph_import import import_graph, trace  # noqa: E402
 
 X = torch.randn(5, 4)
 ALONG = torch.tensor([4, 0, 0, 2])
@@ -129,3 +130,18 @@ def test_loops_beside_what_pytorch_runs():
 
     (graph,) = compile_and_compare(call, X, ALONG, is_compiled=False)
     assert graph.parts == 2 and {name for name, _ in graph.left} == {"aten._fft_r2c.default", "aten._fft_c2r.default"}
+
+
+def test_loops_leave_other_operations_where_they_are():
+    """A bias that is far ahead of its layer is not fused into it."""
+
+    def call(x, table, i, weight, bias):
+        x = functional.conv2d(x, weight, bias) + table[i].reshape(4, 1, 1)
+        return functional.conv2d(x, weight, bias.neg())
+
+    arguments = torch.randn(1, 4, 5, 5), torch.randn(9, 2), torch.tensor([3, 8]), torch.randn(4, 4, 1, 1), torch.randn(4)
+    traced = trace(lambda *tensors: (call(*tensors),), arguments, False)
+    assert any(node.target is torch.ops.kas.loops.default for node in traced.graph.nodes)
+    text = str(import_graph(traced))
+    places = [text.index(name) for name in ("linalg.conv_2d", "cf.assert", "arith.negf")]
+    assert places == sorted(places) and places[2] < text.rindex("linalg.conv_2d")

@@ -16,7 +16,7 @@ from torch import nn
 
 from .._errors import Error
 from ..evaluate._training import TrainingFailure
-from ._distill import Schedule, Steps, Teacher, compile_steps, train
+from ._distill import Schedule, Steps, Teacher, choose_rate, compile_steps, train
 from ._peer import PeerProgram
 from ._problem import Problem
 from ._statistics import Drop, Outputs, compare, measure, predict, summarize
@@ -124,7 +124,8 @@ class Trainings:
             network = copy.deepcopy(one.network)
             if step in problem.store and problem.store.get_state(step, network):
                 return network.eval()
-            schedule, allowed = Schedule(job.epochs), max(1.0, slack * self._get_work(job))
+            schedule = Schedule(job.epochs, learning_rate=choose_rate(one.predicted_loss))
+            allowed = max(1.0, slack * self._get_work(job))
             try:
                 found = train(network, self.teacher, problem.task, schedule, job.seed, one.steps, allowed)
             except TrainingFailure as failure:

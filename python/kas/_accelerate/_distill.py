@@ -36,6 +36,22 @@ EVALUATED = 4096
 """The most examples that normalizations take their statistics from."""
 
 
+LEAST_RATE, MOST_RATE, FAR = 3e-4, 3e-3, 0.1
+"""The learning rates of networks that are near to their teacher and far from it, and the loss from which on they are
+far: nats, or squares of errors over the variance.
+
+Measured on three networks for Fashion-MNIST after 0.24 epochs and one: where the predicted loss is 0.002 and 0.02, a
+tenth and a third of the largest rate leave half of the drop that it leaves; where it is 0.05, they are alike."""
+
+
+def choose_rate(loss: float | None) -> float:
+    """The learning rate for a network with this loss beside its teacher; None where it is not known.
+
+    Few large steps take a network that is near further away. The size of a step follows that of the errors.
+    """
+    return MOST_RATE if loss is None else max(LEAST_RATE, MOST_RATE * min(1.0, math.sqrt(max(loss, 0.0) / FAR)))
+
+
 @dataclass(frozen=True)
 class Schedule:
     """How networks are trained."""
@@ -43,7 +59,7 @@ class Schedule:
     epochs: float
     """Passes over the training data; a part of one, too."""
     batch_size: int = 64
-    learning_rate: float = 3e-3
+    learning_rate: float = MOST_RATE
     weight_decay: float = 1e-2
     warmup: float = 0.05
     """The share of all steps in which the learning rate rises."""

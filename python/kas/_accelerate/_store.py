@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-VERSION = 1
+VERSION = 2
 
 
 class Store:

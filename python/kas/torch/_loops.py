@@ -11,7 +11,6 @@ called between the two, and inlined.
 from __future__ import annotations
 
 import functools
-import heapq
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -233,13 +232,15 @@ def insert_loops(module: Any, cuts: Sequence[Cut]) -> None:
 
 
 def _sort(block: Any) -> None:
-    """Puts operations after those whose results they read, else in the order in which they are."""
+    """Puts operations right before the first that reads their results where they come after it, else leaves them.
+
+    An order by readiness would move all that depends on weights alone to the front, far from what it is fused into.
+    """
     from torch_mlir import ir
 
     operations = list(block.operations)
     makers = {value: number for number, operation in enumerate(operations) for value in operation.results}
-    waiting: list[set[int]] = []
-    readers: list[list[int]] = [[] for _ in operations]
+    needs: list[list[int]] = []
     for number, operation in enumerate(operations):
         found: set[int] = set()
 
@@ -248,18 +249,19 @@ def _sort(block: Any) -> None:
             return ir.WalkResult.ADVANCE
 
         operation.operation.walk(visit)
-        waiting.append(found - {number})
-        for maker in waiting[-1]:
-            readers[maker].append(number)
-    ready = [number for number, makers_left in enumerate(waiting) if not makers_left]
-    while ready:
-        number = heapq.heappop(ready)
-        if number != len(operations) - 1:
-            operations[number].operation.move_before(operations[-1])
-        for reader in readers[number]:
-            waiting[reader].discard(number)
-            if not waiting[reader]:
-                heapq.heappush(ready, reader)
+        needs.append(sorted(found - {number}))
+    placed = [False] * len(operations)
+    for first in range(len(operations) - 1):
+        path = [first]
+        while path:
+            missing = next((maker for maker in needs[path[-1]] if not placed[maker]), None)
+            if missing is not None:
+                path.append(missing)
+                continue
+            number = path.pop()
+            if not placed[number]:
+                placed[number] = True
+                operations[number].operation.move_before(operations[-1])
 
 
 def _add_functions(module: Any, text: str, name: str) -> tuple[str, list[Any]]:
