@@ -9,10 +9,10 @@ import argparse
 import dataclasses
 import json
 import os
-import sqlite3
 import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,6 +30,7 @@ from ._options import (
     add_training_options,
 )
 from ._search import SearchSpace
+from ._search_database import SearchDatabase
 from ._sequence import OperatorSequence
 
 
@@ -38,27 +39,6 @@ class UsageError(Exception):
 
 
 # Reading databases
-
-
-def _open(path: str) -> sqlite3.Connection:
-    if not os.path.isfile(path):
-        raise UsageError(f"there is no search database '{path}'")
-    connection = sqlite3.connect(
-        f"file:{path.replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?mode=ro", uri=True
-    )
-    try:
-        (kind,) = connection.execute("PRAGMA application_id").fetchone()
-    except sqlite3.DatabaseError as error:
-        raise UsageError(f"'{path}' is not a search database: {error}") from error
-    if kind != 0x6B617353:
-        raise UsageError(f"'{path}' is not a search database: it is of another program")
-    return connection
-
-
-def _metrics(connection: sqlite3.Connection, candidate: int) -> dict[str, float]:
-    metrics = dict(connection.execute("SELECT name, value FROM metric WHERE candidate = ?", (candidate,)))
-    metrics.update(connection.execute("SELECT name, value FROM final_metric WHERE candidate = ?", (candidate,)))
-    return metrics
 
 
 def _is_database(path: str) -> bool:
@@ -89,14 +69,15 @@ def _find_operator(source: str, candidate: int | None) -> tuple[Operator, Search
         if not 0 <= index < len(names):
             raise UsageError(f"'{source}' has operators 0 to {len(names) - 1}, got {index}")
         return module[names[index]].alone(), None, {}
-    connection = _open(source)
+    database = SearchDatabase(source)
     if candidate is None:
         raise UsageError("requires the number of a candidate of the database; kas show DATABASE lists the best")
-    row = connection.execute("SELECT operator FROM candidate WHERE id = ?", (candidate,)).fetchone()
-    if row is None:
-        raise UsageError(f"the database has no candidate {candidate}")
-    (space,) = connection.execute("SELECT value FROM setting WHERE name = 'space'").fetchone()
-    return Module(row[0])["candidate"], SearchSpace(space), _metrics(connection, candidate)
+    with database.snapshot() as snapshot:
+        texts = snapshot.read_texts([candidate])
+        if candidate not in texts:
+            raise UsageError(f"the database has no candidate {candidate}")
+        metrics = snapshot.read_metrics([candidate]).get(candidate, {})
+    return Module(texts[candidate])["candidate"], SearchSpace(database.settings["space"]), metrics
 
 
 # Commands
@@ -247,12 +228,12 @@ def _show(arguments: argparse.Namespace) -> int:
 
 def _list(arguments: argparse.Namespace) -> int:
     """The best of a database."""
-    connection = _open(arguments.source)
-    counts = dict(connection.execute("SELECT state, count(*) FROM candidate GROUP BY state"))
-    candidates = [id for (id,) in connection.execute("SELECT id FROM candidate WHERE state = 'evaluated'")]
-    rows = [(id, _metrics(connection, id)) for id in candidates]
-    row = connection.execute("SELECT value FROM setting WHERE name = 'objective'").fetchone()
-    objective = row[0] if row else ""
+    database = SearchDatabase(arguments.source)
+    with database.snapshot() as snapshot:
+        known, metrics = snapshot.read_rows(), snapshot.read_metrics()
+    counts = dict(sorted(Counter(row.state for row in known).items()))
+    rows = [(row.id, metrics.get(row.id, {})) for row in known if row.state == "evaluated"]
+    objective = database.settings.get("objective", "")
     wishes = ["accuracy", objective.removeprefix("-")]
     own = next((name for name in wishes if any(name in metrics for _, metrics in rows)), "flops")
     name = arguments.sort or own
@@ -266,7 +247,7 @@ def _list(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print_json({"states": counts, "candidates": [{"id": id, "metrics": all} for id, all in rows[: arguments.top]]})
         return 0
-    print(", ".join(f"{count} {state}" for state, count in sorted(counts.items())) or "no candidates")
+    print(", ".join(f"{count} {state}" for state, count in counts.items()) or "no candidates")
     columns = [
         c
         for c in dict.fromkeys(

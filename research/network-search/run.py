@@ -18,7 +18,6 @@ import argparse
 import json
 import re
 import shutil
-import sqlite3
 import statistics
 import subprocess
 import sys
@@ -129,17 +128,17 @@ class Search:
         """(failure, metrics) of each configuration."""
         if not self.database.exists():
             return []
-        with sqlite3.connect(self.database) as connection:
-            metrics = {}
-            for candidate, name, value in connection.execute("SELECT candidate, name, value FROM metric"):
-                metrics.setdefault(candidate, {})[name] = value
-            return [
-                (failure, metrics.get(candidate, {}))
-                for candidate, failure, state in connection.execute(
-                    "SELECT id, failure, state FROM candidate ORDER BY id"
-                )
-                if state != "asked"
-            ]
+        listed = subprocess.run(
+            [self.options.tools / "kas-search-db", "list", "--json", self.database],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        ).stdout
+        return [
+            (candidate.get("failure"), candidate.get("metrics", {}))
+            for candidate in map(json.loads, listed.splitlines())
+            if candidate["state"] != "asked"
+        ]
 
     def finish(self):
         """Goes on until there are enough configurations; seconds of all runs."""

@@ -18,12 +18,12 @@ from __future__ import annotations
 import csv
 import html
 import io
+import json
 import lzma
 import math
 import os
 import pathlib
 import re
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -120,19 +120,28 @@ def predict(space_text, batch):
         space, database = pathlib.Path(folder, "space.mlir"), pathlib.Path(folder, "times.db")
         space.write_text(text)
         options = "algorithm=exhaustive evaluations=1000000 evaluators=flops,params,predicted_ms top=1 progress=false"
-        program = pathlib.Path(os.environ.get("KAS_BUILD", ROOT / "build")) / "bin" / "kas-opt"
+        programs = pathlib.Path(os.environ.get("KAS_BUILD", ROOT / "build")) / "bin"
         subprocess.run(
-            [program, space, f"-kas-search={options} objective=predicted_ms database={database}", "-o", os.devnull],
+            [
+                programs / "kas-opt",
+                space,
+                f"-kas-search={options} objective=predicted_ms database={database}",
+                "-o",
+                os.devnull,
+            ],
             check=True,
             stderr=subprocess.DEVNULL,
             env={**os.environ, "XDG_CACHE_HOME": folder},
         )
-        with sqlite3.connect(database) as connection:
-            found = connection.execute(
-                "select key, value from candidate join metric on metric.candidate = candidate.id "
-                "where name = 'predicted_ms'"
-            ).fetchall()
-    return {f"{key & (1 << 64) - 1:016x}": value for key, value in found}
+        listed = subprocess.run(
+            [programs / "kas-search-db", "list", "--json", database], check=True, stdout=subprocess.PIPE, text=True
+        ).stdout
+    found = [json.loads(line) for line in listed.splitlines()]
+    return {
+        one["key"].removeprefix("0x"): one["metrics"]["predicted_ms"]
+        for one in found
+        if "predicted_ms" in one.get("metrics", {})
+    }
 
 
 def make_rows(weights=3):

@@ -271,6 +271,15 @@ def test_bad_input(tmp_path):
         connection.execute("CREATE TABLE other(x)")
     with pytest.raises(ValueError, match="it is of another program"):
         report.write(tmp_path / "other.db", tmp_path / "page.html")
+    # `kas show` reads databases in the same way.
+    shown = subprocess.run([sys.executable, "-m", "kas", "show", tmp_path / "other.db"], capture_output=True, text=True)
+    assert shown.returncode == 1 and "it is of another program" in shown.stderr
+    with contextlib.closing(sqlite3.connect(tmp_path / "other.db")) as connection, connection:
+        connection.executescript(f"PRAGMA application_id = {0x6B617353}; PRAGMA user_version = 99")
+    with pytest.raises(ValueError, match="has tables of version 99; this kas reads version 1"):
+        report.write(tmp_path / "other.db", tmp_path / "page.html")
+    shown = subprocess.run([sys.executable, "-m", "kas", "show", tmp_path / "other.db"], capture_output=True, text=True)
+    assert shown.returncode == 1 and "has tables of version 99" in shown.stderr
     with kas.Searcher(SPACE, "random", database=tmp_path / "empty.db"):
         pass
     with pytest.raises(FileNotFoundError):

@@ -1,27 +1,23 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the database of a search says, in the form that the page takes."""
+"""A search database in the form that the page takes."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
-import sqlite3
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from .._errors import Error
 from .._search import SearchSpace
+from .._search_database import SearchDatabase
 from . import _comparison as comparison
 from ._command import get_command
 from ._texts import Parsed, parse_texts
-
-APPLICATION_ID = 0x6B617353
-SCHEMA_VERSION = 1
 
 _FIELDS = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
 
@@ -36,38 +32,14 @@ class Database:
     """
 
     def __init__(self, path: str | os.PathLike[str]):
-        self.path = os.fspath(path)
-        if not os.path.isfile(self.path):
-            raise FileNotFoundError(f"there is no search database '{self.path}'")
-        uri = "file:" + self.path.replace("%", "%25").replace("?", "%3f").replace("#", "%23") + "?mode=ro"
-        self._uri = uri
-        with self._open() as connection:
-            try:
-                (kind,) = connection.execute("PRAGMA application_id").fetchone()
-                (version,) = connection.execute("PRAGMA user_version").fetchone()
-            except sqlite3.DatabaseError as error:
-                raise ValueError(f"'{self.path}' is not a search database: {error}") from error
-            if kind != APPLICATION_ID:
-                raise ValueError(f"'{self.path}' is not a search database: it is of another program")
-            if version != SCHEMA_VERSION:
-                raise ValueError(
-                    f"'{self.path}' has tables of version {version}; this kas reads version {SCHEMA_VERSION}"
-                )
-            self.settings: dict[str, str] = dict(connection.execute("SELECT name, value FROM setting"))
-            # What the metric `flops` of databases counts that do not say so.
-            if not {"network_search", "kernel_search"} & self.settings.keys():
-                self.settings.setdefault("flops_of", "weights one by one")
+        self._database = SearchDatabase(path)
+        self.path = self._database.path
+        self.settings = self._database.settings
+        # What the metric `flops` of databases counts that do not say so.
+        if not {"network_search", "kernel_search"} & self.settings.keys():
+            self.settings.setdefault("flops_of", "weights one by one")
         self.layers = self._read_layers()
         self._known: dict[int, tuple[str, list[str]]] = {}
-
-    @contextlib.contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        """A connection of its own for each use, so that several threads may read."""
-        connection = sqlite3.connect(self._uri, uri=True, timeout=10)
-        try:
-            yield connection
-        finally:
-            connection.close()
 
     def _read_layers(self) -> list[tuple[dict[str, int], int]]:
         """The bindings of the space with their multiplicities."""
@@ -79,39 +51,30 @@ class Database:
 
     def get_version(self) -> str:
         """Changes when something that the page shows does."""
-        with self._open() as connection:
-            numbers = connection.execute(
-                "SELECT count(*), total(ask_event), count(tell_event), total(tell_event),"
-                " (SELECT count(*) FROM final_candidate) FROM candidate"
-            ).fetchone()
-            for table in ("training", "baseline"):
-                if _has_table(connection, table):
-                    numbers += connection.execute(f"SELECT count(*) FROM {table}").fetchone()
-        return "-".join(f"{number:.0f}" for number in numbers)
+        with self._database.snapshot() as snapshot:
+            return snapshot.read_version()
 
     def read_summary(self) -> dict[str, Any]:
         """All candidates in columns, in the order of their proposal, and what the search was."""
-        version = self.get_version()
-        with self._open() as connection:
-            rows = connection.execute(
-                "SELECT id, parent, state, failure, asked_at, seconds FROM candidate ORDER BY ask_event"
-            ).fetchall()
-            metrics = connection.execute(
-                "SELECT candidate, name, value FROM metric UNION ALL SELECT candidate, name, value FROM final_metric"
-            ).fetchall()
-            finals = connection.execute("SELECT candidate, failure FROM final_candidate").fetchall()
-            statistics = dict(connection.execute("SELECT name, value FROM statistic"))
-            curves = _read_numbers(connection)
-            baselines = _read_baselines(connection)
-        position = {row[0]: index for index, row in enumerate(rows)}
-        columns: comparison.Columns = {name: [None] * len(rows) for name in sorted({name for _, name, _ in metrics})}
-        for candidate, name, value in metrics:
-            columns[name][position[candidate]] = value
-        failures = {row[0]: row[3] for row in rows if row[3] is not None}
-        failures.update((candidate, failure) for candidate, failure in finals if failure is not None)
+        with self._database.snapshot() as snapshot:
+            version = snapshot.read_version()
+            rows = snapshot.read_rows()
+            metrics = snapshot.read_metrics()
+            # A candidate that failed in the final round, too, is shown with that reason.
+            failures = {candidate: reasons[-1] for candidate, reasons in snapshot.read_failures().items()}
+            statistics = snapshot.read_statistics()
+            curves = snapshot.read_trainings()
+            baselines = snapshot.read_baselines()
+        position = {row.id: index for index, row in enumerate(rows)}
+        columns: comparison.Columns = {
+            name: [None] * len(rows) for name in sorted({name for own in metrics.values() for name in own})
+        }
+        for candidate, own in metrics.items():
+            for name, value in own.items():
+                columns[name][position[candidate]] = value
         reasons, reason_of = _group(failures)
-        start = min((row[4] for row in rows), default=0)
-        marks = self._read_marks([row[0] for row in rows])
+        start = min((row.asked_at for row in rows), default=0)
+        marks = self._read_marks([row.id for row in rows])
         return {
             "version": version,
             "name": os.path.basename(self.path),
@@ -121,13 +84,13 @@ class Database:
                 self.settings, len(rows), [baselines[id][0] for id in sorted(baselines, reverse=True)]
             ),
             "start": start,
-            "ids": [row[0] for row in rows],
-            "parents": [row[1] for row in rows],
-            "states": "".join({"asked": "a", "evaluated": "e", "failed": "f"}[row[2]] for row in rows),
-            "times": [round(row[4] - start, 3) for row in rows],
-            "seconds": [row[5] for row in rows],
+            "ids": [row.id for row in rows],
+            "parents": [row.parent for row in rows],
+            "states": "".join({"asked": "a", "evaluated": "e", "failed": "f"}[row.state] for row in rows),
+            "times": [round(row.asked_at - start, 3) for row in rows],
+            "seconds": [row.seconds for row in rows],
             "reasons": reasons,
-            "reason": [reason_of.get(row[0], -1) for row in rows],
+            "reason": [reason_of.get(row.id, -1) for row in rows],
             "formulas": [formula for formula, _ in marks],
             "warnings": [warnings for _, warnings in marks],
             "warning_texts": comparison.WARNINGS,
@@ -205,33 +168,29 @@ class Database:
     def _read_marks(self, ids: list[int]) -> list[tuple[str, list[str]]]:
         """Formula and warnings of each; what was read before is kept, as an operator does not change."""
         missing = [id for id in ids if id not in self._known]
-        with self._open() as connection:
+        with self._database.snapshot() as snapshot:
             for start in range(0, len(missing), _BATCH):
-                batch = missing[start : start + _BATCH]
-                marks = ",".join("?" * len(batch))
-                rows = dict(connection.execute(f"SELECT id, operator FROM candidate WHERE id IN ({marks})", batch))
-                parsed = parse_texts(rows)
-                for id in batch:
-                    self._known[id] = _get_marks(parsed.get(id), rows[id])
+                texts = snapshot.read_texts(missing[start : start + _BATCH])
+                parsed = parse_texts(texts)
+                for id, text in texts.items():
+                    self._known[id] = _get_marks(parsed.get(id), text)
         return [self._known[id] for id in ids]
 
     def read_details(self, ids: Iterable[int], drawn: set[int] | None = None) -> Iterator[dict[str, Any]]:
         """Of each candidate what the page shows when it is chosen; a picture of its graph if it is in `drawn` (all)."""
         ids = list(ids)
-        with self._open() as connection:
-            training = _has_table(connection, "training")
+        with self._database.snapshot() as snapshot:
             for start in range(0, len(ids), _BATCH):
                 batch = ids[start : start + _BATCH]
-                marks = ",".join("?" * len(batch))
-                rows = dict(connection.execute(f"SELECT id, operator FROM candidate WHERE id IN ({marks})", batch))
-                failures = _read_failures(connection, batch, marks)
-                curves = _read_curves(connection, batch, marks) if training else {}
-                parsed = parse_texts(rows)
+                texts = snapshot.read_texts(batch)
+                failures = snapshot.read_failures(batch)
+                curves = snapshot.read_curves(batch)
+                parsed = parse_texts(texts)
                 wanted = {id: one for id, one in parsed.items() if drawn is None or id in drawn}
                 graphs = _lay_out({id: [operator.graph for operator in one.operators] for id, one in wanted.items()})
                 for candidate in batch:
                     yield {
-                        "text": rows[candidate],
+                        "text": texts[candidate],
                         "failures": failures.get(candidate, []),
                         "curves": curves.get(candidate, []),
                         **(parsed[candidate].describe(self.layers) if candidate in parsed else {}),
@@ -244,61 +203,11 @@ def _get_marks(parsed: Parsed | None, text: str) -> tuple[str, list[str]]:
     return (parsed.formula, parsed.find_warnings(text)) if parsed else ("", [])
 
 
-def _has_table(connection: sqlite3.Connection, name: str) -> bool:
-    query = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
-    return bool(connection.execute(query, (name,)).fetchone())
-
-
 _NETWORK_ID = -1
-
-
-def _read_baselines(connection: sqlite3.Connection) -> dict[int, tuple[str, str]]:
-    """Name and IR of what candidates are compared with, by number."""
-    if not _has_table(connection, "baseline"):
-        return {}
-    return {row[0]: (row[1], row[2]) for row in connection.execute("SELECT id, name, operator FROM baseline")}
-
-
-def _read_numbers(connection: sqlite3.Connection) -> dict[int, list[comparison.Curve]]:
-    """What trainings gave, of each candidate; -1 is what they are compared with."""
-    result: dict[int, list[comparison.Curve]] = {}
-    if _has_table(connection, "training"):
-        for candidate, *number in connection.execute("SELECT candidate, seed, epoch, name, value FROM training"):
-            if all(isinstance(value, (int, float)) for value in (number[0], number[1], number[3])):
-                result.setdefault(candidate, []).append((number[0], number[1], number[2], number[3]))
-    return result
 
 
 def _is_of_rung(name: str, rungs: list[int]) -> bool:
     return any(name == f"{one}_{rung}" for one in comparison.TRAINED for rung in rungs)
-
-
-def _read_failures(connection: sqlite3.Connection, batch: list[int], marks: str) -> dict[int, list[str]]:
-    result: dict[int, list[str]] = {}
-    for table, key in (("candidate", "id"), ("final_candidate", "candidate")):
-        query = f"SELECT {key}, failure FROM {table} WHERE failure IS NOT NULL AND {key} IN ({marks})"
-        for candidate, failure in connection.execute(query, batch):
-            result.setdefault(candidate, []).append(failure)
-    return result
-
-
-_Curve: TypeAlias = list[Any]
-
-
-def _read_curves(connection: sqlite3.Connection, batch: list[int], marks: str) -> dict[int, list[_Curve]]:
-    """Per candidate `[name, rung, seed, epochs, values]`."""
-    columns = {row[1] for row in connection.execute("PRAGMA table_info(training)")}
-    rung = "rung" if "rung" in columns else "0"
-    query = (
-        f"SELECT candidate, name, {rung} AS rung, seed, epoch, value FROM training"
-        f" WHERE candidate IN ({marks}) ORDER BY candidate, name, rung, seed, epoch"
-    )
-    result: dict[int, dict[tuple[str, int, int], _Curve]] = {}
-    for candidate, name, rung, seed, epoch, value in connection.execute(query, batch):
-        curve = result.setdefault(candidate, {}).setdefault((name, rung, seed), [name, rung, seed, [], []])
-        curve[3].append(epoch)
-        curve[4].append(value)
-    return {candidate: list(curves.values()) for candidate, curves in result.items()}
 
 
 def _group(failures: dict[int, str]) -> tuple[list[list[str | int]], dict[int, int]]:
