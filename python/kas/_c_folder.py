@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from ._module import Module
+from ._pipelines import CPUPipeline
 
 ALIGNMENT = 64
 
@@ -75,11 +76,16 @@ def write_c_folder(
     os.makedirs(folder, exist_ok=True)
     renamed = Module(re.sub(rf"@{re.escape(function)}(?![\w$.])", f"@{name}", str(module)))
     paths = {end: os.path.join(folder, name + end) for end in (".mlir", ".lowered.mlir", ".o", ".h")}
-    options = f"threads={threads} workspace={_format(threads == 1)} prepare-weights={_format(len(inputs) == 1)}"
-    for option, value in (("cpu", cpu), ("triple", triple), ("features", features)):
-        options += f" {option}={value}" if value else ""
-    options += " precision=bf16" if precision == "bf16" else ""
-    lowered = renamed.clone().run(f"kas-cpu-pipeline{{{options}}}")
+    pipeline = CPUPipeline(
+        threads,
+        workspace=threads == 1,
+        cpu=cpu,
+        triple=triple,
+        features=features,
+        prepare_weights=len(inputs) == 1,
+        precision="bf16" if precision == "bf16" else "",
+    )
+    lowered = renamed.clone().run(str(pipeline))
     try:
         for end, text in ((".mlir", renamed), (".lowered.mlir", lowered)):
             with open(paths[end], "w", encoding="utf-8") as file:
@@ -93,10 +99,6 @@ def write_c_folder(
         if os.path.exists(paths[".lowered.mlir"]):
             os.remove(paths[".lowered.mlir"])
     return _Writer(os.fspath(folder), name, paths, arrays, len(inputs)).write(inputs, outputs)
-
-
-def _format(value: bool) -> str:
-    return "true" if value else "false"
 
 
 class _Array(NamedTuple):

@@ -33,6 +33,7 @@ import torch.utils.benchmark
 from structured_linear import POWERS, ROOT, SPACE, get_families, get_titles
 
 import kas
+from kas._pipelines import CPUPipeline
 from kas_research.structured import Structure
 
 sys.path.insert(0, str(ROOT / "research" / "peers"))
@@ -129,7 +130,7 @@ def choose_fastest(layer, part, candidates, tokens):
 class Layer:
     """A layer of kas with its weights packed ahead, as an object file would have it."""
 
-    def __init__(self, operator, binding, arrays=None, options="prepare-weights=true"):
+    def __init__(self, operator, binding, arrays=None, prepare_weights=True):
         own = {name: binding[name] for name in (*operator.symbols[0], *operator.symbols[1])}
         shapes = operator.shapes(own)
         tensors = [shapes.data, *shapes.weights]
@@ -143,7 +144,7 @@ class Layer:
             f"  return %r : {types[-1]}\n}}\n",
             f"<{operator.name}>",
         )
-        module.run(f"kas-cpu-pipeline{{threads=1 {options}}}")
+        module.run(str(CPUPipeline(threads=1, prepare_weights=prepare_weights or None)))
         self.program = module._handle.load(2)
         generator = numpy.random.default_rng(0)
         if arrays is None:

@@ -3,12 +3,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Modules: parsing, printing, verifying, passes, the library, errors."""
 
+import dataclasses
 import subprocess
 import sys
 
 import pytest
 
 import kas
+from kas._pipelines import CPUPipeline
 
 HALVES = """
 kas.operator @halves<N, C | s>(%n: N, %c: C) from [N, C] {
@@ -43,6 +45,29 @@ def test_runs_passes():
     unverified = copy.clone().run("kas-canonicalize", verify_each=False)
     copy.run("builtin.module(kas-canonicalize)")
     assert str(copy) == str(unverified) == str(module)
+
+
+def test_options_of_the_cpu_pipeline():
+    options = CPUPipeline(
+        threads=1,
+        workspace=True,
+        cpu="x86-64-v3",
+        triple="x86_64-unknown-linux-gnu",
+        features="+avx2",
+        register_tiles=False,
+        prepare_weights=True,
+        precision="bf16",
+        algorithm="im2col",
+        split_batch=False,
+        share_short_loops=True,
+    )
+    # All that there are, so that none of them is a name that the pipeline does not have.
+    assert None not in dataclasses.astuple(options) and "" not in dataclasses.astuple(options)
+    function = "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }"
+    assert "llvm.func @f(" in str(kas.parse(function).run(str(options)))
+    assert str(CPUPipeline()) == "kas-cpu-pipeline{}" and str(CPUPipeline(0)) == "kas-cpu-pipeline{threads=0}"
+    with pytest.raises(kas.Error, match="quickest"):
+        kas.parse(function).run(str(CPUPipeline(algorithm="quickest")))
 
 
 def test_failing_passes_leave_the_module_alone():

@@ -19,6 +19,7 @@ import torch
 from torch import fx
 
 from .._module import Module
+from .._pipelines import CPUPipeline
 
 ELEMENTS = {
     torch.float32: "f32",
@@ -64,7 +65,7 @@ def _(tensors: Sequence[torch.Tensor], text: str, types: str) -> list[torch.Tens
 @functools.lru_cache(maxsize=256)
 def _load(text: str) -> Any:
     module = Module(text.replace("func.func private @loops(", "func.func @loops("), "<loops>")
-    return module.run("kas-cpu-pipeline{threads=1}")._handle.load(2, None)
+    return module.run(str(CPUPipeline(threads=1)))._handle.load(2, None)
 
 
 class Result(NamedTuple):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +14,7 @@ import torch
 
 from .._errors import Error
 from .._module import Module
+from .._pipelines import CPUPipeline
 from ._options import Options
 
 _ALGORITHMS = ("direct", "im2col", "spatial-pack")
@@ -25,27 +27,19 @@ def list_pipelines(options: Options, is_packed: bool, batched: int) -> list[str]
     `is_packed`: weights are packed ahead. `batched`: how many arguments have samples, where a program is for batches of
     any size, else 0.
     """
-    usual = {
-        "threads": str(options.threads),
-        "prepare-weights": str(is_packed).lower(),
-        "precision": options.precision,
-        "algorithm": options.algorithm,
-    }
+    usual = CPUPipeline(
+        options.threads, prepare_weights=is_packed, precision=options.precision, algorithm=options.algorithm
+    )
     variants = [usual]
     if options.tuning_seconds:
         if options.algorithm == "auto":
-            variants += [usual | {"algorithm": algorithm} for algorithm in _ALGORITHMS]
+            variants += [dataclasses.replace(usual, algorithm=algorithm) for algorithm in _ALGORITHMS]
         if is_packed:
-            variants.append(usual | {"split-batch": "false"})
+            variants.append(dataclasses.replace(usual, split_batch=False))
         if options.threads != 1:
-            variants.append(usual | {"share-short-loops": "true"})
-    defaults = {"precision": "f32", "algorithm": "auto"}
-    texts = []
-    for variant in variants:
-        entries = " ".join(f"{name}={value}" for name, value in variant.items() if defaults.get(name) != value)
-        text = f"kas-cpu-pipeline{{{entries}}}"
-        texts.append(f"kas-check-samples{{data={batched}}},{text}" if batched else text)
-    return texts
+            variants.append(dataclasses.replace(usual, share_short_loops=True))
+    check = f"kas-check-samples{{data={batched}}}," if batched else ""
+    return [f"{check}{variant}" for variant in variants]
 
 
 def choose_pipeline(

@@ -28,6 +28,7 @@ import kas.torch
 from kas._errors import Error
 from kas._kernel import Kernel
 from kas._module import Module
+from kas._pipelines import CPUPipeline
 from kas.evaluate._native import substitute_sites
 from kas.zoo._contenders import get_form, make_network
 
@@ -71,9 +72,7 @@ class CompiledNetwork:
         threads: int,
         precision: str = "f32",
     ):
-        module.run(
-            f"kas-cpu-pipeline{{threads={threads} prepare-weights=true precision={precision}}}", verify_each=False
-        )
+        module.run(str(CPUPipeline(threads, prepare_weights=True, precision=precision)), verify_each=False)
         self.program = module._handle.load(2)
         self.tensors: list[Any] = [*map(_align, tensors), make_aligned(output)]
         self.wall_clock = threads != 1

@@ -10,6 +10,7 @@ standard input and writes what came out to the standard output.
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import hashlib
 import json
 import signal
@@ -24,6 +25,7 @@ import numpy
 from kas import _kas
 from kas._errors import Error
 from kas._module import Module
+from kas._pipelines import CPUPipeline
 
 from ._data import (
     Data,
@@ -181,9 +183,8 @@ class Job:
     def get_variants(self, layer: Layer, configuration: dict[str, Any], data: Data, element: str) -> Iterator[Variant]:
         compression, algorithm, schedule = (configuration[key] for key in ("compression", "algorithm", "schedule"))
         target = configuration["target"]
-        tiles = "" if schedule != "untuned" else " register-tiles=false"
-        cpu = "" if target == "cpu" else f" cpu={target}"
-        base = f"threads={self.threads}{cpu}{tiles}"
+        tiles = False if schedule == "untuned" else None
+        base = CPUPipeline(self.threads, cpu="" if target == "cpu" else target, register_tiles=tiles)
         if compression == "weight-pruning" and not layer.depthwise:
             yield from self.get_sparse(layer, algorithm, schedule, data, base)
             return
@@ -198,28 +199,28 @@ class Job:
             for tile in get_tiles(layer, instruction)[: TILES if schedule == "tuned" else 1]:
                 packed = pack_dot_products(layer, instruction, tile, data.weights)
                 text = write_dot_tiles(layer, instruction, tile)
-                yield Variant(text, f"kas-cpu-pipeline{{{base}}}", [data.image, *packed], str(tile))
+                yield Variant(text, str(base), [data.image, *packed], str(tile))
             return
         if schedule != "untuned":
-            base += " prepare-weights=true"
+            base = dataclasses.replace(base, prepare_weights=True)
         if algorithm not in ("auto", "im2col") and schedule != "untuned" and not layer.depthwise:
-            base += f" algorithm={algorithm}"
+            base = dataclasses.replace(base, algorithm=algorithm)
         text = write_dense(layer, algorithm, element)
         # Weights are made ready ahead, as packing them is.
         weights = align(from_bf16(data.weights)) if element == "bf16" else data.weights
         weights = align(weights.astype(numpy.float32)) if element == "f16" else weights
-        yield Variant(
-            text, f"kas-cpu-pipeline{{{base}}}", [data.image, weights], tunable=schedule == "tuned" and element != "i8"
-        )
+        yield Variant(text, str(base), [data.image, weights], tunable=schedule == "tuned" and element != "i8")
 
-    def get_sparse(self, layer: Layer, algorithm: str, schedule: str, data: Data, base: str) -> Iterator[Variant]:
+    def get_sparse(
+        self, layer: Layer, algorithm: str, schedule: str, data: Data, base: CPUPipeline
+    ) -> Iterator[Variant]:
         if algorithm == "im2col":
             counts, arrays = compress_rows(data.weights.reshape(layer.outputs, -1))
         else:
             counts, arrays = compress_places(layer, data.weights)
         text = write_sparse(layer, algorithm, counts)
         for lanes in (0, 8, 16) if schedule == "tuned" else (0,):
-            passes = f"{SPARSE_PASSES.format(lanes=lanes)},kas-cpu-pipeline{{{base}}}"
+            passes = f"{SPARSE_PASSES.format(lanes=lanes)},{base}"
             yield Variant(text, passes, [data.image, *arrays], f"{lanes} lanes" if lanes else "LLVM's vectors")
 
     # Schedules
