@@ -12,6 +12,7 @@ import threading
 import pytest
 
 import kas
+from kas._search_database import SearchDatabase
 
 SPACE = """
 kas.space @layer<N, Cin, Cout, W | k>
@@ -209,3 +210,26 @@ def test_kas_opt_reads_the_same_file(space, tmp_path):
         pytest.fail(f"{tool} is not built")
     listed = subprocess.run([tool, "list", database, "--json"], capture_output=True, text=True, check=True).stdout
     assert listed.count("loss") == 4
+
+
+@pytest.mark.parametrize("algorithm", kas.ALGORITHMS)
+def test_kas_opt_searches_alike(space, algorithm, tmp_path):
+    """With the same settings both give the same candidates, in the same order, and the same scores."""
+    count, objective = min(12, space.count()), "flops + 100 * params"
+    ours, theirs = tmp_path / "python.db", tmp_path / "kas-opt.db"
+    with kas.Searcher(space, algorithm, seed=5, database=ours, objective=objective) as searcher:
+        for _ in range(count):
+            (candidate,) = searcher.ask(1)
+            searcher.tell(candidate.id, {})
+    (tmp_path / "space.mlir").write_text(SPACE)
+    settings = f"algorithm={algorithm} seed=5 evaluations={count} threads=1 progress=false evaluators=flops,params"
+    program = os.path.join(os.environ.get("KAS_BUILD", "build"), "bin", "kas-opt")
+    command = [program, tmp_path / "space.mlir", f'-kas-search={settings} objective="{objective}" database={theirs}']
+    subprocess.run([*command, "-o", os.devnull], check=True, capture_output=True)
+    found = []
+    for path in (ours, theirs):
+        with SearchDatabase(path).snapshot() as snapshot:
+            rows = snapshot.read_rows()
+            texts, metrics = snapshot.read_texts([row.id for row in rows]), snapshot.read_metrics()
+            found.append([(row.id, row.parent, row.state, texts[row.id], metrics[row.id]) for row in rows])
+    assert len(found[0]) == count and found[0] == found[1]
