@@ -230,9 +230,9 @@ def _list(arguments: argparse.Namespace) -> int:
     """The best of a database."""
     database = SearchDatabase(arguments.source)
     with database.snapshot() as snapshot:
-        known, metrics = snapshot.read_rows(), snapshot.read_metrics()
+        known, values = snapshot.read_rows(), snapshot.read_metrics()
     counts = dict(sorted(Counter(row.state for row in known).items()))
-    rows = [(row.id, metrics.get(row.id, {})) for row in known if row.state == "evaluated"]
+    rows = [(row.id, values.get(row.id, {})) for row in known if row.state == "evaluated"]
     objective = database.settings.get("objective", "")
     wishes = ["accuracy", objective.removeprefix("-")]
     own = next((name for name in wishes if any(name in metrics for _, metrics in rows)), "flops")
