@@ -7,6 +7,7 @@ import collections
 import contextlib
 import os
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -95,11 +96,13 @@ def test_limits_and_stragglers(marks):
     assert re.fullmatch("lost [23] workers, the last one: the worker ended with code -9", failures[4])
     with (
         make_searcher() as searcher,
-        LocalPool(Evaluator(marks.parent / "marks", hangs=[100], seconds=0.01), 1) as pool,
+        LocalPool(evaluator := Evaluator(marks.parent / "marks", hangs=[100], seconds=0.01), 1) as pool,
     ):
         (marks / "0").unlink()
-        pool._evaluator.hangs = {0}
-        pool._workers[0].process.kill()
+        # The process that takes the place of the one that dies while it is idle.
+        evaluator.hangs = {0}
+        (pid,) = pool._processes.pids
+        os.kill(pid, signal.SIGKILL)
         # Far more than a new process takes to start on a busy machine: the limit counts from the submission on.
         run(searcher, pool, evaluations=3, time_limit=15, straggler_factor=0)
         assert [result.failure for result in searcher.results] == ["took more than 15 s", None, None]

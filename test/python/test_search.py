@@ -228,7 +228,7 @@ def test_workers_end_with_their_parent():
         "from kas import evaluate\n"
         "from kas.evaluate._workers import Pool\n"
         "pool = Pool(evaluate.Trainer(evaluate.DigitsNetwork(8), 'digits'), 2)\n"
-        "print(*(process.pid for process in pool._processes), flush=True)\n"
+        "print(*pool.pids, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     process = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import Any, Generic
 
 from .._errors import need
+from .._processes import describe
 from ._driver import Outcome, Pool, RequestT
-from ._local import Evaluator, describe
+from ._local import Evaluator
 
 ray = need("ray", "ray")
 

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, replace
 
 from kas._module import Operator
+from kas._processes import map_unordered
 from kas._search import SearchSpace
 
 from ._space import LAYERS, NETWORK, PROPERTIES, make_space, read_space
@@ -69,10 +69,9 @@ def add_costs(rows: Iterable[Row], processes: int = 1) -> tuple[list[Row], bool]
     known = list(rows)
     found: dict[int, dict[str, Costs]] = {}
     is_complete = True
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        try:
-            for number, costs in pool.imap_unordered(_compute, [row for row in known if not row.costs], 16):
-                found[number] = costs
-        except KeyboardInterrupt:
-            is_complete = False
+    try:
+        for number, costs in map_unordered(_compute, [row for row in known if not row.costs], processes):
+            found[number] = costs
+    except KeyboardInterrupt:
+        is_complete = False
     return [replace(row, costs=found[row.number]) if row.number in found else row for row in known], is_complete

@@ -5,61 +5,30 @@
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
-import multiprocessing.connection
+import functools
 import os
-import signal
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
+
+from kas._processes import Ended, ProcessPool
 
 from ._protocol import Job, Protocol, identify
 from ._store import Store
 from ._train import Worker
 
 
-def _work(connection: Any, protocol: Protocol, niceness: int, make: Callable[[Protocol], Worker]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _make_answer(
+    protocol: Protocol, niceness: int, make: Callable[[Protocol], Worker]
+) -> Callable[[Job], dict[str, Any]]:
+    """The function of a process."""
     os.nice(niceness)
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
-    worker = make(protocol)
-    with contextlib.suppress(EOFError, OSError):
-        while True:
-            connection.send(worker.train(connection.recv()))
-
-
-class _Process:
-    """A process that trains, and what it is at."""
-
-    def __init__(self, context: Any, protocol: Protocol, niceness: int, make: Callable[[Protocol], Worker]):
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(theirs, protocol, niceness, make), daemon=True)
-        self.process.start()
-        theirs.close()
-        self.job: Job | None = None
-
-    def give(self, job: Job) -> None:
-        self.job = job
-        with contextlib.suppress(OSError):
-            self.connection.send(job)
-
-    def take(self) -> dict[str, Any] | None:
-        """The record of the job that ended; None where the process ended with it."""
-        try:
-            record: dict[str, Any] = self.connection.recv()
-        except (EOFError, OSError):
-            return None
-        self.job = None
-        return record
-
-    def close(self) -> None:
-        self.connection.close()
-        self.process.kill()
-        self.process.join()
+    return make(protocol).train
 
 
 class Team:
@@ -72,51 +41,56 @@ class Team:
         niceness: int = 19,
         make_worker: Callable[[Protocol], Worker] = Worker,
     ):
-        self.protocol, self.niceness, self.make_worker = protocol, niceness, make_worker
-        self.identity = identify(protocol.load_data())
+        self.protocol, self.identity = protocol, identify(protocol.load_data())
         self.size = processes or len(os.sched_getaffinity(0))
-        self._context = multiprocessing.get_context("spawn")
-        self._processes: list[_Process] = []
+        self._pool = ProcessPool(
+            functools.partial(_make_answer, protocol, niceness, make_worker), self.size, is_lazy=True
+        )
+        self._jobs: dict[int, Job] = {}
+        self._ended: deque[Ended] = deque()
+        self._next_task = 0
 
     def __enter__(self) -> Team:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process in self._processes:
-            process.close()
-        self._processes.clear()
+        self._pool.close()
 
     def train(self, jobs: Iterable[Job]) -> Iterator[dict[str, Any]]:
         """The records of the jobs, in the order in which they end. A job is taken when a process is free for it."""
         waiting = iter(jobs)
         while True:
-            while sum(process.job is not None for process in self._processes) < self.size:
-                if (job := next(waiting, None)) is None:
-                    break
-                self._find_idle().give(job)
-            busy = [process for process in self._processes if process.job is not None]
-            if not busy:
+            while len(self._jobs) < self.size and (job := next(waiting, None)) is not None:
+                self._submit(job)
+            if not self._jobs:
                 return
-            multiprocessing.connection.wait([process.connection for process in busy])
-            for process in busy:
-                if process.connection.poll():
-                    yield self._take(process)
+            # Whoever leaves this loop before its end finds what ended meanwhile in the next call.
+            self._ended.extend(self._pool.wait(None))
+            while self._ended:
+                yield self._take(self._ended.popleft())
 
-    def _find_idle(self) -> _Process:
-        for process in self._processes:
-            if process.job is None:
-                return process
-        self._processes.append(_Process(self._context, self.protocol, self.niceness, self.make_worker))
-        return self._processes[-1]
+    def _submit(self, job: Job) -> None:
+        task, self._next_task = self._next_task, self._next_task + 1
+        self._jobs[task] = job
+        self._pool.submit(task, job)
 
-    def _take(self, process: _Process) -> dict[str, Any]:
-        job = process.job
-        assert job is not None
-        record = process.take()
-        if record is None:
-            record = _bury(process, self.protocol, job, self.identity)
-            self._processes.remove(process)
-        return record
+    def _take(self, ended: Ended) -> dict[str, Any]:
+        """The record of a job that ended."""
+        job = self._jobs.pop(ended.task)
+        if ended.error is None and ended.code is None:
+            record: dict[str, Any] = ended.answer
+            return record
+        return {
+            "kind": "training",
+            "key": self.protocol.key(job, self.identity),
+            "settings": self.protocol.settings(job, self.identity),
+            **job.point._asdict(),
+            "seed": job.seed,
+            "reported": job.is_reported,
+            "time": round(time.time()),
+            "failure": ended.error or f"the process that trained it ended with code {ended.code}",
+            "cpu_seconds": 0.0,
+        }
 
 
 def plan(protocol: Protocol, store: Store, chosen: Sequence[str] = (), retry: bool = False) -> list[Job]:
@@ -159,19 +133,3 @@ def run(
             store.add(record)
             if progress is not None:
                 progress(record, left)
-
-
-def _bury(worker: _Process, protocol: Protocol, job: Job, identity: str) -> dict[str, Any]:
-    """The record of a job whose process ended."""
-    worker.close()
-    return {
-        "kind": "training",
-        "key": protocol.key(job, identity),
-        "settings": protocol.settings(job, identity),
-        **job.point._asdict(),
-        "seed": job.seed,
-        "reported": job.is_reported,
-        "time": round(time.time()),
-        "failure": f"the process that trained it ended with code {worker.process.exitcode}",
-        "cpu_seconds": 0.0,
-    }

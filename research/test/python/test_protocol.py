@@ -8,7 +8,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
+import os
 import pathlib
+import signal
 import sys
 import xml.etree.ElementTree
 
@@ -363,11 +365,14 @@ def test_no_training_is_repeated(tmp_path):
 
 @needs_data
 def test_a_process_that_dies_is_a_failure(tmp_path, monkeypatch):
-    def give(process, job):
-        process.job = job
-        process.process.kill()
+    submit = _run.ProcessPool.submit
 
-    monkeypatch.setattr(_run._Process, "give", give)
+    def submit_and_kill(pool, task, job):
+        submit(pool, task, job)
+        (pid,) = pool.pids
+        os.kill(pid, signal.SIGKILL)
+
+    monkeypatch.setattr(_run.ProcessPool, "submit", submit_and_kill)
     store = Store(tmp_path / "store.jsonl")
     small = make_small(reporting=(7,))
     protocol.run(small, store, processes=1, niceness=0)
