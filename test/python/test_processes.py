@@ -62,7 +62,7 @@ def test_all_that_can_become_of_a_task(method):
         assert pool.capacity == 2 * len(kinds) and len(pool.pids) == 2
         for task, kind in enumerate(kinds):
             pool.submit(task, (kind, 3))
-            # One after the other: what waits behind a worker that is lost is lost, too.
+            # One after the other: tasks that wait for a worker that is lost are lost, too.
             (one,) = collect(pool, 1).values()
             assert one.task == task and one.begun and one.seconds >= 0
             expected = {
