@@ -139,7 +139,8 @@ def test_loops_leave_other_operations_where_they_are():
         x = functional.conv2d(x, weight, bias) + table[i].reshape(4, 1, 1)
         return functional.conv2d(x, weight, bias.neg())
 
-    arguments = torch.randn(1, 4, 5, 5), torch.randn(9, 2), torch.tensor([3, 8]), torch.randn(4, 4, 1, 1), torch.randn(4)
+    i = torch.tensor([3, 8])
+    arguments = torch.randn(1, 4, 5, 5), torch.randn(9, 2), i, torch.randn(4, 4, 1, 1), torch.randn(4)
     traced = trace(lambda *tensors: (call(*tensors),), arguments, False)
     assert any(node.target is torch.ops.kas.loops.default for node in traced.graph.nodes)
     text = str(import_graph(traced))
