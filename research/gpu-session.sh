@@ -25,6 +25,9 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=${KAS_BUILD:-$root/build}
 python=${PYTHON:-python3}
 inputs=$root/test/Networks/Sites/Inputs
+# Operators that searches found.
+found=("$root"/research/data/operators/found-*.mlir)
+found=("${found[@]/#/--operators=}")
 
 # pack FOLDER OPTIONS...: the cases, the driver and the runtime.
 pack() {
@@ -69,7 +72,8 @@ case ${1:-} in
     output=${2:-$build/gpu-session.tar.xz}
     bash "$root/tools/cuda.sh"
     ninja -C "$build" kas-gpu-pack kas-rt
-    pack "$folder/kas-gpu-session" --network="$inputs/resnet18_224.mlir" --network="$inputs/resnet18_cifar.mlir"
+    pack "$folder/kas-gpu-session" --network="$inputs/resnet18_224.mlir" --network="$inputs/resnet18_cifar.mlir" \
+      "${found[@]/%/:N=8,Cin=64,Cout=64,H=56,W=56,k=3,g=4}"
     tar -C "$folder" --sort=name --mtime=@0 --owner=0 --group=0 -c kas-gpu-session | xz -6 -T0 >"$output"
     echo "gpu-session: $output, $(($(stat -c %s "$output") >> 20)) MiB"
     ;;

@@ -32,6 +32,8 @@ struct SessionOptions {
   bool otherCases = true;
   /// Files of networks with a function `forward`.
   std::vector<std::string> networks;
+  /// `FILE:N=8,Cin=64,...`: all operators of a file at a binding.
+  std::vector<std::string> operators;
 };
 
 /// Packs what one job makes, in a context of its own.
@@ -42,8 +44,12 @@ using SessionJob =
 /// rounds where there are such, against the reference.
 std::vector<SessionJob> getValueJobs(const SessionOptions &options);
 
-/// The cases of `kas-bench gpu`, with several schedules.
+/// The cases of `kas-bench gpu`, with several schedules, each with PyTorch code
+/// that computes the same.
 std::vector<SessionJob> getTimingJobs(const SessionOptions &options);
+
+/// The operators of files, in the same way.
+std::vector<SessionJob> getOperatorJobs(const SessionOptions &options);
 
 /// Whole networks, against the CPU.
 std::vector<SessionJob> getNetworkJobs(const SessionOptions &options);

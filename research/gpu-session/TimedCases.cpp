@@ -17,6 +17,7 @@
 #include "kas/Support/ParseModule.h"
 #include "kas/Support/Random.h"
 #include "kas/Support/RunPasses.h"
+#include "kas/Target/Text.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -204,32 +205,33 @@ static Error addPrograms(PackedCase &packed, mlir::ModuleOp module,
 // Operators
 //===----------------------------------------------------------------------===//
 
+/// The cases of one operator, one for each precision. `name` is as people write
+/// it: `kas.conv2d<N=1,...>`.
 static Expected<std::vector<PackedCase>>
-packTimed(mlir::MLIRContext &context, const GPUCase &entry,
+packTimed(const BenchOperator &loaded, StringRef name, StringRef className,
           const SessionOptions &options) {
-  auto loaded = BenchOperator::load(context, entry.op, entry.binding);
-  if (!loaded)
-    return loaded.takeError();
-  auto signature =
-      FunctionSignature::get(*loaded->module, operatorFunctionName);
+  auto signature = FunctionSignature::get(*loaded.module, operatorFunctionName);
   if (!signature)
     return signature.takeError();
-  auto expected = computeOnCPU(*loaded->module, operatorFunctionName, 0);
+  auto expected = computeOnCPU(*loaded.module, operatorFunctionName, 0);
   if (!expected)
     return expected.takeError();
+  std::string composite;
+  llvm::raw_string_ostream stream(composite);
+  target::writePyTorch(loaded.op, stream);
   std::vector<PackedCase> cases;
   for (const GPUVariant &variant : gpuVariants) {
     if (!isPacked(variant, options))
       continue;
-    PackedCase packed(
-        (entry.op + "<" + entry.binding + ">/" + variant.name).str(), "time");
-    packed.set("class", entry.className.str());
-    packed.set("flops", 2 * loaded->existingMacs);
+    PackedCase packed((name + "/" + variant.name).str(), "time");
+    packed.set("class", className.str());
+    packed.set("flops", 2 * loaded.existingMacs);
+    packed.set("composite", composite);
     for (const TensorSignature &argument : signature->arguments)
       packed.addArgument(argument, /*seed=*/0);
     for (const std::string &chip : getBestChips(options.chips))
       if (Error error =
-              addPrograms(packed, *loaded->module, chip, variant, options))
+              addPrograms(packed, *loaded.module, chip, variant, options))
         return error;
     if (!packed.hasPrograms())
       continue;
@@ -239,17 +241,68 @@ packTimed(mlir::MLIRContext &context, const GPUCase &entry,
   return cases;
 }
 
+static Expected<std::vector<PackedCase>>
+packNamed(mlir::MLIRContext &context, const GPUCase &entry,
+          const SessionOptions &options) {
+  auto loaded = BenchOperator::load(context, entry.op, entry.binding);
+  if (!loaded)
+    return loaded.takeError();
+  return packTimed(*loaded, (entry.op + "<" + entry.binding + ">").str(),
+                   entry.className, options);
+}
+
+/// All operators of `FILE:BINDING`, called `FILE.operator<BINDING>`. A sequence
+/// is so many operators: what is between them has kernels of its own in
+/// PyTorch, too.
+static Expected<std::vector<PackedCase>>
+packFile(mlir::MLIRContext &context, StringRef text,
+         const SessionOptions &options) {
+  auto [file, binding] = text.rsplit(':');
+  auto names = parseModule(context, file);
+  if (!names)
+    return names.takeError();
+  std::vector<PackedCase> cases;
+  for (auto op : (*names)->getOps<OperatorOp>()) {
+    auto library = parseModule(context, file);
+    if (!library)
+      return library.takeError();
+    auto source = mlir::cast<OperatorOp>(
+        mlir::SymbolTable::lookupSymbolIn(**library, op.getSymName()));
+    auto loaded = BenchOperator::load(std::move(*library), source, binding);
+    if (!loaded)
+      return loaded.takeError();
+    std::string name = (llvm::sys::path::stem(file) + "." + op.getSymName() +
+                        "<" + binding + ">")
+                           .str();
+    auto more = packTimed(*loaded, name, "found", options);
+    if (!more)
+      return more.takeError();
+    llvm::move(*more, std::back_inserter(cases));
+  }
+  return cases;
+}
+
 std::vector<SessionJob>
 gpusession::getTimingJobs(const SessionOptions &options) {
   std::vector<SessionJob> jobs;
   auto add = [&](const GPUCase &entry) {
     jobs.push_back([&entry, options](mlir::MLIRContext &context) {
-      return packTimed(context, entry, options);
+      return packNamed(context, entry, options);
     });
   };
   llvm::for_each(gpuCases, add);
   if (options.otherCases)
     llvm::for_each(gpuOtherCases, add);
+  return jobs;
+}
+
+std::vector<SessionJob>
+gpusession::getOperatorJobs(const SessionOptions &options) {
+  std::vector<SessionJob> jobs;
+  for (const std::string &text : options.operators)
+    jobs.push_back([text, options](mlir::MLIRContext &context) {
+      return packFile(context, text, options);
+    });
   return jobs;
 }
 

@@ -33,6 +33,10 @@ static cl::list<std::string> chips("chips", cl::CommaSeparated,
                                    cl::cat(category));
 static cl::list<std::string>
     networkFiles("network", cl::desc("A network to pack"), cl::cat(category));
+static cl::list<std::string>
+    operatorFiles("operators", cl::value_desc("FILE:N=8,Cin=64"),
+                  cl::desc("Operators of a file to time at a binding"),
+                  cl::cat(category));
 static cl::opt<unsigned> randomOperators("random", cl::init(500),
                                          cl::desc("How many random operators"),
                                          cl::cat(category));
@@ -52,7 +56,7 @@ static cl::list<std::string> precisions("precisions", cl::CommaSeparated,
                                         cl::desc("Of what is timed"),
                                         cl::cat(category));
 static cl::list<std::string> kinds("kinds", cl::CommaSeparated,
-                                   cl::desc("values, time, network"),
+                                   cl::desc("values, time, operators, network"),
                                    cl::cat(category));
 static cl::opt<unsigned> stride("stride", cl::init(1),
                                 cl::desc("Only each such job of a kind"),
@@ -101,13 +105,14 @@ static Error pack() {
   options.format = format;
   options.precisions = precisions;
   options.networks = networkFiles;
+  options.operators = operatorFiles;
   if (schedules == 0 || stride == 0)
     return llvm::createStringError(
         "requires at least 1 for --schedules and --stride, got 0");
   for (const std::string &kind : kinds)
-    if (!llvm::is_contained({"values", "time", "network"}, kind))
-      return llvm::createStringError("requires values, time or network for "
-                                     "--kinds, got '" +
+    if (!llvm::is_contained({"values", "time", "operators", "network"}, kind))
+      return llvm::createStringError("requires values, time, operators or "
+                                     "network for --kinds, got '" +
                                      kind + "'");
   for (const std::string &precision : precisions)
     if (!symbolizeGPUPrecision(precision))
@@ -127,6 +132,7 @@ static Error pack() {
   };
   add("values", getValueJobs(options));
   add("network", getNetworkJobs(options));
+  add("operators", getOperatorJobs(options));
   add("time", getTimingJobs(options));
   auto writer = BundleWriter::create(folder);
   if (!writer)

@@ -9,6 +9,8 @@ import statistics
 import numpy as np
 
 COPIES = 3
+PEERS = ("eager", "channels_last", "composite", "convolution", "compiled")
+"""Forms that PyTorch has of an operator, or of a network."""
 CONVOLUTIONS = ("conv2d", "conv2d_strided", "conv1x1", "conv2d_grouped", "conv2d_depthwise", "conv2d_dilated")
 
 
@@ -39,11 +41,71 @@ def read_case(name: str):
     return match[1], sizes, match[3]
 
 
-def make_layers(torch, name: str, tensors: list[np.ndarray]) -> dict:
-    """Functions of one input by name, and their inputs; empty where PyTorch has no such layer."""
+def load_composite(torch, source: str):
+    """The function of a file that `kas-translate -kas-to-pytorch` wrote: views, pads and one einsum for each stage."""
+    scope: dict = {}
+    exec(compile(source, "<composite>", "exec"), scope)
+    (function,) = (value for value in scope.values() if getattr(value, "__module__", "") is None and callable(value))
+    return function
+
+
+def find_window(torch, composite, x, weights):
+    """The weight of the one convolution of stride 1 that an operator is, from its values at units; None if it is none.
+
+    Libraries have their fastest kernels for it, however the operator saves multiplications.
+    """
+    if x.dim() != 4 or min(x.shape[2:]) < 8:
+        return None
+    channels, rows, columns = x.shape[1], *x.shape[2:]
+    middle = (rows // 2, columns // 2)
+    units = torch.zeros(channels, channels, rows, columns, dtype=torch.float32, device=x.device)
+    units[torch.arange(channels), torch.arange(channels), middle[0], middle[1]] = 1
+    # In the batch of the operator, so many units at once.
+    batch, results = len(x), []
+    for start in range(0, channels, batch):
+        part = units[start : start + batch]
+        padded = torch.cat([part, part.new_zeros(batch - len(part), *part.shape[1:])])
+        results.append(composite(padded, *(weight.float() for weight in weights))[: len(part)])
+    answers = torch.cat(results)
+    if answers.dim() != 4 or answers.shape[2:] != x.shape[2:]:
+        return None
+    reach = 3
+    rows_at, columns_at = (slice(at - reach, at + reach + 1) for at in middle)
+    weight = answers[:, :, rows_at, columns_at].flip(2, 3).transpose(0, 1).contiguous()
+    data = x.float()
+    wanted = composite(data, *(one.float() for one in weights))
+    found = torch.nn.functional.conv2d(data, weight, padding=reach)
+    if (found - wanted).abs().max() > 1e-3 * wanted.abs().max():
+        return None
+    while weight.shape[2] > 1 and not (weight[:, :, [0, -1]].any() or weight[:, :, :, [0, -1]].any()):
+        weight = weight[:, :, 1:-1, 1:-1]
+    return weight.contiguous()
+
+
+def make_composites(torch, name: str, source: str, tensors: list[np.ndarray], device: str = "cuda") -> dict:
+    """An operator that PyTorch has no layer for: by PyTorch's operations, and, where it is one, as a convolution."""
+    dtype = get_dtype(torch, name.rsplit("/")[-1])
+    x, *weights = (torch.from_numpy(np.array(values)).to(device, dtype) for values in tensors)
+    inputs = [x, *(x.clone() for _ in range(COPIES - 1))]
+    composite = load_composite(torch, source)
+    layers = {"composite": (lambda value: composite(value, *weights), inputs)}
+    window = find_window(torch, composite, x, weights)
+    if window is not None:
+        window, padding = window.to(dtype), window.shape[2] // 2
+        last = window.contiguous(memory_format=torch.channels_last)
+        layers["convolution"] = (
+            lambda value: torch.nn.functional.conv2d(value, last, padding=padding),
+            [value.contiguous(memory_format=torch.channels_last) for value in inputs],
+        )
+    return layers
+
+
+def make_layers(torch, case: dict, tensors: list[np.ndarray]) -> dict:
+    """Functions of one input by name, and their inputs."""
+    name = case["name"]
     parts = read_case(name)
     if not parts or parts[0] not in ("matmul", *CONVOLUTIONS):
-        return {}
+        return make_composites(torch, name, case["composite"], tensors)
     operator, size, precision = parts
     dtype = get_dtype(torch, precision)
     x, weight = (torch.from_numpy(np.array(values)).cuda().to(dtype) for values in tensors)

@@ -6,7 +6,7 @@
 import math
 from collections import defaultdict
 
-PEERS = ("eager", "channels_last", "compiled")
+from peers import PEERS
 
 
 def write_table(header: list[str], rows: list[list[str]]) -> str:

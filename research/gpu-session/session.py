@@ -133,7 +133,7 @@ class Session:
         if case["kind"] == "network":
             layers = peers.make_network(torch, case["name"])
         else:
-            layers = peers.make_layers(torch, case["name"], self.bundle.get_arguments(case))
+            layers = peers.make_layers(torch, case, self.bundle.get_arguments(case))
         fields = {}
         for name, (function, inputs) in layers.items():
             fields[name] = peers.measure(torch, function, inputs, self.options.seconds)
@@ -199,9 +199,9 @@ class Session:
         if case["kind"] == "network":
             layers = peers.make_network(torch, case["name"])
         else:
-            layers = peers.make_layers(torch, case["name"], self.bundle.get_arguments(case))
-        name = "channels_last" if "channels_last" in layers else "eager"
-        if name not in layers:
+            layers = peers.make_layers(torch, case, self.bundle.get_arguments(case))
+        name = next((name for name in ("channels_last", "composite", "eager") if name in layers), None)
+        if name is None:
             return {}
         function, inputs = layers[name]
         compiled = torch.compile(function, mode="max-autotune-no-cudagraphs", dynamic=False)
@@ -250,7 +250,7 @@ def cut_unfinished_line(path: Path) -> None:
 
 
 def get_best_peer(fields: dict) -> float | None:
-    times = [fields[name] for name in ("eager", "channels_last", "compiled") if name in fields]
+    times = [fields[name] for name in peers.PEERS if name in fields]
     return min(times) if times else None
 
 

@@ -96,9 +96,14 @@ struct BenchOperator {
   /// made of.
   int64_t macs = 0, existingMacs = 0;
 
+  /// The operator `name` of the library at `binding`, `N=1,C=64`.
   static llvm::Expected<BenchOperator> load(mlir::MLIRContext &context,
                                             llvm::StringRef name,
                                             llvm::StringRef binding);
+  /// The operator `source` of `library`.
+  static llvm::Expected<BenchOperator>
+  load(mlir::OwningOpRef<mlir::ModuleOp> library, OperatorOp source,
+       llvm::StringRef binding);
 };
 
 /// Time to start the tools and to compile one operator.

@@ -90,34 +90,42 @@ bool kas::isSelected(const BenchSettings &settings, StringRef name) {
 llvm::Expected<BenchOperator> BenchOperator::load(mlir::MLIRContext &context,
                                                   StringRef name,
                                                   StringRef binding) {
-  BenchOperator loaded;
-  loaded.library = parseNamedOperator(&context, name);
-  if (!loaded.library)
+  mlir::OwningOpRef<mlir::ModuleOp> library =
+      parseNamedOperator(&context, name);
+  if (!library)
     return createStringError("no operator '" + name + "' in the library");
-  OperatorOp op = *loaded.library->getOps<OperatorOp>().begin();
-  auto attr = parseBinding(&context, binding);
+  OperatorOp op = *library->getOps<OperatorOp>().begin();
+  return load(std::move(library), op, binding);
+}
+
+llvm::Expected<BenchOperator>
+BenchOperator::load(mlir::OwningOpRef<mlir::ModuleOp> library,
+                    OperatorOp source, StringRef binding) {
+  auto attr = parseBinding(source.getContext(), binding);
   if (!attr)
     return attr.takeError();
-  auto emitError = [&] { return op.emitError(); };
+  auto emitError = [&] { return source.emitError(); };
   auto fail = [&] {
-    return createStringError("operator '" + name + "' does not take " +
-                             binding);
+    return createStringError("operator '" + source.getSymName() +
+                             "' does not take " + binding);
   };
-  mlir::FailureOr<Binding> values = getBinding(op, *attr, emitError);
+  mlir::FailureOr<Binding> values = getBinding(source, *attr, emitError);
   if (mlir::failed(values))
     return fail();
-  mlir::OpBuilder builder(op);
+  mlir::OpBuilder builder(source);
   mlir::FailureOr<OperatorOp> concrete =
-      specialize(builder, op, *values, "concrete", emitError);
+      specialize(builder, source, *values, "concrete", emitError);
   if (mlir::failed(concrete))
     return fail();
   mlir::FailureOr<Cost> cost = getCost(*concrete, {}, emitError);
   mlir::FailureOr<int64_t> existing = getExistingMacs(*concrete, {}, emitError);
   if (mlir::failed(cost) || mlir::failed(existing))
     return fail();
+  BenchOperator loaded;
   loaded.op = *concrete;
   loaded.macs = cost->macs;
   loaded.existingMacs = *existing;
   loaded.module = createOperatorModule(*concrete);
+  loaded.library = std::move(library);
   return loaded;
 }

@@ -131,6 +131,26 @@ def test_wrong_options(bundle, option, message):
     assert message in done.stderr
 
 
+def test_operators_without_a_layer_have_composites(tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(str(SESSION))
+    # A window for each channel, then a contraction over all channels: both are convolutions, too.
+    found = ROOT / "research/data/operators/found-360.mlir"
+    pack = [BUILD / "bin/kas-gpu-pack", tmp_path, "--format=ptx", "--chips=sm_90", "--kinds=operators"]
+    pack += ["--precisions=f32", "--schedules=1", f"--operators={found}:N=2,Cin=8,Cout=12,H=10,W=9,k=3,g=2"]
+    subprocess.run(pack, check=True, capture_output=True)
+    opened = load_module("values").Bundle(tmp_path)
+    assert [case["name"].split("<")[0] for case in opened.cases] == ["found-360.candidate_0", "found-360.candidate_1"]
+    peers = load_module("peers")
+    for case in opened.cases:
+        arguments = opened.get_arguments(case)
+        layers = peers.make_composites(torch, case["name"], case["composite"], arguments, "cpu")
+        assert set(layers) == {"composite", "convolution"}
+        for function, inputs in layers.values():
+            error, is_right = opened.compare(case, function(inputs[0]).numpy())
+            assert is_right, (case["name"], error)
+
+
 def test_no_driver(bundle):
     done = run(bundle, "--results=none.jsonl", KAS_RT_LIBCUDA="none.so")
     assert done.returncode == 1
