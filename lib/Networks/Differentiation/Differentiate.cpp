@@ -219,19 +219,22 @@ LogicalResult Reverse::propagate(Operation *op, Value gradient) {
 
 /// Stops at the first operation that has no rule.
 LogicalResult Reverse::run() {
+  auto hasGradient = [&](Value value) { return gradients.contains(value); };
   for (Operation *op : operations) {
+    // What no result depends on has no share.
+    if (!reads(op) || llvm::none_of(op->getResults(), hasGradient))
+      continue;
     // The mean and variance are results for running statistics alone.
     auto batchNorm = dyn_cast<BatchNormOp>(op);
-    if (batchNorm && (gradients.contains(batchNorm.getMean()) ||
-                      gradients.contains(batchNorm.getVariance())))
+    if (batchNorm && (hasGradient(batchNorm.getMean()) ||
+                      hasGradient(batchNorm.getVariance())))
       return op->emitError("to differentiate, requires results that do not "
                            "depend on the statistics themselves");
-    // Normalizations alone have a rule for several results; other operations
-    // with several are passed over.
+    // Normalizations alone have a rule for several results.
     if (op->getNumResults() != 1 && !batchNorm)
-      continue;
-    Value gradient = gradients.lookup(op->getResult(0));
-    if (gradient && reads(op) && failed(propagate(op, gradient)))
+      return op->emitError("to differentiate, requires one result, got ")
+             << op->getNumResults();
+    if (failed(propagate(op, gradients.lookup(op->getResult(0)))))
       return failure();
   }
   return success();

@@ -76,3 +76,66 @@ func.func @f(%x: tensor<4x3xf32>, %s: tensor<3xf32>) -> (tensor<4x3xf32>, tensor
   %y, %mean, %variance = kas.batch_norm %x, %s, %s epsilon 1.0e-05 : tensor<4x3xf32>, tensor<3xf32>
   return %y, %mean : tensor<4x3xf32>, tensor<3xf32>
 }
+
+// -----
+
+// Two results of one operation: that which the result of the function is may be the first or the second.
+#id = affine_map<(i) -> (i)>
+func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %e = tensor.empty() : tensor<2xf32>
+  // expected-error@below {{to differentiate, requires one result, got 2}}
+  %r:2 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]}
+      ins(%x : tensor<2xf32>) outs(%e, %e : tensor<2xf32>, tensor<2xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %v = arith.mulf %a, %a : f32
+    linalg.yield %v, %a : f32, f32
+  } -> (tensor<2xf32>, tensor<2xf32>)
+  return %r#0 : tensor<2xf32>
+}
+
+// -----
+
+#id = affine_map<(i) -> (i)>
+func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %e = tensor.empty() : tensor<2xf32>
+  // expected-error@below {{to differentiate, requires one result, got 2}}
+  %r:2 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]}
+      ins(%x : tensor<2xf32>) outs(%e, %e : tensor<2xf32>, tensor<2xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %v = arith.mulf %a, %a : f32
+    linalg.yield %v, %a : f32, f32
+  } -> (tensor<2xf32>, tensor<2xf32>)
+  return %r#1 : tensor<2xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<2xf32>, %y: tensor<f32>) -> tensor<f32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-error@below {{to differentiate, requires one result, got 2}}
+  %r:2 = scf.for %i = %c0 to %c1 step %c1 iter_args(%s = %y, %t = %y) -> (tensor<f32>, tensor<f32>) {
+    scf.yield %t, %s : tensor<f32>, tensor<f32>
+  }
+  return %r#1 : tensor<f32>
+}
+
+// -----
+
+// Nothing is missing where no result depends on the operation, or where it does not depend on an argument.
+#id = affine_map<(i) -> (i)>
+func.func @f(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %e = tensor.empty() : tensor<2xf32>
+  %ones = arith.constant dense<1.0> : tensor<2xf32>
+  %unused:2 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]}
+      ins(%x : tensor<2xf32>) outs(%e, %e : tensor<2xf32>, tensor<2xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    linalg.yield %a, %a : f32, f32
+  } -> (tensor<2xf32>, tensor<2xf32>)
+  %constant:2 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]}
+      ins(%ones : tensor<2xf32>) outs(%e, %e : tensor<2xf32>, tensor<2xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    linalg.yield %a, %a : f32, f32
+  } -> (tensor<2xf32>, tensor<2xf32>)
+  return %x, %constant#1 : tensor<2xf32>, tensor<2xf32>
+}
