@@ -17,6 +17,7 @@
 
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/ExecutionEngine/ObjectFile.h"
+#include "kas/Support/CNames.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringExtras.h"
@@ -31,37 +32,11 @@ using llvm::Expected;
 using llvm::StringRef;
 using llvm::Twine;
 
-/// C's and C++'s words that look like names.
-static bool isKeyword(StringRef name) {
-  static const llvm::StringSet<> words = {
-      "alignas",  "alignof",  "and",      "asm",       "auto",   "bool",
-      "break",    "case",     "catch",    "char",      "class",  "const",
-      "continue", "default",  "delete",   "do",        "double", "else",
-      "enum",     "explicit", "export",   "extern",    "false",  "float",
-      "for",      "friend",   "goto",     "if",        "inline", "int",
-      "long",     "main",     "mutable",  "namespace", "new",    "not",
-      "operator", "or",       "private",  "protected", "public", "register",
-      "restrict", "return",   "short",    "signed",    "sizeof", "static",
-      "struct",   "switch",   "template", "this",      "throw",  "true",
-      "try",      "typedef",  "typeid",   "typename",  "union",  "unsigned",
-      "using",    "virtual",  "void",     "volatile",  "while",  "xor"};
-  return words.contains(name);
-}
-
-/// Whether `name` is a name in C and in C++.
-static bool isIdentifier(StringRef name) {
-  return !name.empty() && !llvm::isDigit(name.front()) && !isKeyword(name) &&
-         llvm::all_of(name,
-                      [](char c) { return llvm::isAlnum(c) || c == '_'; });
-}
-
 /// A name that C allows and that `taken` does not have yet.
 static std::string makeIdentifier(StringRef name, llvm::StringSet<> &taken) {
-  std::string text;
-  for (char c : name)
-    text += llvm::isAlnum(c) ? c : '_';
+  std::string text = cleanForC(name);
   // Ends, as the text gets longer each time.
-  while (!isIdentifier(text) || !taken.insert(text).second)
+  while (!isCIdentifier(text) || !taken.insert(text).second)
     text =
         text.empty() || llvm::isDigit(text.front()) ? "_" + text : text + "_";
   return text;
@@ -184,7 +159,7 @@ static Expected<int64_t> getNumPrepared(const FunctionSignature &signature,
 static Expected<Declaration> getDeclaration(FunctionSignature signature,
                                             mlir::ModuleOp lowered) {
   // The symbol cannot be renamed here: the object has it already.
-  if (!isIdentifier(signature.name))
+  if (!isCIdentifier(signature.name))
     return createStringError("expected functions with names that C allows, "
                              "got '" +
                              signature.name + "'");
@@ -192,7 +167,16 @@ static Expected<Declaration> getDeclaration(FunctionSignature signature,
   declaration.signature = std::move(signature);
   if (!lowered)
     return declaration;
-  declaration.anyBatch = takesNumSamples(lowered, declaration.signature.name);
+  // An integer at the end is a number of samples only where the arguments and
+  // results have samples; else the check below finds it.
+  const auto hasSamples = [](const TensorSignature &tensor) {
+    return !tensor.shape.empty();
+  };
+  const FunctionSignature &tensors = declaration.signature;
+  declaration.anyBatch = takesNumSamples(lowered, tensors.name) &&
+                         !tensors.arguments.empty() &&
+                         hasSamples(tensors.arguments.front()) &&
+                         llvm::all_of(tensors.results, hasSamples);
   if (auto function = lowered.lookupSymbol<mlir::LLVM::LLVMFuncOp>(
           declaration.signature.name + "_workspace_bytes")) {
     Expected<int64_t> bytes = getConstant(function);

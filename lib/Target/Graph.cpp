@@ -49,11 +49,22 @@ static std::string getLabel(Operation *primitive) {
       .Default([&](Operation *) { return name; });
 }
 
+/// A name of the dialect may have any characters, or be a keyword of DOT.
+static std::string quote(StringRef name) {
+  std::string text = "\"";
+  for (char c : name) {
+    if (c == '"' || c == '\\')
+      text += '\\';
+    text += c;
+  }
+  return text + "\"";
+}
+
 /// For example for a sum over C:
 ///    output0 [label="output 0"]   p0 [label="reduce sum"]   data [shape=box3d]
 ///    output0 -> data [label="N"]   p0 -> data [label="C"]
 void kas::target::writeGraph(OperatorOp op, llvm::raw_ostream &os) {
-  os << "digraph " << op.getSymName() << " {\n"
+  os << "digraph " << quote(op.getSymName()) << " {\n"
      << "  rankdir=TB\n"
      << "  node [shape=box, style=rounded, fontname=\"Helvetica\"]\n"
      << "  edge [fontname=\"Helvetica\", fontsize=10]\n";

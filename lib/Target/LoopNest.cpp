@@ -17,6 +17,7 @@
 
 #include "Names.h"
 #include "kas/Reference/Evaluator.h"
+#include "kas/Support/CNames.h"
 #include "kas/Target/Text.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -24,6 +25,33 @@ using namespace kas;
 using namespace kas::reference;
 using namespace kas::target;
 using namespace mlir;
+
+/// Names of the dialect may have dots and dashes, or be keywords of C or names
+/// that the file has already: helpers, and functions of math.h.
+static std::string getFunctionName(StringRef name) {
+  static constexpr StringRef functions[] = {
+      "acos",   "acosh",     "asin",      "asinh",      "atan",   "atan2",
+      "atanh",  "cbrt",      "ceil",      "copysign",   "cos",    "cosh",
+      "erf",    "erfc",      "exp",       "exp2",       "expm1",  "fabs",
+      "fdim",   "floor",     "fma",       "fmax",       "fmin",   "fmod",
+      "frexp",  "hypot",     "ilogb",     "j0",         "j1",     "jn",
+      "ldexp",  "lgamma",    "llrint",    "llround",    "log",    "log10",
+      "log1p",  "log2",      "logb",      "lrint",      "lround", "modf",
+      "nan",    "nearbyint", "nextafter", "nexttoward", "pow",    "remainder",
+      "remquo", "rint",      "round",     "scalbln",    "scalbn", "sin",
+      "sinh",   "sqrt",      "tan",       "tanh",       "tgamma", "trunc",
+      "y0",     "y1",        "yn"};
+  std::string result = cleanForC(name);
+  // Each also for float and for long double.
+  StringRef ofDouble = result;
+  bool isOfMath = llvm::is_contained(functions, result) ||
+                  ((ofDouble.consume_back("f") || ofDouble.consume_back("l")) &&
+                   llvm::is_contained(functions, ofDouble));
+  if (!isCIdentifier(result) || isOfMath || result == "floordiv" ||
+      result == "floormod")
+    result = "operator_" + result;
+  return result;
+}
 
 namespace {
 /// Without `max` one accumulator goes through all reductions. With it, each
@@ -61,7 +89,7 @@ public:
                    : "  return (a % b + b) % b;\n")
            << "}\n\n";
     writeShapes();
-    os << "void " << op.getSymName() << "(const float *X";
+    os << "void " << getFunctionName(op.getSymName()) << "(const float *X";
     for (unsigned weight = 0; weight < op.getNumWeights(); ++weight)
       os << ", const float *" << nameWeight(op, weight);
     os << ", float *Y) {\n" << body << "}\n";

@@ -14,6 +14,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Names.h"
+#include "PyTorch.h"
+#include "kas/Support/CNames.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -31,11 +33,15 @@ public:
       for (StringAttr symbol : symbols.getAsRange<StringAttr>())
         taken.insert(symbol.getValue());
     // What else the texts mention.
-    for (StringRef name : {"int", "for", "if", "do", "shape", "data"})
+    for (StringRef name :
+         {"data", "exists", "floordiv", "floormod", "shape", "sum"})
       taken.insert(name);
   }
 
-  bool take(StringRef name) { return taken.insert(name).second; }
+  bool take(StringRef name) {
+    return !isCKeyword(name) && !isTorchKeyword(name) && !isNumbered(name) &&
+           taken.insert(name).second;
+  }
 
   /// `o0`, `o1`, ...: the first that is free.
   std::string takeNumbered(StringRef prefix) {
@@ -45,6 +51,14 @@ public:
   }
 
 private:
+  /// `weight0`, `value2`, `exists2`.
+  static bool isNumbered(StringRef name) {
+    StringRef number = name;
+    return (number.consume_front("weight") || number.consume_front("value") ||
+            number.consume_front("exists")) &&
+           llvm::all_of(number, llvm::isDigit);
+  }
+
   llvm::StringSet<> taken;
 };
 } // namespace

@@ -17,6 +17,7 @@
 #include "PyTorch.h"
 #include "kas/Dialect/Kas/Analysis/FanIn.h"
 #include "kas/Reference/Evaluator.h"
+#include "kas/Support/CNames.h"
 #include "kas/Target/Text.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -52,9 +53,8 @@ std::string kas::target::getTorchClassName(StringRef name) {
                                                     : result;
 }
 
-/// Names of the dialect may have dots and dashes, or be keywords of Python or
-/// names that the code uses itself.
-std::string kas::target::getTorchFunctionName(StringRef name) {
+/// Keywords of Python and names that the code uses itself.
+bool kas::target::isTorchKeyword(StringRef name) {
   static constexpr StringRef reserved[] = {
       "and",      "as",       "assert", "async", "await",  "break",  "class",
       "continue", "def",      "del",    "elif",  "else",   "except", "finally",
@@ -62,11 +62,13 @@ std::string kas::target::getTorchFunctionName(StringRef name) {
       "lambda",   "nonlocal", "not",    "or",    "pass",   "raise",  "return",
       "try",      "while",    "with",   "yield", "None",   "True",   "False",
       "torch",    "nn",       "F",      "data"};
-  std::string result;
-  for (char c : name)
-    result += llvm::isAlnum(c) ? c : '_';
-  if (result.empty() || llvm::isDigit(result[0]) ||
-      llvm::is_contained(reserved, result) ||
+  return llvm::is_contained(reserved, name);
+}
+
+/// Names of the dialect may have dots and dashes.
+std::string kas::target::getTorchFunctionName(StringRef name) {
+  std::string result = cleanForC(name);
+  if (result.empty() || llvm::isDigit(result[0]) || isTorchKeyword(result) ||
       StringRef(result).starts_with("weight"))
     result = "operator_" + result;
   return result;

@@ -35,6 +35,8 @@ void writeTorchFunction(OperatorOp op, llvm::StringRef name,
 
 /// `conv2d_grouped` as `Conv2dGrouped`; what is no identifier is left out.
 std::string getTorchClassName(llvm::StringRef name);
+/// Whether `name` is a keyword of Python or used by the code itself.
+bool isTorchKeyword(llvm::StringRef name);
 /// An identifier like `name` that is not reserved.
 std::string getTorchFunctionName(llvm::StringRef name);
 

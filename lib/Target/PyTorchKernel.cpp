@@ -90,7 +90,10 @@ static void writeDocumentation(KernelOp kernel, StringRef binding,
                                ArrayRef<std::string> inputs,
                                ArrayRef<std::string> weights,
                                llvm::raw_ostream &os) {
-  os << "    \"\"\"The kernel " << kernel.getSymName();
+  // Quotes or backslashes would be read as the docstring's.
+  os << "    \"\"\"The kernel";
+  if (kernel.getSymName().find_first_of("\"\\\n") == StringRef::npos)
+    os << ' ' << kernel.getSymName();
   if (!binding.empty())
     os << " at " << binding;
   os << ", for any batch, which is the first dimension.\n\n    ";

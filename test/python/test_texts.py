@@ -48,4 +48,4 @@ def test_formulas_and_graphs():
         assert formula.startswith("Y[") and "X[" in formula and "\n" not in formula
         assert formula.count("W") >= op.num_weights
         graph = op.graph
-        assert graph.startswith(f"digraph {op.name} {{") and graph.count("box3d") == 1 + op.num_weights
+        assert graph.startswith(f'digraph "{op.name}" {{') and graph.count("box3d") == 1 + op.num_weights

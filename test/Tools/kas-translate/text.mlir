@@ -5,14 +5,14 @@
 // FORMULA-NEXT: every: Y[o0,o1] = mean over i<2 of max over j<3 of X[floor(((o0+1) mod 8)/2),2*floor((o1+j)/2)+i]; a term counts where 0 <= o1+j < 8
 
 // RUN: kas-translate -kas-to-dot %s | FileCheck %s --check-prefix=DOT
-// DOT: digraph conv1d {
+// DOT: digraph "conv1d" {
 // DOT: output0 [label="output 0", shape=ellipse]
 // DOT: p0 [label="reduce sum"]
 // DOT: [[UNFOLD:p[0-9]+]] [label="unfold"]
 // DOT: [[UNFOLD]] -> data [label="W"]
 // DOT: -> weight0 [label="k"]
 // DOT: }
-// DOT: digraph every {
+// DOT: digraph "every" {
 // DOT: [label="shift by 1"]
 // DOT: [label="merge by 2"]
 
