@@ -46,6 +46,30 @@ module attributes {test.map = #kas_gpu.tensor_map<sizes = [8, 2, 2], strides = [
 
 // -----
 
+// T3: the least stride is 2^71, far above what 64 bits hold
+// expected-error@below {{expected strides of a tensor map of at least 1099511627776 that are multiples of 549755813888, got 8}}
+module attributes {test.map = #kas_gpu.tensor_map<sizes = [8, 4294967296, 2], strides = [549755813888, 8], box = [8, 1, 1]>} {}
+
+// -----
+
+// T5
+// expected-error@below {{expected strides of a tensor map of less than 2^40, got 1099511627776}}
+module attributes {test.map = #kas_gpu.tensor_map<sizes = [8, 8], strides = [1099511627776], box = [8, 8]>} {}
+
+// -----
+
+// T5
+// expected-error@below {{expected strides of a tensor map of less than 2^40, got 9223372036854775807}}
+module attributes {test.map = #kas_gpu.tensor_map<sizes = [8, 2], strides = [9223372036854775807], box = [8, 1]>} {}
+
+// -----
+
+// T6
+// expected-error@below {{expected offsets of a tensor map of less than 2^63, got sizes 8, 4294967296 with strides 549755813888}}
+module attributes {test.map = #kas_gpu.tensor_map<sizes = [8, 4294967296], strides = [549755813888], box = [8, 1]>} {}
+
+// -----
+
 // T4
 // expected-error@below {{expected entries of box of a tensor map of 1 to 256, got 257}}
 module attributes {test.map = #kas_gpu.tensor_map<sizes = [8, 512], strides = [8], box = [8, 257]>} {}

@@ -287,3 +287,33 @@ module attributes {test.schedule = #kas_gpu.schedule<strategy = warpgroup, threa
 // C14
 // expected-error@below {{expected 2 to 8 stages for warpgroup kernels, got 9}}
 module attributes {test.schedule = #kas_gpu.schedule<strategy = warpgroup, threads = 128, tile = [64, 64], block = [64, 64], depth = 64, stages = 9, precision = bf16>} {}
+
+// -----
+
+// C5: in 64 bits, the product of the quotients is 1024
+// expected-error@below {{expected an entry of block of at most 1024 tiles of 1, got 384307168202282336}}
+module attributes {test.schedule = #kas_gpu.schedule<strategy = staged, threads = 1024, tile = [1, 1], block = [96, 384307168202282336], depth = 8>} {}
+
+// -----
+
+// C10: as C5
+// expected-error@below {{expected an entry of block of at most 32 tiles of 16, got 6148914691236517376}}
+module attributes {test.schedule = #kas_gpu.schedule<strategy = tensor_core, threads = 1024, tile = [16, 16], block = [48, 6148914691236517376], depth = 16, stages = 2, precision = f16>} {}
+
+// -----
+
+// C15
+// expected-error@below {{expected a depth of at most 65536, got 4611686018427387904}}
+module attributes {test.schedule = #kas_gpu.schedule<strategy = staged, threads = 16, tile = [4, 4], block = [16, 16], depth = 4611686018427387904>} {}
+
+// -----
+
+// C15
+// expected-error@below {{expected a depth of at most 65536, got 65552}}
+module attributes {test.schedule = #kas_gpu.schedule<strategy = tensor_core, threads = 32, tile = [16, 16], block = [16, 16], depth = 65552, stages = 2, precision = f16>} {}
+
+// -----
+
+// C15
+// expected-error@below {{expected a padding of at most 65536, got 9223372036854775807}}
+module attributes {test.schedule = #kas_gpu.schedule<strategy = staged, threads = 16, tile = [4, 4], block = [16, 16], depth = 8, padding = 9223372036854775807>} {}

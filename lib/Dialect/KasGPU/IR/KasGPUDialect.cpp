@@ -48,9 +48,29 @@ void KasGPUDialect::initialize() {
 // Schedules
 //===----------------------------------------------------------------------===//
 
+/// The largest block of CUDA.
+static constexpr int64_t mostThreads = 1024;
+
+/// More than what any device has of shared memory: 2^16 elements of f32.
+static constexpr int64_t maxLine = 65536;
+
 /// Empty for a null array.
 static ArrayRef<int64_t> getEntries(DenseI64ArrayAttr array) {
   return array ? array.asArrayRef() : ArrayRef<int64_t>();
+}
+
+/// How many tiles a block has along one dimension, at most `most`; the
+/// quotients that pass can be multiplied.
+static FailureOr<int64_t>
+getNumTiles(function_ref<InFlightDiagnostic()> emitError, int64_t points,
+            int64_t outputs, int64_t most) {
+  if (outputs < 1 || outputs % points != 0) // C5, C10
+    return emitError() << "expected an entry of block that " << points
+                       << " of tile divides, got " << outputs;
+  if (outputs / points > most) // C5, C10
+    return emitError() << "expected an entry of block of at most " << most
+                       << " tiles of " << points << ", got " << outputs;
+  return outputs / points;
 }
 
 /// One thread per tile of outputs, nothing in shared memory.
@@ -85,10 +105,11 @@ static LogicalResult verifyStaged(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected a depth of at least 1, got " << depth;
   int64_t product = 1;
   for (auto [points, outputs] : llvm::zip_equal(tile, block)) {
-    if (outputs < 1 || outputs % points != 0) // C5
-      return emitError() << "expected an entry of block that " << points
-                         << " of tile divides, got " << outputs;
-    product *= outputs / points;
+    FailureOr<int64_t> tiles =
+        getNumTiles(emitError, points, outputs, mostThreads);
+    if (failed(tiles)) // C5
+      return failure();
+    product *= *tiles;
   }
   if (product != threads) // C5
     return emitError() << "expected " << product
@@ -120,10 +141,11 @@ verifyTensorCore(function_ref<InFlightDiagnostic()> emitError, int64_t threads,
       return emitError() << "expected multiples of 16 in tile of tensor-core "
                             "kernels, got "
                          << points;
-    if (outputs < 1 || outputs % points != 0) // C10
-      return emitError() << "expected an entry of block that " << points
-                         << " of tile divides, got " << outputs;
-    warps *= outputs / points;
+    FailureOr<int64_t> tiles =
+        getNumTiles(emitError, points, outputs, mostThreads / 32);
+    if (failed(tiles)) // C10
+      return failure();
+    warps *= *tiles;
   }
   if (threads != warps * 32) // C10
     return emitError() << "expected " << warps * 32
@@ -192,9 +214,9 @@ LogicalResult GPUScheduleAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, GPUStrategy strategy,
     int64_t threads, DenseI64ArrayAttr tile, DenseI64ArrayAttr block,
     int64_t depth, int64_t padding, int64_t stages, GPUPrecision precision) {
-  // The largest block of CUDA.
-  if (threads < 1 || threads > 1024) // C1
-    return emitError() << "expected 1 to 1024 threads, got " << threads;
+  if (threads < 1 || threads > mostThreads) // C1
+    return emitError() << "expected 1 to " << mostThreads << " threads, got "
+                       << threads;
   // Outputs of a tile are kept in registers: of one thread for direct and
   // staged kernels, of 32 or 128 threads with tensor cores.
   int64_t points = 1, most = strategy == GPUStrategy::Warpgroup    ? 16384
@@ -210,6 +232,11 @@ LogicalResult GPUScheduleAttr::verify(
       return emitError() << "expected a tile of at most " << most
                          << " points, got " << tile;
   }
+  for (auto [name, length] : {std::pair(StringRef("depth"), depth),
+                              std::pair(StringRef("padding"), padding)})
+    if (length > maxLine) // C15
+      return emitError() << "expected a " << name << " of at most " << maxLine
+                         << ", got " << length;
   if (strategy == GPUStrategy::TensorCore)
     return verifyTensorCore(emitError, threads, getEntries(tile),
                             getEntries(block), depth, padding, stages,
@@ -279,9 +306,9 @@ GPUDeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "expected " << number << " of at least 1, got "
                          << value;
   // Schedules have no more (C1).
-  if (maxThreads > 1024) // D1
-    return emitError() << "expected max_threads of at most 1024, got "
-                       << maxThreads;
+  if (maxThreads > mostThreads) // D1
+    return emitError() << "expected max_threads of at most " << mostThreads
+                       << ", got " << maxThreads;
   return success();
 }
 

@@ -18,6 +18,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/OpImplementation.h"
+#include <limits>
 
 using namespace kas;
 using namespace mlir;
@@ -35,6 +36,41 @@ void KasGPUDialect::addKasGPUOps() {
 //===----------------------------------------------------------------------===//
 // Tensor maps
 //===----------------------------------------------------------------------===//
+
+/// Strides in bytes have fewer bits (K3); elements have at least one byte.
+static constexpr int64_t strideLimit = int64_t(1) << 40;
+
+/// The strides in order, from the innermost one.
+static LogicalResult verifyStrides(function_ref<InFlightDiagnostic()> emitError,
+                                   ArrayRef<int64_t> sizes,
+                                   ArrayRef<int64_t> outer) {
+  // The extent of everything inside: a row-major tensor has the products of
+  // sizes.
+  int64_t before = 1;
+  // One past the offset of the last element, a sum that may be too large.
+  __int128 end = sizes.front();
+  for (auto [index, stride] : llvm::enumerate(outer)) {
+    if (stride >= strideLimit) // T5
+      return emitError() << "expected strides of a tensor map of less than "
+                            "2^40, got "
+                         << stride;
+    // A dimension may have gaps, but must not overlap the one inside it.
+    // Clamped, so that the product cannot overflow.
+    int64_t least = sizes[index] <= strideLimit / before ? before * sizes[index]
+                                                         : strideLimit;
+    if (stride < least || stride % before != 0) // T3
+      return emitError() << "expected strides of a tensor map of at least "
+                         << least << " that are multiples of " << before
+                         << ", got " << stride;
+    before = stride;
+    end += __int128(sizes[index + 1] - 1) * stride;
+  }
+  if (end > std::numeric_limits<int64_t>::max()) // T6
+    return emitError() << "expected offsets of a tensor map of less than 2^63, "
+                          "got sizes "
+                       << sizes << " with strides " << outer;
+  return success();
+}
 
 /// Sizes and box are innermost first; strides, in elements, leave out the
 /// innermost one, which is 1.
@@ -58,17 +94,8 @@ TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (size < 1 || size > (int64_t(1) << 32)) // T2
       return emitError() << "expected sizes of a tensor map of 1 to 2^32, got "
                          << size;
-  // The extent of everything inside: a row-major tensor has the products of
-  // sizes.
-  int64_t before = 1;
-  for (auto [size, stride] : llvm::zip(sizes.asArrayRef(), outer)) {
-    // A dimension may have gaps, but must not overlap the one inside it.
-    if (stride < before * size || stride % before != 0) // T3
-      return emitError() << "expected strides of a tensor map of at least "
-                         << before * size << " that are multiples of " << before
-                         << ", got " << stride;
-    before = stride;
-  }
+  if (failed(verifyStrides(emitError, sizes, outer)))
+    return failure();
   for (int64_t entry : box.asArrayRef())
     if (entry < 1 || entry > 256) // T4
       return emitError()
@@ -89,7 +116,7 @@ int64_t TensorMapAttr::getBoxElements() const {
   return elements;
 }
 
-/// One past the offset of the last element.
+/// One past the offset of the last element, which fits (T6).
 int64_t TensorMapAttr::getEnd() const {
   int64_t end = getSizes()[0];
   for (auto [size, stride] :

@@ -161,6 +161,7 @@ def KasGPU_ScheduleAttr : AttrDef<KasGPU_Dialect, "GPUSchedule",
     - C13: warpgroup kernels have `tile`s of multiples of 64 that divide `block`, whose entries are at most 256, and
       128 threads for each tile.
     - C14: warpgroup kernels have a `depth` of 64, no `padding`, and 2 to 8 `stages`.
+    - C15: `depth` and `padding` are at most 65536, so that bytes of workgroup memory can be counted.
 
     A schedule that does not suit the operator or the device is an error of
     `-kas-gpu-outline`.

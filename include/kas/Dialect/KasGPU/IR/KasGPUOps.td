@@ -35,6 +35,8 @@ def KasGPU_TensorMapAttr : AttrDef<KasGPU_Dialect, "TensorMap"> {
     - T2: sizes are 1 to 2^32.
     - T3: strides are at least as large as what they step over, and multiples of the stride before them.
     - T4: entries of `box` are 1 to 256.
+    - T5: strides are less than 2^40, as those in bytes must be.
+    - T6: offsets of elements are less than 2^63.
 
     Source: CUDA Driver API, `cuTensorMapEncodeTiled`.
   }];
