@@ -91,10 +91,10 @@ LogicalResult KernelEvaluation::evaluateStep(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 /// A rotation along `dim`, or, if causal, a move to later positions with zeros
-/// before the first.
+/// before the first. The amount is below the extent (D4).
 LogicalResult KernelEvaluation::evaluate(DagShiftOp op) {
   int64_t dim = op.getDim(), extent = get(op.getInput()).shape[dim];
-  int64_t amount = static_cast<int64_t>(op.getAmount()) % extent;
+  int64_t amount = op.getAmount();
   if (op.getCausal())
     return fill(op.getResult(), [&](ArrayRef<int64_t> index, int64_t) {
       Shape from(index);
@@ -102,7 +102,7 @@ LogicalResult KernelEvaluation::evaluate(DagShiftOp op) {
       return from[dim] < 0 ? 0.0 : get(op.getInput()).at(from);
     });
   return moveAlong(op.getInput(), op.getResult(), dim,
-                   [&](int64_t i) { return (i + amount + extent) % extent; });
+                   [&](int64_t i) { return (i + extent + amount) % extent; });
 }
 
 /// Adds one channel dimension per window: [C | H] with a window of 3 -> [C, 3 |

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The shapes of the tensors of a kernel at a binding.
-// Legality that only numbers show (K3, K4, D15) is reported here, once, before
-// the evaluator allocates anything.
+// Legality that only numbers show (K3, K4, D4, D15) is reported here, once,
+// before the evaluator allocates anything.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +38,20 @@ static LogicalResult verifyBlocks(KernelOp kernel, const SizeValues &sizes) {
   DagOutputOp output = kernel.getOutput();
   return output.getCopies() ? verify(output.getNumBlocks(), *output.getCopies())
                             : success();
+}
+
+/// D4: a shift by less than the extent.
+static LogicalResult verifyShifts(KernelOp kernel, const SizeValues &sizes) {
+  for (auto shift : kernel.getBody().getOps<DagShiftOp>()) {
+    FailureOr<Shape> shape = sizes.get(shift.getInput().getType());
+    if (failed(shape))
+      return failure();
+    int64_t extent = (*shape)[shift.getDim()], amount = shift.getAmount();
+    if (amount >= extent || amount <= -extent)
+      return sizes.emitError() << "requires a shift amount d with 0 < |d| < "
+                               << extent << " (D4), got " << amount;
+  }
+  return success();
 }
 
 FailureOr<KernelShapes> kas::reference::getShapes(KernelOp kernel,
@@ -72,7 +86,8 @@ FailureOr<KernelShapes> kas::reference::getShapes(KernelOp kernel,
   FailureOr<Shape> given = sizes.get(op.getInput().getType());
   FailureOr<Shape> viewed = sizes.get(op.getViewedDims());
   if (failed(output) || failed(given) || failed(viewed) ||
-      failed(verifyBlocks(kernel, sizes)))
+      failed(verifyBlocks(kernel, sizes)) ||
+      failed(verifyShifts(kernel, sizes)))
     return failure();
   if (product(*viewed) != product(*given))
     return emitError() << "requires " << product(*viewed)

@@ -68,18 +68,22 @@ FailureOr<Value> KernelEmitter::emitStep(Operation *op,
       });
 }
 
-/// Two slices that change places; if causal, a slice after zeros. The amount
-/// is below the extent (D4), and negative if causal (D20).
+/// Two slices that change places; if causal, a slice after zeros, since the
+/// amount is negative then (D20).
 FailureOr<Value> KernelEmitter::emit(DagShiftOp op, ArrayRef<int64_t> shape) {
   int64_t dim = op.getDim() + 1, extent = shape[dim];
-  int64_t amount = static_cast<int64_t>(op.getAmount()) % extent;
+  int64_t amount = op.getAmount();
+  // The verifier knows the bindings of the kernel alone.
+  if (amount >= extent || amount <= -extent)
+    return op.emitOpError("requires a shift amount d with 0 < |d| < ")
+           << extent << " (D4), got " << amount;
   if (op.getCausal()) {
     Shape low(shape.size(), 0), high(low);
     low[dim] = -amount;
     return steps.pad(steps.take(values[op.getInput()], dim, 0, extent + amount),
                      low, high);
   }
-  int64_t start = (amount + extent) % extent;
+  int64_t start = amount < 0 ? amount + extent : amount;
   return steps.rearrange(
       values[op.getInput()], dim,
       {{start, 1, 0, 1, extent - start}, {0, 1, extent - start, 1, start}});

@@ -84,6 +84,22 @@ TEST(ReferenceKernelError, BlocksAtTheBinding) {
             "requires at most as many blocks as copies, 1 (D15), got 2\n");
 }
 
+/// A causal shift as well as a rotation; INT64_MIN has no magnitude.
+TEST(ReferenceKernelError, ShiftsAtTheBinding) {
+  for (std::string amount :
+       {"2", "-3", "-2 causal", "-9 causal", "-9223372036854775808"})
+    EXPECT_EQ(errorsOf(R"(
+    kas.kernel @f<| | x> (%in: [2*x]) -> [2*x] {
+      %a = kas.dag.shift %in dim 0 by )" +
+                           amount +
+                           R"( : [2*x]
+      kas.dag.output %a : [2*x]
+    })",
+                       {{1, 2}}),
+              "requires a shift amount d with 0 < |d| < 2 (D4), got " +
+                  amount.substr(0, amount.find(' ')) + "\n");
+}
+
 TEST(ReferenceKernelError, TooLarge) {
   std::string errors = errorsOf(R"(
     kas.kernel @f(%in: [2147483647, 2147483647, 2147483647]) -> [1] {
