@@ -55,3 +55,81 @@ func.func @sums_needed(%x: tensor<1x16x9x9xf32>, %w: tensor<32x16x3x3xf32>, %b: 
   } -> tensor<1x32x7x7xf32>
   return %y, %z : tensor<1x32x7x7xf32>, tensor<1x32x7x7xf32>
 }
+
+// The next iteration reads the sums of this one: they must be stored.
+//
+// CHECK-LABEL: func.func @sums_of_last_iteration(
+// CHECK:         scf.for
+// CHECK:           memref.copy
+// CHECK:           linalg.generic
+// CHECK:         return
+func.func @sums_of_last_iteration(%x: memref<1x16x9x9xf32>, %w: memref<32x16x3x3xf32>, %b: memref<32xf32>,
+    %last: memref<1x32x7x7xf32>, %z: memref<1x32x7x7xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %sums = memref.alloc() {alignment = 64 : i64} : memref<1x32x7x7xf32>
+  scf.for %i = %c0 to %c2 step %c1 {
+    memref.copy %sums, %last : memref<1x32x7x7xf32> to memref<1x32x7x7xf32>
+    linalg.broadcast ins(%b : memref<32xf32>) outs(%sums : memref<1x32x7x7xf32>) dimensions = [0, 2, 3]
+    linalg.conv_2d_nchw_fchw ins(%x, %w : memref<1x16x9x9xf32>, memref<32x16x3x3xf32>) outs(%sums : memref<1x32x7x7xf32>)
+    linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>, affine_map<(n, c, h, w) -> (n, c, h, w)>],
+                    iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+        ins(%sums : memref<1x32x7x7xf32>) outs(%z : memref<1x32x7x7xf32>) {
+    ^bb0(%sum: f32, %out: f32):
+      %kept = arith.maximumf %sum, %zero : f32
+      linalg.yield %kept : f32
+    }
+  }
+  return
+}
+
+// The next iteration begins with the bias: nobody needs the sums.
+//
+// CHECK-LABEL: func.func @sums_overwritten(
+// CHECK-NOT:     linalg.generic
+// CHECK:         return
+func.func @sums_overwritten(%x: memref<1x16x9x9xf32>, %w: memref<32x16x3x3xf32>, %b: memref<32xf32>, %z: memref<1x32x7x7xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %sums = memref.alloc() {alignment = 64 : i64} : memref<1x32x7x7xf32>
+  scf.for %i = %c0 to %c2 step %c1 {
+    linalg.broadcast ins(%b : memref<32xf32>) outs(%sums : memref<1x32x7x7xf32>) dimensions = [0, 2, 3]
+    linalg.conv_2d_nchw_fchw ins(%x, %w : memref<1x16x9x9xf32>, memref<32x16x3x3xf32>) outs(%sums : memref<1x32x7x7xf32>)
+    linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>, affine_map<(n, c, h, w) -> (n, c, h, w)>],
+                    iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+        ins(%sums : memref<1x32x7x7xf32>) outs(%z : memref<1x32x7x7xf32>) {
+    ^bb0(%sum: f32, %out: f32):
+      %kept = arith.maximumf %sum, %zero : f32
+      linalg.yield %kept : f32
+    }
+  }
+  return
+}
+
+// The sums are read by another name of their buffer, which is older than they are.
+//
+// CHECK-LABEL: func.func @sums_by_another_name(
+// CHECK:         linalg.generic
+// CHECK:         memref.copy
+// CHECK:         return
+func.func @sums_by_another_name(%x: memref<1x16x9x9xf32>, %w: memref<32x16x3x3xf32>, %b: memref<32xf32>,
+    %last: memref<32x49xf32>, %z: memref<1x32x7x7xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %sums = memref.alloc() {alignment = 64 : i64} : memref<1x32x7x7xf32>
+  %flat = memref.collapse_shape %sums [[0, 1], [2, 3]] : memref<1x32x7x7xf32> into memref<32x49xf32>
+  linalg.broadcast ins(%b : memref<32xf32>) outs(%sums : memref<1x32x7x7xf32>) dimensions = [0, 2, 3]
+  linalg.conv_2d_nchw_fchw ins(%x, %w : memref<1x16x9x9xf32>, memref<32x16x3x3xf32>) outs(%sums : memref<1x32x7x7xf32>)
+  linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>, affine_map<(n, c, h, w) -> (n, c, h, w)>],
+                  iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%sums : memref<1x32x7x7xf32>) outs(%z : memref<1x32x7x7xf32>) {
+  ^bb0(%sum: f32, %out: f32):
+    %kept = arith.maximumf %sum, %zero : f32
+    linalg.yield %kept : f32
+  }
+  memref.copy %flat, %last : memref<32x49xf32> to memref<32x49xf32>
+  return
+}

@@ -174,19 +174,29 @@ static bool isElementwiseBody(Block &body) {
 /// Whether nobody reads `buffer` after `op` before it is written again.
 static bool isDeadAfter(Operation *op, Value buffer) {
   // Of an argument or a view nothing is known: the caller may read it.
-  if (!buffer.getDefiningOp<memref::AllocOp>())
+  auto alloc = buffer.getDefiningOp<memref::AllocOp>();
+  if (!alloc)
     return false;
   // The first use after `op` in its block decides, if it overwrites or frees
-  // all of the buffer.
-  Operation *next = nullptr;
+  // all of the buffer. Where the block may run again with the same buffer, as
+  // the body of a loop that the allocation is outside of, the uses up to `op`
+  // come after those that follow it.
+  bool isOnce = alloc->getBlock() == op->getBlock();
+  Operation *next = nullptr, *first = nullptr;
   for (Operation *user : buffer.getUsers()) {
+    // What reads through another name of the buffer is no user of it.
     Operation *inBlock = op->getBlock()->findAncestorOpInBlock(*user);
-    if (!inBlock)
+    if (!inBlock ||
+        llvm::any_of(user->getResultTypes(), llvm::IsaPred<BaseMemRefType>))
       return false;
+    if (!first || inBlock->isBeforeInBlock(first))
+      first = inBlock;
     if (op->isBeforeInBlock(inBlock) &&
         (!next || inBlock->isBeforeInBlock(next)))
       next = inBlock;
   }
+  if (!next && !isOnce)
+    next = first;
   if (!next || isa<memref::DeallocOp>(next))
     return true;
   if (auto fill = dyn_cast<linalg::FillOp>(next))
