@@ -81,8 +81,12 @@ static llvm::Error checkFact(const SizeRules &rules,
     return llvm::createStringError("facts must not go in circles");
   std::optional<Size> quotient =
       Size::symbol(fact.multiple).divide(fact.divisor);
+  // The factors of the symbol would lack it (`factorsOfSymbol`).
+  if (!quotient)
+    return llvm::createStringError(
+        "the quotient of a fact must have exponents and a constant that fit");
   for (const Binding &binding : rules.bindings)
-    if (!quotient || !quotient->evaluate(binding))
+    if (!quotient->evaluate(binding))
       return llvm::createStringError(
           "a fact must hold at every binding, but the divisor of symbol " +
           llvm::Twine(fact.multiple) + " does not divide its value " +

@@ -132,6 +132,16 @@ TEST_F(SizeRulesTest, Check) {
   bad = rules;
   bad.facts.push_back({size("KH"), 9});
   EXPECT_EQ(message(bad), "a fact must be about a declared symbol");
+  // C/4096 has too large a denominator, with and without a binding.
+  bad = rules;
+  bad.facts.push_back({size("4096"), 0});
+  for (bool hasBindings : {false, true}) {
+    bad.bindings.clear();
+    if (hasBindings)
+      bad.bindings = {{8192, 2, 3, 3, 8, 8, 1, 1, 1}};
+    EXPECT_EQ(message(bad), "the quotient of a fact must have exponents and a "
+                            "constant that fit");
+  }
   bad = rules;
   bad.bindings = {{64, 4}};
   EXPECT_EQ(message(bad),
