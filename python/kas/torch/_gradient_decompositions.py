@@ -15,6 +15,7 @@ import torch
 from ._decompositions import get_inference_table
 from ._indexing import get_indexing_table
 from ._max_pooling import get_max_pooling_table
+from ._pooling import get_pooling_gradients_table, pad_dim
 
 aten = torch.ops.aten
 
@@ -24,18 +25,11 @@ def _spread(gradient: torch.Tensor, stride: Sequence[int], output_padding: Seque
     for axis, (step, after) in enumerate(zip(stride, output_padding), start=2):
         size = gradient.shape[axis]
         if step > 1:
-            spread = aten.constant_pad_nd(
-                gradient.unsqueeze(axis + 1), _get_padding(gradient.dim() - 1 - axis, 0, step - 1)
-            )
+            spread = pad_dim(gradient.unsqueeze(axis + 1), axis + 1, 0, step - 1)
             gradient = spread.flatten(axis, axis + 1).narrow(axis, 0, (size - 1) * step + 1)
         if after:
-            gradient = aten.constant_pad_nd(gradient, _get_padding(gradient.dim() - 1 - axis, 0, after))
+            gradient = pad_dim(gradient, axis, 0, after)
     return gradient
-
-
-def _get_padding(num_inner: int, before: int, after: int) -> list[int]:
-    """Of one axis that has `num_inner` others inside."""
-    return [0] * (2 * num_inner) + [before, after]
 
 
 class _Convolution(NamedTuple):
@@ -191,25 +185,6 @@ def _get_probabilities(scores: torch.Tensor, logarithm: torch.Tensor) -> torch.T
     return torch.where(logarithm.unsqueeze(-1) > -math.inf, probabilities, torch.zeros_like(probabilities))
 
 
-def avg_pool2d_backward(
-    gradient: torch.Tensor,
-    data: torch.Tensor,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> Any:
-    """As of a convolution of each channel with equal weights, where all windows have as many elements."""
-    if data.dim() != 4 or ceil_mode or (any(padding) and not count_include_pad and divisor_override is None):
-        return NotImplemented
-    kernel, stride, padding = ([*size] * (2 if len(size) == 1 else 1) for size in (kernel, stride or kernel, padding))
-    channels = data.shape[1]
-    weight = gradient.new_full((channels, 1, *kernel), 1 / (divisor_override or math.prod(kernel)))
-    return _get_data_gradient(_Convolution(gradient, data, weight, stride, padding, [1, 1], channels))
-
-
 def flash_attention(
     query: torch.Tensor,
     key: torch.Tensor,
@@ -271,20 +246,95 @@ def soft_margin_loss_backward(
     return change / x.numel() if reduction == 1 else change
 
 
+def _fold(gradient: torch.Tensor, dim: int, size: int, pad: Sequence[int], reflects: bool) -> torch.Tensor:
+    """Along one dimension of `size` elements, with what was padded added to what it was; less than none was cut."""
+    cut = [max(-length, 0) for length in pad]
+    kept = size - sum(cut)
+
+    def place(part: torch.Tensor, first: int) -> torch.Tensor:
+        return pad_dim(part, dim, first, size - first - part.shape[dim])
+
+    found = place(gradient.narrow(dim, max(pad[0], 0), kept), cut[0])
+    for is_after, length in enumerate(pad):
+        if length > 0:
+            part = gradient.narrow(dim, gradient.shape[dim] - length if is_after else 0, length)
+            if reflects:
+                found = found + place(part.flip(dim), size - 1 - length if is_after else 1)
+            else:
+                found = found + place(part.sum(dim, keepdim=True), size - 1 if is_after else 0)
+    return found
+
+
+def _pad_backward(rank: int, reflects: bool) -> Callable[..., Any]:
+    def decompose(gradient: torch.Tensor, data: torch.Tensor, padding: Sequence[int]) -> Any:
+        """The gradient of a pad with what is within, dimension by dimension."""
+        dims = [(data.dim() - 1 - number, padding[2 * number : 2 * number + 2]) for number in range(rank)]
+        if not data.numel() or any(data.shape[dim] + min(a, 0) + min(b, 0) <= 0 for dim, (a, b) in dims):
+            return NotImplemented
+        for dim, pad in dims:
+            gradient = _fold(gradient, dim, data.shape[dim], pad, reflects)
+        return gradient.clone(memory_format=torch.contiguous_format)
+
+    return decompose
+
+
+def cdist_backward(gradient: torch.Tensor, x: torch.Tensor, y: torch.Tensor, p: float, distances: torch.Tensor) -> Any:
+    """The gradient of the rows of `x` of `torch.cdist`: zero where rows are the same."""
+    difference, distances = x.unsqueeze(-2) - y.unsqueeze(-3), distances.unsqueeze(-1)
+    sign, zeros = difference.sign(), torch.zeros_like(difference)
+    if p == 0:
+        change = zeros
+    elif p == 1:
+        change = sign
+    elif p == math.inf:
+        change = torch.where(difference.abs() == distances, sign, zeros)
+    else:
+        is_none = distances == 0 if p >= 1 else (distances == 0) | (difference == 0)
+        quotient = difference.abs() / torch.where(distances == 0, torch.ones_like(distances), distances)
+        quotient = torch.where(is_none, torch.ones_like(quotient), quotient)
+        change = torch.where(is_none, zeros, sign * (quotient if p == 2 else quotient.pow(p - 1)))
+    return (gradient.unsqueeze(-1) * change).sum(-2)
+
+
+def pdist_backward(gradient: torch.Tensor, x: torch.Tensor, p: float, distances: torch.Tensor) -> Any:
+    """The gradient of `torch.nn.functional.pdist`, where each pair is there once."""
+    size = x.shape[0]
+    if not 2 <= size <= 64 or not x.numel():
+        return NotImplemented
+    ends = list(itertools.accumulate(range(size - 1, 0, -1)))
+
+    def make_matrix(pairs: torch.Tensor) -> torch.Tensor:
+        rows = [pad_dim(pairs[end - size + 1 + row : end], 0, row + 1, 0) for row, end in enumerate(ends)]
+        upper = torch.stack([*rows, pairs.new_zeros(size)])
+        return upper + upper.t()
+
+    return cdist_backward(make_matrix(gradient), x, x, p, make_matrix(distances))
+
+
+def zeros(size: Sequence[int], *, dtype: torch.dtype | None = None, **_: Any) -> torch.Tensor:
+    """A tensor of zeros that PyTorch keeps without memory."""
+    return torch.zeros(size, dtype=dtype)
+
+
 def get_training_table() -> dict[Any, Callable[..., Any]]:
     """Decompositions of the operations of forward and backward graphs."""
-    from torch._decomp import core_aten_decompositions
+    from torch._decomp import core_aten_decompositions, decomposition_table
 
     table: dict[Any, Callable[..., Any]] = get_inference_table()
     gradients: dict[Any, Callable[..., Any]] = dict(core_aten_decompositions())
     del gradients[aten._softmax_backward_data.default]
     table |= {name: function for name, function in gradients.items() if "_backward" in str(name)}
-    # Of each face, edge and corner a sum of its own: too much to be compiled.
-    del table[aten.reflection_pad3d_backward.default]
+    for rank in (1, 2, 3):
+        for name, reflects in (("reflection", True), ("replication", False)):
+            table[getattr(aten, f"{name}_pad{rank}d_backward").default] = _pad_backward(rank, reflects)
     # These write at places that are checked.
     table |= get_indexing_table() | get_max_pooling_table()
+    table |= get_pooling_gradients_table()
     table[aten.soft_margin_loss_backward.default] = soft_margin_loss_backward
-    table[aten.avg_pool2d_backward.default] = avg_pool2d_backward
+    table[aten._cdist_backward.default] = cdist_backward
+    table[aten._efficientzerotensor.default] = zeros
+    table[aten._pdist_backward.default] = pdist_backward
+    table[aten.batch_norm_backward.default] = decomposition_table[aten.batch_norm_backward.default]
     table[aten.convolution_backward.default] = convolution_backward
     table[aten._scaled_dot_product_flash_attention_for_cpu.default] = flash_attention
     table[aten._scaled_dot_product_flash_attention_for_cpu_backward.default] = flash_attention_backward
