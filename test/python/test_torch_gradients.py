@@ -124,3 +124,59 @@ def test_gradients_are_compiled(network, data):
         assert graph.reason is None
         # The count of the batches of a norm.
         assert all(name == "aten.add.Tensor" for name, _ in graph.left)
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "max", "min", "prod"])
+def test_segments(reduce):
+    """Of elements that are the same, zero or no numbers, and segments of none."""
+    decompose = get_training_table()[aten._segment_reduce_backward.default]
+    lengths = torch.tensor([[2, 0, 4, 1], [3, 3, 0, 1]])
+    some, few = torch.randn(2, 7, 3), torch.randint(0, 3, (2, 7, 3)).float()
+    odd = few.clone()
+    odd[0, 1, 1] = odd[1, 5, :2] = torch.nan
+    for data in (some, few, odd):
+        for options in ({}, {"initial": 2.0}):
+            options |= {"lengths": lengths, "axis": 1}
+            result = torch.segment_reduce(data, reduce, **options)
+            given = (torch.randn_like(result), result, data, reduce)
+            expected = aten._segment_reduce_backward(*given, **options)
+            torch.testing.assert_close(decompose(*given, **options), expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("mode, weighted", [(0, False), (0, True), (1, False), (2, False)])
+@pytest.mark.parametrize("padding_idx", [-1, 3])
+def test_bags(mode, weighted, padding_idx):
+    """And what their gradients need: bags of places, sizes, rows of maxima."""
+    table, weight = get_training_table(), torch.randn(9, 4)
+    places = torch.tensor([1, 2, 4, 5, 4, 3, 2, 3])
+    scales = torch.randn(8) if weighted else None
+    for offsets, ends in ((torch.tensor([0, 3, 3, 7]), False), (torch.tensor([0, 3, 3, 8]), True)):
+        given = (weight, places, offsets, False, mode, False, scales, ends, padding_idx)
+        expected = aten._embedding_bag(*given)
+        torch.testing.assert_close(table[aten._embedding_bag.default](*given), expected)
+        result, *others = expected
+        gradient = torch.randn_like(result)
+        given = (gradient, places, offsets, *others, 9, False, mode, False, scales, padding_idx)
+        found = table[aten._embedding_bag_backward.default](*given)
+        torch.testing.assert_close(found, aten._embedding_bag_backward(*given))
+        if weighted:
+            operation = aten._embedding_bag_per_sample_weights_backward.default
+            bags = torch.tensor([0, 0, 0, 2, 2, 2, 2, 2 if ends else 3])
+            expected = operation(gradient, weight, places, offsets, bags, mode, padding_idx)
+            for which in (bags, others[0]):
+                found = table[operation](gradient, weight, places, offsets, which, mode, padding_idx)
+                torch.testing.assert_close(found, expected)
+
+
+class Bags(nn.Module):
+    def forward(self, weight, scales):
+        places, offsets = torch.tensor([1, 2, 4, 5, 4, 3, 2, 8]), torch.tensor([0, 3, 3, 7])
+        found = functional.embedding_bag(places, weight, offsets, mode="sum", per_sample_weights=scales)
+        for mode in ("mean", "max"):
+            found = found + functional.embedding_bag(places, weight, offsets, mode=mode, padding_idx=4)
+        return torch.segment_reduce(found, "max", lengths=torch.tensor([1, 0, 3]), initial=-9.0)
+
+
+def test_gradients_of_bags_are_compiled():
+    for graph in compare_gradients(Bags(), torch.randn(9, 4), torch.randn(8)):
+        assert graph.reason is None and graph.left == ()

@@ -16,6 +16,7 @@ from ._decompositions import get_inference_table
 from ._indexing import get_indexing_table
 from ._max_pooling import get_max_pooling_table
 from ._pooling import get_pooling_gradients_table, pad_dim
+from ._segment_gradients import get_segment_gradients_table
 
 aten = torch.ops.aten
 
@@ -329,7 +330,7 @@ def get_training_table() -> dict[Any, Callable[..., Any]]:
             table[getattr(aten, f"{name}_pad{rank}d_backward").default] = _pad_backward(rank, reflects)
     # These write at places that are checked.
     table |= get_indexing_table() | get_max_pooling_table()
-    table |= get_pooling_gradients_table()
+    table |= get_pooling_gradients_table() | get_segment_gradients_table()
     table[aten.soft_margin_loss_backward.default] = soft_margin_loss_backward
     table[aten._cdist_backward.default] = cdist_backward
     table[aten._efficientzerotensor.default] = zeros

@@ -21,18 +21,16 @@ def _constants(**numbers: int) -> str:
     return "\n".join(f"%{name} = arith.constant {value} : index" for name, value in numbers.items())
 
 
-def embedding_bag(
+def pool_bags(
     weight: torch.Tensor,
     indices: torch.Tensor,
     offsets: torch.Tensor,
-    scale_grad_by_freq: bool = False,
-    mode: int = 0,
-    sparse: bool = False,
-    per_sample_weights: torch.Tensor | None = None,
-    include_last_offset: bool = False,
-    padding_idx: int = -1,
+    mode: int,
+    per_sample_weights: torch.Tensor | None,
+    include_last_offset: bool,
+    padding_idx: int,
 ) -> Any:
-    """`torch.nn.functional.embedding_bag` where it has no gradient."""
+    """The result of `torch.nn.functional.embedding_bag`."""
     if weight.dtype != torch.float32 or not weight.numel() or not indices.numel():
         return NotImplemented
     (rows, width), count = weight.shape, indices.shape[0]
@@ -88,7 +86,24 @@ yield {"%mean" if mode == 1 else "%found#0"}"""
     outside = f"""{_constants(zero=0, one=1, count=count, rows=rows, padding=padding_idx)}
 %nothing = arith.constant 0.0 : f32
 %minus_zero = arith.constant -0.0 : f32"""
-    result = pointwise([*places, *scales], [Result((bags, width), torch.float32)], body, outside)
+    return pointwise([*places, *scales], [Result((bags, width), torch.float32)], body, outside)
+
+
+def embedding_bag(
+    weight: torch.Tensor,
+    indices: torch.Tensor,
+    offsets: torch.Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: torch.Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> Any:
+    """`torch.nn.functional.embedding_bag` where it has no gradient."""
+    result = pool_bags(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx)
+    if result is NotImplemented:
+        return result
     # What else it gives, where anything reads it, is left to PyTorch.
     others = aten._embedding_bag.default(
         weight,
@@ -102,6 +117,37 @@ yield {"%mean" if mode == 1 else "%found#0"}"""
         padding_idx,
     )
     return result, *others[1:]
+
+
+def get_sizes(data: torch.Tensor, axis: int) -> tuple[int, int, int]:
+    return math.prod(data.shape[:axis]), data.shape[axis], math.prod(data.shape[axis + 1 :])
+
+
+def get_ends(given: torch.Tensor, outer: int, are_lengths: bool) -> torch.Tensor:
+    """Where segments begin and the last one ends, for each row."""
+    ends = given.to(torch.int64).reshape(outer, -1)
+    return torch.cat([torch.zeros((outer, 1), dtype=torch.int64), ends.cumsum(1)], 1) if are_lengths else ends
+
+
+def _read_segment(ends: torch.Tensor, reaches: str, size: int) -> str:
+    """`%begin` and `%end` of `%segment` in `%row` of the argument 1, `ends`, checked; all reach to `size` or less."""
+    numbers = get_type(ends.shape, torch.int64)
+    return f"""%next = arith.addi %segment, %one : index
+%begin64 = tensor.extract %1[%row, %segment] : {numbers}
+%end64 = tensor.extract %1[%row, %next] : {numbers}
+%last64 = tensor.extract %1[%row, %segments] : {numbers}
+%begin = arith.index_cast %begin64 : i64 to index
+%end = arith.index_cast %end64 : i64 to index
+%last = arith.index_cast %last64 : i64 to index
+%is_begun = arith.cmpi sge, %begin, %zero : index
+%is_ended = arith.cmpi sle, %end, %size : index
+%is_ordered = arith.cmpi sle, %begin, %end : index
+%is_all = arith.cmpi {reaches}, %last, %size : index
+%is_within = arith.andi %is_begun, %is_ended : i1
+%is_segment = arith.andi %is_within, %is_ordered : i1
+%is_fine = arith.andi %is_segment, %is_all : i1
+cf.assert %is_fine, "segments require lengths of at least 0 that sum to {size}"
+"""
 
 
 def segment_reduce(
@@ -119,10 +165,8 @@ def segment_reduce(
     given = lengths if offsets is None else offsets
     if data.dtype != torch.float32 or not data.numel() or given is None or not given.numel():
         return NotImplemented
-    outer, size, inner = math.prod(data.shape[:axis]), data.shape[axis], math.prod(data.shape[axis + 1 :])
-    ends = given.to(torch.int64).reshape(outer, -1)
-    if offsets is None:
-        ends = torch.cat([torch.zeros((outer, 1), dtype=torch.int64), ends.cumsum(1)], 1)
+    outer, size, inner = get_sizes(data, axis)
+    ends = get_ends(given, outer, offsets is None)
     segments = ends.shape[1] - 1
     if not segments:
         return NotImplemented
@@ -132,26 +176,11 @@ def segment_reduce(
     if math.isnan(start) or "e" in number:
         return NotImplemented
     name = {"sum": "addf", "mean": "addf", "prod": "mulf", "max": "maximumf", "min": "minimumf"}[reduce]
-    rows, numbers = data.reshape(outer, size, inner), get_type(ends.shape, torch.int64)
+    rows = data.reshape(outer, size, inner)
     body = f"""%row = linalg.index 0 : index
 %segment = linalg.index 1 : index
 %column = linalg.index 2 : index
-%next = arith.addi %segment, %one : index
-%begin64 = tensor.extract %1[%row, %segment] : {numbers}
-%end64 = tensor.extract %1[%row, %next] : {numbers}
-%last64 = tensor.extract %1[%row, %segments] : {numbers}
-%begin = arith.index_cast %begin64 : i64 to index
-%end = arith.index_cast %end64 : i64 to index
-%last = arith.index_cast %last64 : i64 to index
-%is_begun = arith.cmpi sge, %begin, %zero : index
-%is_ended = arith.cmpi sle, %end, %size : index
-%is_ordered = arith.cmpi sle, %begin, %end : index
-%is_all = arith.cmpi {"sle" if unsafe or offsets is not None else "eq"}, %last, %size : index
-%is_within = arith.andi %is_begun, %is_ended : i1
-%is_segment = arith.andi %is_within, %is_ordered : i1
-%is_fine = arith.andi %is_segment, %is_all : i1
-cf.assert %is_fine, "segments require lengths of at least 0 that sum to {size}"
-%found = scf.for %i = %begin to %end step %one iter_args(%total = %start) -> (f32) {{
+{_read_segment(ends, "sle" if unsafe or offsets is not None else "eq", size)}%found = scf.for %i = %begin to %end step %one iter_args(%total = %start) -> (f32) {{
   %element = tensor.extract %0[%row, %i, %column] : {get_type(rows.shape, data.dtype)}
   %new = arith.{name} %total, %element : f32
   scf.yield %new : f32
