@@ -185,7 +185,7 @@ def _add_adaptive(gradient: torch.Tensor, dim: int, size: int) -> torch.Tensor:
     if size % windows == 0:
         return _repeat(gradient * (windows / size), dim, size // windows).flatten(dim, dim + 1)
     if windows % size == 0:
-        return gradient.unflatten(dim, (size, windows // size)).sum(dim + 1)
+        return gradient.reshape(*gradient.shape[:dim], size, windows // size, *gradient.shape[dim + 1 :]).sum(dim + 1)
     shape = [1] * gradient.dim()
     shape[dim] = -1
 
@@ -208,7 +208,7 @@ def _add_adaptive(gradient: torch.Tensor, dim: int, size: int) -> torch.Tensor:
 
 def _adaptive_backward(rank: int) -> Callable[..., Any]:
     def decompose(gradient: torch.Tensor, data: torch.Tensor) -> Any:
-        """The gradient of `torch.nn.functional.adaptive_avg_pool2d` or `adaptive_avg_pool3d`, dimension by dimension."""
+        """The gradient of `adaptive_avg_pool2d` or `adaptive_avg_pool3d`, dimension by dimension."""
         if not gradient.numel():
             return NotImplemented
         for dim in range(data.dim() - rank, data.dim()):

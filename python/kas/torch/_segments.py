@@ -146,8 +146,7 @@ def _read_segment(ends: torch.Tensor, reaches: str, size: int) -> str:
 %is_within = arith.andi %is_begun, %is_ended : i1
 %is_segment = arith.andi %is_within, %is_ordered : i1
 %is_fine = arith.andi %is_segment, %is_all : i1
-cf.assert %is_fine, "segments require lengths of at least 0 that sum to {size}"
-"""
+cf.assert %is_fine, "segments require lengths of at least 0 that sum to {size}\""""
 
 
 def segment_reduce(
@@ -180,7 +179,8 @@ def segment_reduce(
     body = f"""%row = linalg.index 0 : index
 %segment = linalg.index 1 : index
 %column = linalg.index 2 : index
-{_read_segment(ends, "sle" if unsafe or offsets is not None else "eq", size)}%found = scf.for %i = %begin to %end step %one iter_args(%total = %start) -> (f32) {{
+{_read_segment(ends, "sle" if unsafe or offsets is not None else "eq", size)}
+%found = scf.for %i = %begin to %end step %one iter_args(%total = %start) -> (f32) {{
   %element = tensor.extract %0[%row, %i, %column] : {get_type(rows.shape, data.dtype)}
   %new = arith.{name} %total, %element : f32
   scf.yield %new : f32
