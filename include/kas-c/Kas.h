@@ -102,6 +102,26 @@ typedef struct KasPassOptions {
 bool kasModuleRunPassesWith(KasModule *module, const char *pipeline,
                             KasPassOptions options, KasDiagnostics diagnostics);
 
+/// Which layers an operator takes the place of.
+typedef struct KasLayers {
+  /// Those of this space, a `kas.space` of the module.
+  const char *space;
+  /// Those of these names, as `kas-extract` has marked them; none: all.
+  const char *const *names;
+  size_t numNames;
+  /// Sizes of the operator before those of the layers, such as `k=3,g=2`; null
+  /// for none.
+  const char *binding;
+} KasLayers;
+
+/// Puts an operator in the place of layers that `kas-extract` has marked, as
+/// `kas-substitute` does. `text` is a `kas.operator`, or operators and then a
+/// `kas.sequence` of them; names that the module has are changed. A layer that
+/// it does not fit stays and is reported as a remark. The module stays as it
+/// was when it fails.
+bool kasModuleSubstitute(KasModule *module, const char *text, size_t length,
+                         KasLayers layers, KasDiagnostics diagnostics);
+
 /// Writes a JSON array of the symbols, each `{"kind": ..., "name": ...}` with
 /// the op's name as kind, such as `kas.operator`; a `kas.sequence` also has the
 /// arrays `stages` (names of operators) and `between` (steps).

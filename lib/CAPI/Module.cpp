@@ -19,6 +19,7 @@
 #include "kas/Dialect/Kas/IR/KasSequenceOps.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/InitAll.h"
+#include "kas/Networks/Sites/Substitute.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Parser/Parser.h"
@@ -236,6 +237,38 @@ bool kasModuleRunPassesWith(KasModule *module, const char *pipeline,
   if (failed(manager.run(*copy)) ||
       // Verified at least once: a module that is kept is valid.
       (!options.verifyEach && failed(verify(*copy))))
+    return false;
+  module->module = std::move(copy);
+  return true;
+}
+
+/// Works on a copy, as passes do.
+bool kasModuleSubstitute(KasModule *module, const char *text, size_t length,
+                         KasLayers layers, KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  auto operators = parseSourceString<ModuleOp>(
+      StringRef(text, length), ParserConfig(access.getContext()), "<operator>");
+  if (!operators)
+    return false;
+  networks::SubstituteOptions options;
+  options.space = layers.space;
+  options.layers.assign(layers.names, layers.names + layers.numNames);
+  auto binding =
+      parseBinding(access.getContext(), layers.binding ? layers.binding : "");
+  if (!binding) {
+    access.report(binding.takeError());
+    return false;
+  }
+  options.binding = *binding;
+  OwningOpRef<ModuleOp> copy = access.getModule().clone();
+  FailureOr<StringRef> name = networks::takeOperators(*copy, *operators);
+  if (failed(name)) {
+    access.report("requires a kas.operator or a kas.sequence as the last op of "
+                  "what takes the place of layers");
+    return false;
+  }
+  options.operatorName = name->str();
+  if (failed(networks::substitute(*copy, options)) || failed(verify(*copy)))
     return false;
   module->module = std::move(copy);
   return true;

@@ -34,6 +34,8 @@ void kas::python::addModule(nb::module_ &m) {
       .def("print", &Module::print, "generic"_a)
       .def("verify", &Module::verify)
       .def("run_passes", &Module::runPasses, "pipeline"_a, "verify_each"_a)
+      .def("substitute", &Module::substitute, "text"_a, "space"_a, "layers"_a,
+           "binding"_a)
       .def("get_symbol_text", &Module::getSymbolText, "name"_a)
       .def("list_symbols", &Module::listSymbols)
       .def("describe_space", &Module::describeSpace, "name"_a.none())

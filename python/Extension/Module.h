@@ -51,6 +51,20 @@ public:
                                     {verifyEach}, sink);
     });
   }
+  /// The layers that the operator of `text` does not fit, as remarks.
+  std::vector<Diagnostic> substitute(const std::string &text,
+                                     const std::string &space,
+                                     const std::vector<std::string> &layers,
+                                     const std::string &binding) {
+    std::vector<const char *> names;
+    for (const std::string &layer : layers)
+      names.push_back(layer.c_str());
+    return run([&](KasDiagnostics sink) {
+      return kasModuleSubstitute(
+          module.get(), text.data(), text.size(),
+          {space.c_str(), names.data(), names.size(), binding.c_str()}, sink);
+    });
+  }
   std::string getSymbolText(const std::string &name) {
     return read([&](KasStream stream, KasDiagnostics sink) {
       return kasModuleGetText(module.get(), name.c_str(), stream, sink);

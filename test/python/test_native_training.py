@@ -110,3 +110,26 @@ def test_a_loss_that_is_no_number_is_a_failure(data):
     recipe = dataclasses.replace(RECIPE, optimizer="sgd", learning_rate=1e30, warmup_steps=0, recalibrate=False)
     with pytest.raises(evaluate.TrainingFailure, match="the loss is"):
         train(data, recipe, "native")
+
+
+def test_operators_are_put_into_a_network():
+    """Under names that it does not have, and not at all where something is wrong."""
+    exported = kas.torch.to_mlir(nn.Conv2d(4, 4, 3, padding=1, bias=False), torch.zeros(1, 4, 8, 8))
+    module = exported.module.run("kas-extract")
+    ((space, _),) = [entry for entry in module.symbols.items() if entry[1] == "kas.space"]
+    before = str(module)
+    # The operator has the name of the space, then that of the operator of before.
+    text = str(kas.operator("conv2d").alone()).replace("@conv2d", f"@{space}")
+    for operator, layers, binding, message in [
+        ("func.func private @g()", [], "", "requires a kas.operator or a kas.sequence as the last op"),
+        ("", [], "", "requires a kas.operator or a kas.sequence as the last op"),
+        ("kas.operator @a", [], "", "expected"),
+        (text, [], "k=", "k="),
+        (text, ["none"], "", "none"),
+    ]:
+        with pytest.raises(kas.Error, match=message):
+            module._handle.substitute(operator, space, layers, binding)
+        assert str(module) == before
+    assert module._handle.substitute(text, space, [], "k=3") == []
+    assert module.operators == [f"{space}_0"] and f"kas.apply @{space}_0" in str(module)
+    module.verify()

@@ -93,14 +93,10 @@ static Expected<StringRef> insert(StringRef text, ModuleOp module) {
   if (!last)
     return createStringError("requires a " + OpTy::getOperationName() +
                              " as the last op of a candidate");
-  SymbolTable symbols(*parsed);
-  SymbolTable taken(module);
-  for (Operation &op : *parsed->getBody())
-    if (failed(symbols.renameToUnique(&op, {&taken})))
-      return createStringError("requires a candidate with names of symbols");
-  module.getBody()->getOperations().splice(module.getBody()->end(),
-                                           parsed->getBody()->getOperations());
-  return last.getSymName();
+  FailureOr<StringRef> name = takeOperators(module, *parsed);
+  if (failed(name))
+    return createStringError("requires a candidate with names of symbols");
+  return *name;
 }
 
 /// The network with the candidate of `text` in the layers of the space.

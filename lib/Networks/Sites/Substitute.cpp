@@ -658,3 +658,20 @@ FailureOr<SubstituteResult>
 kas::networks::substitute(ModuleOp module, const SubstituteOptions &options) {
   return Substituter(module, options).run();
 }
+
+FailureOr<StringRef> kas::networks::takeOperators(ModuleOp module,
+                                                  ModuleOp operators) {
+  Block *body = operators.getBody();
+  if (body->empty() || !isa<OperatorOp, SequenceOp>(body->back()))
+    return failure();
+  Operation &last = body->back();
+  SymbolTable symbols(operators), taken(module);
+  // The names change in all of them first: a sequence refers to its operators.
+  for (Operation &op : *body)
+    if (!isa<SymbolOpInterface>(op) ||
+        failed(symbols.renameToUnique(&op, {&taken})))
+      return failure();
+  module.getBody()->getOperations().splice(module.getBody()->end(),
+                                           body->getOperations());
+  return SymbolTable::getSymbolName(&last).getValue();
+}

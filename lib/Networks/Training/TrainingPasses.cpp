@@ -61,6 +61,7 @@ private:
     options.beta2 = beta2;
     options.epsilon = epsilon;
     options.weightDecay = weightDecay;
+    options.decayAll = decayAll;
     options.batchNormMomentum = batchNormMomentum;
     options.clipNorm = clipNorm;
     return options;

@@ -148,7 +148,7 @@ double StepBuilder::getDecay(BlockArgument parameter) {
   if (given)
     return given.getValueAsDouble();
   bool isMatrix = cast<RankedTensorType>(parameter.getType()).getRank() >= 2;
-  return isMatrix ? options.weightDecay : 0;
+  return isMatrix || options.decayAll ? options.weightDecay : 0;
 }
 
 /// Clipping comes first: it needs all gradients.

@@ -49,7 +49,9 @@ def _options(recipe: Recipe) -> str:
         optimizer = "optimizer=adamw"
     else:
         optimizer = f"momentum={recipe.momentum} nesterov={int(recipe.momentum > 0)}"
-    return f"{optimizer} label-smoothing={recipe.label_smoothing} clip-norm={recipe.clip_gradients}"
+    # Of all parameters, as PyTorch's optimizers do it.
+    decay = f"weight-decay={recipe.weight_decay} decay-all=true"
+    return f"{optimizer} {decay} label-smoothing={recipe.label_smoothing} clip-norm={recipe.clip_gradients}"
 
 
 def _check(model: nn.Module, data: Data, recipe: Recipe) -> None:
@@ -70,12 +72,12 @@ def _check(model: nn.Module, data: Data, recipe: Recipe) -> None:
 def substitute_sites(module: Module, replacements: Sequence[Replacement]) -> Module:
     """The exported network with operators or sequences in the place of its layers."""
     module.run("kas-extract")
-    for number, replacement in enumerate(replacements):
-        module = _substitute(module, replacement, number)
+    for replacement in replacements:
+        _substitute(module, replacement)
     return module
 
 
-def _substitute(module: Module, replacement: Replacement, number: int) -> Module:
+def _substitute(module: Module, replacement: Replacement) -> None:
     operator, sites = replacement.form, replacement.sites
     # What differs between layers is a size of their data.
     same = {
@@ -86,18 +88,7 @@ def _substitute(module: Module, replacement: Replacement, number: int) -> Module
     same.update(replacement.binding)
     symbols = [name for name in operator.symbols[1] if name in same]
     binding = ",".join(f"{name}={same[name]}" for name in symbols)
-    text = str(module).rstrip()
-    assert text.endswith("}"), "torch-mlir writes a module with its braces"
-    # Their own names may be those of spaces.
-    name, alone = f"operator{number}_in_the_network", str(operator.alone())
-    parts = operator.operators if isinstance(operator, OperatorSequence) else []
-    for old, new in [(operator.name, name), *((part.name, f"{name}_{i}") for i, part in enumerate(parts))]:
-        alone = re.sub(rf"@{re.escape(old)}(?![\w$.])", f"@{new}", alone)
-    network = Module(f"{text[:-1]}{alone}\n}}", "<network>")
-    layers = ",".join(site.name for site in sites)
-    options = f'operator=@{name} space=@{sites[0].space} layers={layers} bind="{binding}"'
-    network.run(f"kas-substitute{{{options}}}")
-    return network
+    module._handle.substitute(str(operator.alone()), sites[0].space, [site.name for site in sites], binding)
 
 
 def _names(network: nn.Module, arguments: Sequence[str]) -> dict[str, str]:
@@ -140,10 +131,6 @@ class Program:
             if replacements:
                 module = substitute_sites(module, replacements)
                 module.run("kas-specialize,kas-rfactor{cost=training traffic=8}")
-            if recipe.weight_decay:
-                # Of all parameters, as PyTorch's optimizers do it.
-                decay = f"kas.weight_decay = {recipe.weight_decay:e} : f64"
-                module = Module(re.sub(r'(kas\.name = "[^"]*")', rf"\1, {decay}", str(module)), "<network>")
             step = module.clone().run(f"kas-training-step{{{_options(recipe)}}}")
             # Faster, and as accurate after a whole training (research/reports/training.md).
             step.run(f"kas-attach-cpu-target,kas-winograd{{threads={threads}}}")

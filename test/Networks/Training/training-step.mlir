@@ -1,6 +1,8 @@
 // RUN: kas-opt %s -kas-training-step | FileCheck %s
 // RUN: kas-opt %s -kas-training-step='optimizer=adamw clip-norm=1 label-smoothing=0.1' | FileCheck %s --check-prefix=ADAMW
 // RUN: kas-opt %s -kas-training-step='momentum=0 loss=mse' | FileCheck %s --check-prefix=PLAIN
+// RUN: kas-opt %s -kas-training-step='momentum=0 weight-decay=0.125' | FileCheck %s --check-prefix=DECAY
+// RUN: kas-opt %s -kas-training-step='momentum=0 weight-decay=0.125 decay-all=1' | FileCheck %s --check-prefix=DECAYALL
 // RUN: kas-opt %s -kas-training-step -kas-cpu-pipeline=threads=1 -o /dev/null
 // RUN: not kas-opt %s -kas-training-step=function=none 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not kas-opt %s -kas-training-step=momentum=1.5 2>&1 | FileCheck %s --check-prefix=MOMENTUM
@@ -33,6 +35,16 @@
 // CHECK-LABEL: func.func @evaluate(
 // CHECK-SAME: tensor<4xf32> {kas.name = "labels"}, %{{[a-z0-9]*}}: tensor<2x3xf32> {kas.name = "mix.weight"},
 // CHECK-SAME: -> (tensor<f32> {kas.name = "loss"}, tensor<f32> {kas.name = "correct"})
+
+// The weight of the convolution is of rank 2, those of the normalization are of rank 1.
+// DECAY: %[[RATE:.*]] = arith.constant 1.250000e-01 : f32
+// DECAY-COUNT-1: arith.mulf %{{.*}}, %[[RATE]] : f32
+// DECAY-NOT: %[[RATE]] :
+// DECAY: func.func @evaluate(
+// DECAYALL: %[[RATE:.*]] = arith.constant 1.250000e-01 : f32
+// DECAYALL-COUNT-3: arith.mulf %{{.*}}, %[[RATE]] : f32
+// DECAYALL-NOT: %[[RATE]] :
+// DECAYALL: func.func @evaluate(
 
 // ADAMW-LABEL: func.func @train_step(
 // ADAMW-SAME: {kas.init = "zeros", kas.name = "mix.weight.exp_avg"}

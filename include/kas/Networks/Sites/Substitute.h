@@ -50,6 +50,14 @@ struct SubstituteResult {
 mlir::FailureOr<SubstituteResult> substitute(mlir::ModuleOp module,
                                              const SubstituteOptions &options);
 
+/// Moves the ops of `operators`, whose last one is a `kas.operator` or a
+/// `kas.sequence`, to the end of `module`, under names that it does not have
+/// yet: an operator may be called as a function or a space of a network is. The
+/// name of the last one there. Fails where an op is no symbol, or there is
+/// none.
+mlir::FailureOr<llvm::StringRef> takeOperators(mlir::ModuleOp module,
+                                               mlir::ModuleOp operators);
+
 } // namespace kas::networks
 
 #endif // KAS_NETWORKS_SITES_SUBSTITUTE_H

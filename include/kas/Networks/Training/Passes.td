@@ -124,6 +124,8 @@ def KasTrainingStepPass : Pass<"kas-training-step", "::mlir::ModuleOp"> {
            "What AdamW adds to divisors">,
     Option<"weightDecay", "weight-decay", "double", "0",
            "Of parameters of rank 2 or more">,
+    Option<"decayAll", "decay-all", "bool", "false",
+           "Weight decay of all parameters, as PyTorch's optimizers have it">,
     Option<"batchNormMomentum", "batch-norm-momentum", "double", "0.1",
            "The weight of the batch in running statistics of normalizations "
            "that do not say theirs">,

@@ -53,6 +53,9 @@ struct TrainingStepOptions {
   /// unit of the step size (AdamW), or adds to their gradients (SGD). The
   /// attribute `kas.weight_decay` of an argument gives another one.
   double weightDecay = 0;
+  /// Weight decay of the other parameters as well, as PyTorch's optimizers have
+  /// it for what they are given.
+  bool decayAll = false;
   /// The weight of the batch in running statistics.
   double batchNormMomentum = 0.1;
   /// The norm that all gradients together are cut to; 0: any.
