@@ -6,6 +6,7 @@
 import importlib
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -90,3 +91,24 @@ def test_modules_of_research():
             AttributeError, match=rf"'kas\.{name}' is now 'kas_research\.{name}', of the package kas-res"
         ):
             getattr(kas, name)
+
+
+@pytest.mark.parametrize(
+    "pattern, file",
+    [
+        (r"FROM (candidate|metric|setting|training|statistic)\b", "_search_database.py"),
+        (r"import multiprocessing\b|ProcessPoolExecutor", "_processes.py"),
+        (r"kas-cpu-pipeline\{", "_pipelines.py"),
+    ],
+)
+def test_what_is_said_once(pattern, file):
+    """One reader of search databases, one pool of processes, one place that spells the options of the pipeline."""
+    sources = [
+        path
+        for folder in ("python/kas", "research")
+        for path in (ROOT / folder).rglob("*.py")
+        if "test" not in path.relative_to(ROOT).parts
+    ]
+    assert len(sources) > 200
+    found = {path.name for path in sources if re.search(pattern, path.read_text(encoding="utf-8"))}
+    assert found == {file}

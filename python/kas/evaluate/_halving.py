@@ -4,6 +4,9 @@
 """Successive halving: many candidates are trained a bit, the best of them longer.
 
 Jamieson, Talwalkar, "Non-stochastic Best Arm Identification and Hyperparameter Optimization", AISTATS 2016, section 3.
+A rung waits for all of its candidates, so that they are compared with each other, whichever of them ends first. The
+evaluator `training` of `kas-opt` sees one candidate after the other and halves without waiting
+(`lib/Search/Evaluators/Halving.cpp`).
 """
 
 from __future__ import annotations
