@@ -304,15 +304,20 @@ getNetwork(SpaceOp space, std::shared_ptr<const SearchProblem> problem) {
   // Held while the network runs: a second evaluator waits instead of running it
   // again.
   std::lock_guard<std::mutex> lock(mutex);
-  std::weak_ptr<ProxyNetwork> &entry =
-      known[space.getSymName().str() + "\n" + bytecode];
-  if (std::shared_ptr<ProxyNetwork> network = entry.lock())
-    return network;
+  // Keys are whole modules: those of networks that are gone go as well.
+  for (auto entry = known.begin(); entry != known.end();)
+    entry = entry->second.expired() ? known.erase(entry) : std::next(entry);
+  std::string key = space.getSymName().str() + "\n" + bytecode;
+  auto entry = known.find(key);
+  if (entry != known.end())
+    // The last evaluator may just have gone.
+    if (std::shared_ptr<ProxyNetwork> network = entry->second.lock())
+      return network;
   auto network = std::make_shared<ProxyNetwork>(
       space->getContext()->getDialectRegistry(), std::move(problem));
   if (Error error = network->observe(bytecode, space.getSymName()))
     return error;
-  entry = network;
+  known[key] = network;
   return network;
 }
 

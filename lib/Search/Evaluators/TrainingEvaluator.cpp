@@ -67,19 +67,21 @@ private:
 
 } // namespace
 
-/// Writes `module` to a temporary file, which is `path` then. As bytecode,
-/// which the worker reads faster than text.
-static Error writeTemporary(mlir::Operation *module,
-                            llvm::SmallString<128> &path) {
+/// Writes `module` to a temporary file, which is `path` then, and removed with
+/// the result or on failure. As bytecode, which the worker reads faster than
+/// text.
+static Expected<std::unique_ptr<llvm::FileRemover>>
+writeTemporary(mlir::Operation *module, llvm::SmallString<128> &path) {
   int file = -1;
   if (std::error_code code = llvm::sys::fs::createTemporaryFile(
           "kas-network", "mlirbc", file, path))
     return createStringError(code, "cannot make a file for the network");
+  auto remover = std::make_unique<llvm::FileRemover>(path);
   llvm::raw_fd_ostream stream(file, /*shouldClose=*/true);
   stream << writeBytecode(module);
   stream.close();
   if (!stream.has_error())
-    return Error::success();
+    return remover;
   // The error of a stream that is destroyed unchecked would be fatal.
   std::error_code code = stream.error();
   stream.clear_error();
@@ -131,10 +133,9 @@ kas::search::makeTrainingEvaluator(const EvaluatorSettings &settings) {
     return program.takeError();
   SpaceOp space = settings.space;
   llvm::SmallString<128> path;
-  if (Error error =
-          writeTemporary(space->getParentOfType<mlir::ModuleOp>(), path))
-    return error;
-  auto network = std::make_unique<llvm::FileRemover>(path);
+  auto network = writeTemporary(space->getParentOfType<mlir::ModuleOp>(), path);
+  if (!network)
+    return network.takeError();
 
   std::shared_ptr<Halving> shared = std::move(*halving);
   EvaluatorSettings workers = settings;
@@ -165,7 +166,7 @@ kas::search::makeTrainingEvaluator(const EvaluatorSettings &settings) {
       makeExternalEvaluator(workers);
   if (!evaluator)
     return evaluator.takeError();
-  return std::make_unique<TrainingEvaluator>(std::move(network),
+  return std::make_unique<TrainingEvaluator>(std::move(*network),
                                              std::move(shared), settings.rungs,
                                              std::move(*evaluator));
 }

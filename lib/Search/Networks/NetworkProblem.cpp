@@ -23,6 +23,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -118,7 +119,7 @@ FailureOr<NetworkProblem> NetworkProblem::get(func::FuncOp function,
   problem.otherParams = countElements(function.getArgumentTypes().drop_front());
   // By text, in the order of first appearance.
   llvm::MapVector<std::string, unsigned, llvm::StringMap<unsigned>> shapes;
-  llvm::StringMap<unsigned> names;
+  llvm::StringSet<> names;
   for (auto [index, op] : llvm::enumerate(findConvolutions(function))) {
     auto weight = cast<ShapedType>(op.getDpsInputs()[1].getType());
     // The weight must be an argument, as the steps replace it by one of another
@@ -134,11 +135,13 @@ FailureOr<NetworkProblem> NetworkProblem::get(func::FuncOp function,
     auto [shape, isNew] = shapes.insert({text, shapes.size()});
     if (isNew)
       problem.modules.push_back(writeBytecode(*cut.module));
-    // Names come from the model; a number makes repeated ones unique.
-    std::string name =
+    // Names come from the model; a number makes repeated ones unique, also
+    // where a layer is really called so.
+    const std::string given =
         cut.name.empty() ? "layer" + std::to_string(index) : cut.name;
-    if (unsigned count = names[name]++)
-      name += "#" + std::to_string(count);
+    std::string name = given;
+    for (unsigned count = 1; !names.insert(name).second; ++count)
+      name = given + "#" + std::to_string(count);
     problem.layers.push_back(
         {name, static_cast<unsigned>(index), shape->second});
     problem.otherMacs -= countProducts(op);

@@ -130,6 +130,43 @@ NetworkStateTest::transform(const NetworkProblem &problem,
   return copy;
 }
 
+/// Two layers share a weight, and the number that distinguishes them is in the
+/// name of a third.
+TEST_F(NetworkStateTest, NamesOfLayersDiffer) {
+  module = parse(R"(
+    func.func @forward(%x: tensor<1x8x8x8xf32>,
+        %w0: tensor<8x8x3x3xf32> {kas.name = "a.weight"},
+        %w1: tensor<8x8x3x3xf32> {kas.name = "a#1.weight"})
+        -> tensor<1x8x2x2xf32> {
+      %e0 = tensor.empty() : tensor<1x8x6x6xf32>
+      %e1 = tensor.empty() : tensor<1x8x4x4xf32>
+      %e2 = tensor.empty() : tensor<1x8x2x2xf32>
+      %zero = arith.constant 0.0 : f32
+      %i0 = linalg.fill ins(%zero : f32) outs(%e0 : tensor<1x8x6x6xf32>)
+        -> tensor<1x8x6x6xf32>
+      %i1 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<1x8x4x4xf32>)
+        -> tensor<1x8x4x4xf32>
+      %i2 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<1x8x2x2xf32>)
+        -> tensor<1x8x2x2xf32>
+      %c0 = linalg.conv_2d_nchw_fchw
+        ins(%x, %w0 : tensor<1x8x8x8xf32>, tensor<8x8x3x3xf32>)
+        outs(%i0 : tensor<1x8x6x6xf32>) -> tensor<1x8x6x6xf32>
+      %c1 = linalg.conv_2d_nchw_fchw
+        ins(%c0, %w0 : tensor<1x8x6x6xf32>, tensor<8x8x3x3xf32>)
+        outs(%i1 : tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32>
+      %c2 = linalg.conv_2d_nchw_fchw
+        ins(%c1, %w1 : tensor<1x8x4x4xf32>, tensor<8x8x3x3xf32>)
+        outs(%i2 : tensor<1x8x2x2xf32>) -> tensor<1x8x2x2xf32>
+      return %c2 : tensor<1x8x2x2xf32>
+    })");
+  ASSERT_TRUE(module);
+  std::vector<std::string> names;
+  auto problem = makeProblem();
+  for (const auto &layer : problem->layers)
+    names.push_back(layer.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"a", "a#1", "a#1#1"}));
+}
+
 /// Costs are those of the function, equal functions have equal keys and the
 /// other way round.
 TEST_F(NetworkStateTest, ConfigurationsAreWhatTheySay) {
