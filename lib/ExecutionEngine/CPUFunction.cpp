@@ -170,7 +170,7 @@ kas::execution::compileForCPU(ModuleOp module, llvm::StringRef name,
     return error;
   // Read before the module is translated and consumed.
   compiled.numPrepared = getNumPreparedElements(*clone, name);
-  compiled.anyBatch = takesNumSamples(*clone, name);
+  compiled.anyBatch = pipeline.anyBatch && takesNumSamples(*clone, name);
   double loading = monotonicSeconds();
   auto compiledModule =
       CompiledModule::compile(*clone, jit, std::move(*objects));
