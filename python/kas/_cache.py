@@ -87,10 +87,19 @@ def _remove_beyond(limit: int) -> None:
         total -= size
 
 
+_SOURCES = pathlib.Path(__file__).parent / "torch"
+"""What imports graphs."""
+
+
 @functools.cache
 def describe_environment() -> str:
-    """All that compiled code depends on besides what is compiled: this build of kas, and the processor."""
+    """All that compiled code depends on besides what is compiled: this build of kas, and the processor.
+
+    Graphs of PyTorch are imported by Python: what was compiled before a mistake there was mended must not come back.
+    """
     digest = hashlib.blake2b(pathlib.Path(_kas.__file__).read_bytes(), digest_size=16)
+    for path in sorted(_SOURCES.rglob("*.py")):
+        digest.update(path.read_bytes())
     lines = [digest.hexdigest(), platform.machine()]
     with contextlib.suppress(OSError):
         text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0]

@@ -36,6 +36,17 @@ def test_other_machines_and_builds_have_other_keys(monkeypatch):
     assert _cache.make_key("a") != key
 
 
+def test_other_importers_have_other_keys(tmp_path, monkeypatch):
+    monkeypatch.setattr(_cache, "_SOURCES", tmp_path)
+    keys = []
+    for text in ("def importer(): return 1", "def importer(): return 2"):
+        (tmp_path / "importer.py").write_text(text)
+        _cache.describe_environment.cache_clear()
+        keys.append(_cache.make_key("a"))
+    _cache.describe_environment.cache_clear()
+    assert keys[0] != keys[1]
+
+
 def test_damaged_files_are_not_read(directory):
     key = _cache.make_key("a")
     _cache.store(key, "text" * 100)
