@@ -19,7 +19,7 @@ from evaluator import Evaluator, Training
 
 import kas
 import kas.distributed
-from kas.distributed import LocalPool, SimulatedPool, run
+from kas.distributed import LocalPool, Outcome, Pool, SimulatedPool, run
 from kas.evaluate._workers import Job
 
 SPACE = """
@@ -106,6 +106,41 @@ def test_limits_and_stragglers(marks):
         # Far more than a new process takes to start on a busy machine: the limit counts from the submission on.
         run(searcher, pool, evaluations=3, time_limit=15, straggler_factor=0)
         assert [result.failure for result in searcher.results] == ["took more than 15 s", None, None]
+
+
+class OneWorker(Pool):
+    """A worker with a queue, on which the first candidate never ends; the others take no time."""
+
+    def __init__(self):
+        self.now, self.tasks, self.lost = 0.0, [], []
+
+    def get_capacity(self):
+        return 3
+
+    def get_time(self):
+        return self.now
+
+    def submit(self, task, request):
+        self.tasks.append((task, request.id))
+
+    def wait(self, seconds):
+        outcomes, self.lost = self.lost, []
+        if self.tasks and self.tasks[0][1] != 0:
+            outcomes.append(Outcome(self.tasks.pop(0)[0], metrics={"loss": 1.0}))
+        self.now += 0 if outcomes else seconds
+        return outcomes
+
+    def cancel(self, task, *, kill):
+        if kill and self.tasks and self.tasks[0][0] == task:
+            self.lost += [Outcome(other, lost="killed", begun=False) for other, _ in self.tasks[1:]]
+            self.tasks = []
+
+
+def test_what_waits_for_a_worker_is_not_late():
+    with make_searcher() as searcher:
+        summary = run(searcher, OneWorker(), evaluations=4, time_limit=5, straggler_factor=0)
+        assert [result.failure for result in searcher.results] == ["took more than 5 s", None, None, None]
+    assert summary.failed == 1 and summary.lost == 2
 
 
 def test_simulated_workers():

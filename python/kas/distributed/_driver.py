@@ -183,6 +183,9 @@ class _Run:
                     self.pool.cancel(number, kill=True)
                     candidate = self.tasks[number].candidate
                     results.append(self.finish(candidate, None, f"took more than {self.time_limit:g} s", number))
+                    # What only waited for the same worker is lost with it, and is not late by itself.
+                    ended = [self.take(outcome) for outcome in self.pool.wait(0)]
+                    results += [result for result in ended if result is not None]
         if len(self.durations) >= 10 and self.straggler_factor > 0:
             bound = max(self.straggler_factor * statistics.median(self.durations), _LEAST_LATE)
             for _, (candidate, started) in list(self.tasks.items()):
