@@ -18,7 +18,7 @@ from .._errors import Error
 from ..evaluate._training import TrainingFailure
 from ._distill import Schedule, Steps, Teacher, choose_rate, compile_steps, train
 from ._peer import PeerProgram
-from ._problem import Problem
+from ._problem import Measured, Problem
 from ._statistics import Drop, Outputs, compare, measure, predict, summarize
 from ._times import Program, UntraceableError, time_calls
 
@@ -113,6 +113,7 @@ class Trainings:
         In all it takes `seconds` at most: where trainings are slower than expected, each ends a little earlier.
         """
         problem, start = self.problem, time.monotonic()
+        problem.measured.clear()
         expected = self.predict_seconds(jobs)
         slack = seconds / expected * self.pace if expected > 0 else math.inf
         trained: list[float] = []
@@ -160,10 +161,12 @@ class Trainings:
 
     def _measure_drop(self, network: nn.Module) -> Drop:
         problem = self.problem
-        run: Any = network
-        if problem.precision != "f32":
-            run = problem.compile(network, problem.precision).predict
-        return compare(problem.task, problem.validation, predict(run, problem.data, problem.data.validation))
+        if problem.precision == "f32":
+            return compare(problem.task, problem.validation, predict(network, problem.data, problem.data.validation))
+        program = problem.compile(network, problem.precision)
+        outputs = predict(program.predict, problem.data, problem.data.validation)
+        problem.measured[id(network)] = Measured(network, program, outputs)
+        return compare(problem.task, problem.validation, outputs)
 
     def advance(self, contenders: Sequence[Contender], epochs: float, phase: str, seconds: float) -> None:
         """Trains each contender further, with the seed of the choice."""
@@ -272,6 +275,9 @@ def report(problem: Problem, rows: Sequence[Row]) -> list[Result]:
 
     def work(job: tuple[Row, nn.Module]) -> Result | None:
         row, network = job
+        known = problem.measured.get(id(network)) if row.precision == problem.precision else None
+        if known is not None:
+            return _report(problem, row, network, known.program, known.outputs)
         try:
             program = row.program or problem.compile(network, row.precision)
         except (Error, UntraceableError, ValueError) as error:
@@ -288,11 +294,18 @@ def report(problem: Problem, rows: Sequence[Row]) -> list[Result]:
     return results
 
 
-def _report(problem: Problem, row: Row, network: nn.Module, program: Program | PeerProgram) -> Result:
+def _report(
+    problem: Problem,
+    row: Row,
+    network: nn.Module,
+    program: Program | PeerProgram,
+    validation: Outputs | None = None,
+) -> Result:
     data, task = problem.data, problem.task
     outputs: tuple[Outputs, Outputs] = problem.validation, problem.test
     if program is not problem.program:
-        outputs = predict(program.predict, data, data.validation), predict(program.predict, data, data.test)
+        validation = validation or predict(program.predict, data, data.validation)
+        outputs = validation, predict(program.predict, data, data.test)
     parameters = count_parameters(network)
     return Result(
         row.name if row.precision == "f32" else f"{row.name}, {row.precision}",

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import nn
@@ -26,6 +26,14 @@ from ._store import Store
 from ._times import PRECISIONS, Program, UntraceableError, compile_network, export
 
 T = TypeVar("T")
+
+
+class Measured(NamedTuple):
+    """A network that was compiled in the precision of the run, and what it gives for the validation data."""
+
+    network: nn.Module
+    program: Program
+    outputs: Outputs
 
 
 @dataclass(frozen=True)
@@ -107,6 +115,8 @@ class Problem:
         """What networks are chosen in, and the milliseconds of the model in it."""
         self.metrics = check_metrics(task, self.validation), check_metrics(task, self.test)
         """Of the model on validation and test data."""
+        self.measured: dict[int, Measured] = {}
+        """Networks of the last trainings by their identity, so that what is reported is not compiled twice."""
 
     def get_calibration(self, examples: int = 64) -> list[Any]:
         """Batches of training data, which ranges of bytes are measured on."""
