@@ -40,6 +40,7 @@
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include <functional>
 
 using namespace kas;
 using namespace kas::codegen;
@@ -309,51 +310,74 @@ void kas::buildCPUPipeline(OpPassManager &manager,
 namespace {
 /// The text form of CPUPipelineOptions.
 struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
-  Option<unsigned> threads{
-      *this, "threads",
-      llvm::cl::desc("Threads of parallel loops: 1 makes serial code, 0 leaves "
-                     "the number to OpenMP"),
-      llvm::cl::init(CPUPipelineOptions().threads)};
-  Option<bool> sharesShortLoops{
-      *this, "share-short-loops",
-      llvm::cl::desc("Let threads share loops however short they are, which "
-                     "takes longer: for tests"),
-      llvm::cl::init(CPUPipelineOptions().sharesShortLoops)};
-  Option<std::string> cpu{
-      *this, "cpu",
-      llvm::cl::desc("A CPU that LLVM knows, such as x86-64-v3 or neoverse-n1, "
-                     "or host; by default that of the module, or host")};
-  Option<std::string> triple{
+  /// An option that stands for a member of CPUPipelineOptions, which has its
+  /// default and gets its value: each is named once.
+  template <typename Value>
+  struct Member : Option<Value> {
+    template <typename Access, typename... Modifiers>
+    Member(PipelineOptions &parent, StringRef name, Access access,
+           const char *description, Modifiers &&...modifiers)
+        : Option<Value>(parent, name, llvm::cl::desc(description),
+                        llvm::cl::init(std::invoke(access, parent.defaults)),
+                        std::forward<Modifiers>(modifiers)...) {
+      parent.copies.push_back([this, access](CPUPipelineOptions &options) {
+        std::invoke(access, options) = this->getValue();
+      });
+    }
+  };
+
+  /// The options as a struct, for the functions that build pipelines.
+  CPUPipelineOptions get() const {
+    CPUPipelineOptions options;
+    for (const auto &copy : copies)
+      copy(options);
+    return options;
+  }
+
+private:
+  // Before the options, which are made from these.
+  CPUPipelineOptions defaults;
+  std::vector<std::function<void(CPUPipelineOptions &)>> copies;
+
+  Member<unsigned> threads{
+      *this, "threads", &CPUPipelineOptions::threads,
+      "Threads of parallel loops: 1 makes serial code, 0 leaves "
+      "the number to OpenMP"};
+  Member<bool> sharesShortLoops{
+      *this, "share-short-loops", &CPUPipelineOptions::sharesShortLoops,
+      "Let threads share loops however short they are, which "
+      "takes longer: for tests"};
+  Member<std::string> cpu{
+      *this, "cpu", [](auto &options) -> auto & { return options.target.cpu; },
+      "A CPU that LLVM knows, such as x86-64-v3 or neoverse-n1, "
+      "or host; by default that of the module, or host"};
+  Member<std::string> triple{
       *this, "triple",
-      llvm::cl::desc(
-          "The target's triple; by default Linux on the CPU. Without "
-          "cpu= it is for any CPU of the architecture")};
-  Option<std::string> features{
+      [](auto &options) -> auto & { return options.target.triple; },
+      "The target's triple; by default Linux on the CPU. Without "
+      "cpu= it is for any CPU of the architecture"};
+  Member<std::string> features{
       *this, "features",
-      llvm::cl::desc("Changes to what the CPU has, such as +avx512f,-fma")};
-  Option<unsigned> vectorBits{
-      *this, "vector-bits",
-      llvm::cl::desc("Width of the vector registers; 0: those of the target"),
-      llvm::cl::init(CPUPipelineOptions().vectorBits)};
-  Option<bool> packOperators{
-      *this, "pack-operators",
-      llvm::cl::desc("Lower operators to packed panels where they suit"),
-      llvm::cl::init(CPUPipelineOptions().packOperators)};
-  Option<bool> registerTiles{
-      *this, "register-tiles",
-      llvm::cl::desc("Cut sums of products into register tiles; without it "
-                     "they are plain loops"),
-      llvm::cl::init(CPUPipelineOptions().registerTiles)};
-  Option<bool> prepareWeights{
-      *this, "prepare-weights",
-      llvm::cl::desc("Rearrange weights in a function of its own, to be called "
-                     "once before"),
-      llvm::cl::init(CPUPipelineOptions().prepareWeights)};
-  Option<ConvolutionAlgorithm> algorithm{
-      *this, "algorithm",
-      llvm::cl::desc("How convolutions are computed where it suits them; auto: "
-                     "the least time by the cost model, without winograd"),
-      llvm::cl::init(CPUPipelineOptions().algorithm),
+      [](auto &options) -> auto & { return options.target.features; },
+      "Changes to what the CPU has, such as +avx512f,-fma"};
+  Member<unsigned> vectorBits{
+      *this, "vector-bits", &CPUPipelineOptions::vectorBits,
+      "Width of the vector registers; 0: those of the target"};
+  Member<bool> packOperators{
+      *this, "pack-operators", &CPUPipelineOptions::packOperators,
+      "Lower operators to packed panels where they suit"};
+  Member<bool> registerTiles{
+      *this, "register-tiles", &CPUPipelineOptions::registerTiles,
+      "Cut sums of products into register tiles; without it "
+      "they are plain loops"};
+  Member<bool> prepareWeights{
+      *this, "prepare-weights", &CPUPipelineOptions::prepareWeights,
+      "Rearrange weights in a function of its own, to be called "
+      "once before"};
+  Member<ConvolutionAlgorithm> algorithm{
+      *this, "algorithm", &CPUPipelineOptions::algorithm,
+      "How convolutions are computed where it suits them; auto: "
+      "the least time by the cost model, without winograd",
       llvm::cl::values(
           clEnumValN(ConvolutionAlgorithm::Auto, "auto",
                      "the least time by the cost model"),
@@ -363,45 +387,36 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                      "vectors along the rows"),
           clEnumValN(ConvolutionAlgorithm::Winograd, "winograd",
                      "F(4x4, 3x3)"))};
-  Option<ProductPrecision> precision{
-      *this, "precision",
-      llvm::cl::desc("What the factors of products of f32 may be rounded to, "
-                     "where the target has instructions for that and it saves "
-                     "time"),
-      llvm::cl::init(CPUPipelineOptions().precision),
+  Member<ProductPrecision> precision{
+      *this, "precision", &CPUPipelineOptions::precision,
+      "What the factors of products of f32 may be rounded to, "
+      "where the target has instructions for that and it saves "
+      "time",
       llvm::cl::values(
           clEnumValN(ProductPrecision::F32, "f32", "as they are"),
           clEnumValN(ProductPrecision::BF16, "bf16", "two products at once"))};
-  Option<bool> roundAll{
-      *this, "round-all",
-      llvm::cl::desc("Round factors also where that takes longer: for tests"),
-      llvm::cl::init(CPUPipelineOptions().roundAll)};
-  Option<bool> splitBatch{
-      *this, "split-batch",
-      llvm::cl::desc("Compute a batch in parts where that takes less time; "
-                     "only with prepare-weights"),
-      llvm::cl::init(CPUPipelineOptions().splitBatch)};
-  Option<bool> anyBatch{
-      *this, "any-batch",
-      llvm::cl::desc("Let functions take batches of any size, with the number "
-                     "of samples as their last argument"),
-      llvm::cl::init(CPUPipelineOptions().anyBatch)};
-  Option<bool> workspace{
-      *this, "workspace",
-      llvm::cl::desc("Let functions take memory for their buffers as their "
-                     "last argument, instead of malloc; for one thread"),
-      llvm::cl::init(CPUPipelineOptions().workspace)};
-  Option<unsigned> minKernels{
-      *this, "min-kernels",
-      llvm::cl::desc(
-          "Functions with at least so many loop nests are split into "
-          "one function for each, equal ones once; 0: none"),
-      llvm::cl::init(CPUPipelineOptions().minKernels)};
-  Option<bool> verifyLowering{
-      *this, "verify-lowering",
-      llvm::cl::desc("Prove that stages, linalg ops and loops compute the "
-                     "operators"),
-      llvm::cl::init(CPUPipelineOptions().verifyLowering)};
+  Member<bool> roundAll{
+      *this, "round-all", &CPUPipelineOptions::roundAll,
+      "Round factors also where that takes longer: for tests"};
+  Member<bool> splitBatch{
+      *this, "split-batch", &CPUPipelineOptions::splitBatch,
+      "Compute a batch in parts where that takes less time; "
+      "only with prepare-weights"};
+  Member<bool> anyBatch{
+      *this, "any-batch", &CPUPipelineOptions::anyBatch,
+      "Let functions take batches of any size, with the number "
+      "of samples as their last argument"};
+  Member<bool> workspace{*this, "workspace", &CPUPipelineOptions::workspace,
+                         "Let functions take memory for their buffers as their "
+                         "last argument, instead of malloc; for one thread"};
+  Member<unsigned> minKernels{
+      *this, "min-kernels", &CPUPipelineOptions::minKernels,
+      "Functions with at least so many loop nests are split into "
+      "one function for each, equal ones once; 0: none"};
+  Member<bool> verifyLowering{
+      *this, "verify-lowering", &CPUPipelineOptions::verifyLowering,
+      "Prove that stages, linalg ops and loops compute the "
+      "operators"};
 };
 } // namespace
 
@@ -412,23 +427,7 @@ void kas::registerCPUPipeline() {
       "kas-cpu-pipeline",
       "Lower operators, linalg and affine on tensors to the LLVM dialect for "
       "the CPU",
-      [](OpPassManager &manager, const PipelineOptions &text) {
-        CPUPipelineOptions options;
-        options.threads = text.threads;
-        options.sharesShortLoops = text.sharesShortLoops;
-        options.target = {text.cpu, text.triple, text.features};
-        options.vectorBits = text.vectorBits;
-        options.packOperators = text.packOperators;
-        options.registerTiles = text.registerTiles;
-        options.prepareWeights = text.prepareWeights;
-        options.algorithm = text.algorithm;
-        options.precision = text.precision;
-        options.roundAll = text.roundAll;
-        options.splitBatch = text.splitBatch;
-        options.anyBatch = text.anyBatch;
-        options.workspace = text.workspace;
-        options.minKernels = text.minKernels;
-        options.verifyLowering = text.verifyLowering;
-        buildCPUPipeline(manager, options);
+      [](OpPassManager &manager, const PipelineOptions &options) {
+        buildCPUPipeline(manager, options.get());
       });
 }
