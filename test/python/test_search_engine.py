@@ -215,21 +215,33 @@ def test_kas_opt_reads_the_same_file(space, tmp_path):
 @pytest.mark.parametrize("algorithm", kas.ALGORITHMS)
 def test_kas_opt_searches_alike(space, algorithm, tmp_path):
     """With the same settings both give the same candidates, in the same order, and the same scores."""
-    count, objective = min(12, space.count()), "flops + 100 * params"
+    count, objective = min(12, space.count()), "predicted_ms + 1e-9 * params"
     ours, theirs = tmp_path / "python.db", tmp_path / "kas-opt.db"
     with kas.Searcher(space, algorithm, seed=5, database=ours, objective=objective) as searcher:
         for _ in range(count):
             (candidate,) = searcher.ask(1)
-            searcher.tell(candidate.id, {})
+            names = [name for kind in candidate.operator.symbols for name in kind]
+            times = [candidate.operator.predict_milliseconds({n: b[n] for n in names}) for b in space.bindings]
+            total = sum(time * count for time, count in zip(times, space.multiplicities))
+            searcher.tell(candidate.id, {"predicted_ms": total})
     (tmp_path / "space.mlir").write_text(SPACE)
-    settings = f"algorithm={algorithm} seed=5 evaluations={count} threads=1 progress=false evaluators=flops,params"
+    settings = f"algorithm={algorithm} seed=5 evaluations={count} threads=1 progress=false"
     program = os.path.join(os.environ.get("KAS_BUILD", "build"), "bin", "kas-opt")
-    command = [program, tmp_path / "space.mlir", f'-kas-search={settings} objective="{objective}" database={theirs}']
+    command = [
+        program,
+        tmp_path / "space.mlir",
+        f'-kas-search={settings} evaluators=flops,params,predicted_ms objective="{objective}" database={theirs}',
+    ]
     subprocess.run([*command, "-o", os.devnull], check=True, capture_output=True)
     found = []
     for path in (ours, theirs):
         with SearchDatabase(path).snapshot() as snapshot:
             rows = snapshot.read_rows()
             texts, metrics = snapshot.read_texts([row.id for row in rows]), snapshot.read_metrics()
-            found.append([(row.id, row.parent, row.state, texts[row.id], metrics[row.id]) for row in rows])
-    assert len(found[0]) == count and found[0] == found[1]
+            found.append([(row.id, row.parent, row.state, texts[row.id]) for row in rows])
+            found.append([metrics[row.id] for row in rows])
+    assert len(found[0]) == count and found[0] == found[2]
+    assert {"flops", "params", "predicted_ms"} == found[1][0].keys()
+    for one, other in zip(found[1], found[3]):
+        # The evaluator of kas-opt also says what the least time is.
+        assert one == pytest.approx({name: other[name] for name in one}, rel=1e-12)
