@@ -130,3 +130,18 @@ def test_bad_input():
     ]:
         with pytest.raises(error, match=message):
             call()
+
+
+@pytest.mark.parametrize("causal", ["", " causal"])
+def test_shifts_at_the_binding(causal):
+    """A shift by no less than the extent (D4), which only the caller's binding shows."""
+    shift = f"%y = kas.dag.shift %in dim 0 by -3{causal} : [L]"
+    kernel = kas.Kernel(kas.parse(f"kas.kernel @f<L> (%in: [L]) -> [L] {{ {shift} kas.dag.output %y : [L] }}"), "f")
+    x = numpy.arange(1, 5, dtype=numpy.float32)
+    expected = [0, 0, 0, 1] if causal else [2, 3, 4, 1]
+    assert kernel.compile("L=4")(x[None]).tolist() == [expected]
+    assert kernel.evaluate("L=4", [x]).tolist() == expected
+    message = r"requires a shift amount d with 0 < \|d\| < 3 \(D4\), got -3"
+    for call in (lambda: kernel.compile("L=3"), lambda: kernel.evaluate("L=3", [x[:3]])):
+        with pytest.raises(kas.Error, match=message):
+            call()
