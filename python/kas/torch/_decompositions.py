@@ -18,6 +18,7 @@ import torch
 
 from ._comparisons import clamp, get_comparison_table
 from ._indexing import get_indexing_table
+from ._linear_algebra import get_determinants_table, get_linear_algebra_table
 from ._max_pooling import get_max_pooling_table
 from ._operations import get_operations_table
 from ._orders import get_orders_table
@@ -170,19 +171,21 @@ def get_inference_table() -> dict[Any, Callable[..., Any]]:
     """Decompositions of the operations of graphs without gradients."""
     # Importing it is what makes the operation known.
     from ._apply import _apply
-    from ._gradient_decompositions import transposed_convolution
+    from ._gradient_decompositions import convolution
 
     table = get_table()
     return {
         **table,
         _apply._opoverload: apply_operator,
-        aten.convolution.default: transposed_convolution,
+        aten.convolution.default: convolution,
         aten.hardtanh.default: hardtanh,
         aten.reciprocal.default: reciprocal,
         aten.relu.default: relu,
         aten.view.default: view,
         **get_operations_table(table),
+        **get_determinants_table(),
         **get_indexing_table(),
+        **get_linear_algebra_table(),
         **get_max_pooling_table(),
         **get_orders_table(),
         **get_segments_table(),

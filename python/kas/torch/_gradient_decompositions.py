@@ -14,6 +14,7 @@ import torch
 
 from ._decompositions import get_inference_table
 from ._indexing import get_indexing_table
+from ._linear_algebra import get_determinants_table
 from ._max_pooling import get_max_pooling_table
 from ._pooling import get_pooling_gradients_table, pad_dim
 from ._segment_gradients import get_segment_gradients_table
@@ -116,7 +117,7 @@ def _gather_windows(convolution: _Convolution) -> torch.Tensor:
     return torch.cat(windows, -1).flatten(0, -2)
 
 
-def transposed_convolution(
+def convolution(
     data: torch.Tensor,
     weight: torch.Tensor,
     bias: torch.Tensor | None,
@@ -127,10 +128,15 @@ def transposed_convolution(
     output_padding: Sequence[int],
     groups: int,
 ) -> Any:
-    """A transposed convolution of several groups, which torch-mlir does not lower: the gradient of another one."""
-    if not transposed or groups == 1 or not data.numel():
-        return NotImplemented
+    """Several groups, where torch-mlir has none: in three dimensions, and transposed, as the gradient of another."""
     rank = data.dim() - 2
+    if groups == 1 or not data.numel() or (not transposed and (rank < 3 or groups > 32)):
+        return NotImplemented
+    if not transposed:
+        rest = (stride, padding, dilation, False, output_padding, 1)
+        biases = [None] * groups if bias is None else bias.chunk(groups)
+        parts = zip(data.chunk(groups, 1), weight.chunk(groups), biases)
+        return torch.cat([aten.convolution(*part, *rest) for part in parts], 1)
     sizes = (stride, padding, dilation, output_padding)
     stride, padding, dilation, output_padding = ([*size] * (rank if len(size) == 1 else 1) for size in sizes)
     windows = zip(data.shape[2:], weight.shape[2:], stride, padding, dilation, output_padding)
@@ -322,6 +328,8 @@ def get_training_table() -> dict[Any, Callable[..., Any]]:
     from torch._decomp import core_aten_decompositions, decomposition_table
 
     table: dict[Any, Callable[..., Any]] = get_inference_table()
+    for operation in get_determinants_table():
+        table.pop(operation)
     gradients: dict[Any, Callable[..., Any]] = dict(core_aten_decompositions())
     del gradients[aten._softmax_backward_data.default]
     table |= {name: function for name, function in gradients.items() if "_backward" in str(name)}
