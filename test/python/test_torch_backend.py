@@ -598,7 +598,7 @@ def test_networks_learn_as_with_pytorch():
 
 
 def test_random_transposed_convolutions_are_those_of_pytorch():
-    from kas.torch._gradient_decompositions import convolution_backward, transposed_convolution
+    from kas.torch._gradient_decompositions import convolution, convolution_backward
 
     for seed in range(60):
         chance = random.Random(seed)
@@ -612,7 +612,7 @@ def test_random_transposed_convolutions_are_those_of_pytorch():
         sizes = (stride, padding, dilation, True, after, groups)
         result = torch.ops.aten.convolution(data, weight, None, *sizes)
         if groups > 1:
-            torch.testing.assert_close(transposed_convolution(data, weight, None, *sizes), result)
+            torch.testing.assert_close(convolution(data, weight, None, *sizes), result)
         arguments = (torch.randn_like(result), data, weight, [3 * groups], *sizes, [True] * 3)
         expected = torch.ops.aten.convolution_backward(*arguments)
         for found, gradient in zip(convolution_backward(*arguments), expected):
