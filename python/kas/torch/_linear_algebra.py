@@ -24,7 +24,7 @@ LARGEST = 64
 def _is_small(*matrices: torch.Tensor) -> bool:
     """Of f32, with some elements."""
     return all(
-        x.dtype == torch.float32 and x.dim() >= 2 and 0 < min(x.shape) and max(x.shape[-2:]) <= LARGEST
+        x.dtype == torch.float32 and x.dim() >= 2 and min(x.shape) > 0 and max(x.shape[-2:]) <= LARGEST
         for x in matrices
     )
 
@@ -166,9 +166,7 @@ def _solve_triangle(
       }}
       scf.yield %s1 : {whole}
     }}
-    %pivot = {
-        "arith.constant 1.0 : f32" if is_unit else f"tensor.extract %0[%b, %i, %i] : {square}"
-    }
+    %pivot = {"arith.constant 1.0 : f32" if is_unit else f"tensor.extract %0[%b, %i, %i] : {square}"}
     %x3 = scf.for %c = %zero to %width step %one iter_args(%s = %x2) -> ({whole}) {{
       %old = tensor.extract %s[%b, %i, %c] : {whole}
       %new = arith.divf %old, %pivot : f32
