@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Factors of small matrices, and systems of equations with them: LU with pivots, triangles, reflections.
+"""Factors of small matrices, and systems of equations with them: LU with pivots, and triangles.
 
 Large ones are left to PyTorch, whose library works on blocks.
 """
@@ -294,57 +294,9 @@ def solve_ex(matrix: torch.Tensor, right: torch.Tensor, *, left: bool = True, ch
     return result.squeeze(-1) if is_vector else result, lu, pivots, info
 
 
-def householder_product(matrix: torch.Tensor, tau: torch.Tensor) -> Any:
-    """`torch.linalg.householder_product`: reflections, the last one first, of the first columns of the identity."""
-    if not _is_small(matrix) or not tau.numel() or tau.dtype != matrix.dtype:
-        return NotImplemented
-    *batch, m, n = matrix.shape
-    count, steps = math.prod(batch), tau.shape[-1]
-    whole, scales = get_type((count, m, n), torch.float32), get_type((count, steps), torch.float32)
-    body = f"""{_constants(zero=0, one=1, count=count, m=m, n=n, steps=steps, last=steps - 1)}
-%none = arith.constant 0.0 : f32
-%unit = arith.constant 1.0 : f32
-%all = scf.for %b = %zero to %count step %one iter_args(%q0 = %2) -> ({whole}) {{
-  %made = scf.for %step = %zero to %steps step %one iter_args(%q1 = %q0) -> ({whole}) {{
-    %k = arith.subi %last, %step : index
-    %scale = tensor.extract %1[%b, %k] : {scales}
-    %q2 = scf.for %c = %zero to %n step %one iter_args(%q3 = %q1) -> ({whole}) {{
-      %sum = scf.for %i = %k to %m step %one iter_args(%so_far = %none) -> (f32) {{
-        %given = tensor.extract %0[%b, %i, %k] : {whole}
-        %is_first = arith.cmpi eq, %i, %k : index
-        %v = arith.select %is_first, %unit, %given : f32
-        %x = tensor.extract %q3[%b, %i, %c] : {whole}
-        %product = arith.mulf %v, %x : f32
-        %total = arith.addf %so_far, %product : f32
-        scf.yield %total : f32
-      }}
-      %scaled = arith.mulf %scale, %sum : f32
-      %q4 = scf.for %i = %k to %m step %one iter_args(%s = %q3) -> ({whole}) {{
-        %given = tensor.extract %0[%b, %i, %k] : {whole}
-        %is_first = arith.cmpi eq, %i, %k : index
-        %v = arith.select %is_first, %unit, %given : f32
-        %x = tensor.extract %s[%b, %i, %c] : {whole}
-        %change = arith.mulf %v, %scaled : f32
-        %new = arith.subf %x, %change : f32
-        %s1 = tensor.insert %new into %s[%b, %i, %c] : {whole}
-        scf.yield %s1 : {whole}
-      }}
-      scf.yield %q4 : {whole}
-    }}
-    scf.yield %q2 : {whole}
-  }}
-  scf.yield %made : {whole}
-}}
-return %all"""
-    start = torch.eye(m, n).expand(count, m, n).clone()
-    tensors = [matrix.reshape(count, m, n), tau.reshape(count, steps), start]
-    return compute(tensors, [Result((count, m, n), torch.float32)], body).reshape(matrix.shape)
-
-
 def get_linear_algebra_table() -> dict[Any, Callable[..., Any]]:
     """The decompositions of this file that gradients may be of."""
     return {
-        aten.linalg_householder_product.default: householder_product,
         aten.linalg_inv_ex.default: inv_ex,
         aten.linalg_lu.default: lu,
         aten.linalg_lu_factor_ex.default: lu_factor_ex,
