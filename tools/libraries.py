@@ -21,6 +21,7 @@ import sys
 # A folder stands for all below it.
 FORBIDDEN = [
     ("lib/Support", ["lib/Dialect"], "sizes, files and targets are below the dialects"),
+    ("lib/Schedule", ["lib/Dialect"], "plans know no ops"),
     ("lib/Solver", ["lib/Dialect"], "solvers know no ops"),
     ("lib/Search/Core", ["lib/Dialect"], "the core of the search knows no ops"),
     ("lib/Codegen", ["lib/ExecutionEngine"], "code generation runs nothing"),

@@ -54,8 +54,8 @@ static OwningOpRef<ModuleOp> createStagedGradient(OperatorOp op,
   PassManager lower(context, ModuleOp::getOperationName());
   KasRFactorPassOptions stages;
   // The intermediates of these stages are what the backward pass reads again.
-  stages.cost = solver::StageCost::Training;
-  stages.traffic = solver::usualTraffic;
+  stages.cost = schedule::StageCost::Training;
+  stages.traffic = schedule::usualTraffic;
   lower.addPass(createKasRFactorPass(stages));
   if (failed(lower.run(*module)))
     return {};

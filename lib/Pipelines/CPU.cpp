@@ -92,9 +92,9 @@ static void addOperators(OpPassManager &manager,
   // Stages: the order in which reductions are computed, with intermediates.
   KasRFactorPassOptions stages;
   // With prepacked weights, stages of weights alone run once and cost nothing.
-  stages.cost = options.prepareWeights ? solver::StageCost::Prepared
-                                       : solver::StageCost::Unprepared;
-  stages.traffic = solver::usualTraffic;
+  stages.cost = options.prepareWeights ? schedule::StageCost::Prepared
+                                       : schedule::StageCost::Unprepared;
+  stages.traffic = schedule::usualTraffic;
   stages.verifyLowering = options.verifyLowering;
   manager.addPass(createKasRFactorPass(stages));
   // After the stages are known, whose layouts it chooses.

@@ -48,8 +48,8 @@ static Error prepareOperators(ModuleOp module) {
                    [](OpPassManager &manager) {
                      manager.addPass(createKasSpecializePass());
                      KasRFactorPassOptions stages;
-                     stages.cost = solver::StageCost::Training;
-                     stages.traffic = solver::usualTraffic;
+                     stages.cost = schedule::StageCost::Training;
+                     stages.traffic = schedule::usualTraffic;
                      manager.addPass(createKasRFactorPass(stages));
                    });
 }

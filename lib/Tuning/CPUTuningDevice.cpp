@@ -74,7 +74,7 @@ Error CPUTuningDevice::prepare(mlir::ModuleOp module) const {
         // As the pipeline does by default: stages that are cut otherwise are
         // other kernels.
         KasRFactorPassOptions stages;
-        stages.traffic = solver::usualTraffic;
+        stages.traffic = schedule::usualTraffic;
         manager.addPass(createKasRFactorPass(stages));
         // So that an epilogue is one operation, as `KernelCut` expects.
         manager.addNestedPass<mlir::func::FuncOp>(createFuseElementwise());

@@ -13,7 +13,7 @@
 #include <optional>
 
 using namespace kas;
-using namespace kas::solver;
+using namespace kas::schedule;
 
 using Producer = StageGraph::Producer;
 

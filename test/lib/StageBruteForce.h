@@ -13,7 +13,7 @@
 #ifndef KAS_TEST_LIB_STAGEBRUTEFORCE_H
 #define KAS_TEST_LIB_STAGEBRUTEFORCE_H
 
-#include "kas/Solver/StagePlan.h"
+#include "kas/Schedule/StagePlan.h"
 #include <tuple>
 
 namespace kas::test {
@@ -22,13 +22,13 @@ namespace kas::test {
 /// every tree of the data and the weights, every set of reductions at each of
 /// its nodes and every place to cut. For graphs without `hasNestedWeights`.
 std::tuple<uint64_t, uint64_t, unsigned>
-findLeastStages(const solver::StageGraph &graph, solver::StageCost cost,
+findLeastStages(const schedule::StageGraph &graph, schedule::StageCost cost,
                 uint64_t elementTraffic = 0);
 
 /// Whether a coordinate of a weight is an operand of a primitive from which
 /// only weights are reached: not every weight can take the place of the data
 /// in a stage then, and only the smallest results are tried.
-bool hasNestedWeights(const solver::StageGraph &graph);
+bool hasNestedWeights(const schedule::StageGraph &graph);
 
 } // namespace kas::test
 

@@ -23,7 +23,7 @@
 
 using namespace kas;
 using namespace kas::search;
-using namespace kas::solver;
+using namespace kas::schedule;
 using llvm::createStringError;
 using llvm::Error;
 

@@ -45,7 +45,8 @@ class Comparison {
 public:
   Comparison(mlir::MLIRContext &context,
              std::shared_ptr<const SearchProblem> problem, const Target &target,
-             solver::MachineModel model, BenchReport &report, std::string name)
+             schedule::MachineModel model, BenchReport &report,
+             std::string name)
       : context(context), problem(problem),
         predictor(std::move(problem), target, std::move(model)), report(report),
         name(std::move(name)) {}

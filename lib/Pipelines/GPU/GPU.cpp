@@ -60,7 +60,7 @@ void kas::buildGPUKernelFormation(OpPassManager &manager,
   // Concrete operators, then their stages, each of which becomes a kernel.
   manager.addPass(createKasSpecializePass());
   KasRFactorPassOptions stages;
-  stages.traffic = solver::usualTraffic;
+  stages.traffic = schedule::usualTraffic;
   stages.verifyLowering = options.verifyLowering;
   manager.addPass(createKasRFactorPass(stages));
   // Folds constants; what nothing reads needs no kernel.

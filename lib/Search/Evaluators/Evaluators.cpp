@@ -129,7 +129,7 @@ static EvaluatorFactory makeCountFactory(llvm::StringRef name,
 /// `cost` says which FLOPs: with weights that are combined before the run or
 /// not, or those of a training step.
 static EvaluatorFactory makeFlopsFactory(llvm::StringRef name,
-                                         solver::StageCost cost) {
+                                         schedule::StageCost cost) {
   return makeCountFactory(
       name, [=](const SearchProblem &problem, const OperatorGraph &graph) {
         return getFlops(problem, graph, cost);
@@ -143,9 +143,9 @@ static Factories &getFactories() {
       {"flops", makeCostFactory("flops", &GraphCost::flops)},
       {"params", makeCostFactory("params", &GraphCost::params)},
       {"flops_unprepared",
-       makeFlopsFactory("flops_unprepared", solver::StageCost::Unprepared)},
+       makeFlopsFactory("flops_unprepared", schedule::StageCost::Unprepared)},
       {"training_flops",
-       makeFlopsFactory("training_flops", solver::StageCost::Training)},
+       makeFlopsFactory("training_flops", schedule::StageCost::Training)},
       {"bytes", makeCountFactory("bytes", getBytes)},
       {"imitation", makeImitationEvaluator},
       {"latency", makeLatencyEvaluator},

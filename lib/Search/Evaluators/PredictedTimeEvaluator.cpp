@@ -25,18 +25,18 @@ using namespace kas;
 using namespace kas::search;
 using llvm::createStringError;
 using llvm::Expected;
-using solver::MachineModel;
-using solver::StageWork;
-using solver::Work;
+using schedule::MachineModel;
+using schedule::StageWork;
+using schedule::Work;
 
 /// One element per binding: the counts of all stages added up. Times are not
 /// additive in general, but the model is linear in the counts.
 std::vector<StageWork> TimePredictor::getWork(const OperatorGraph &graph) {
   std::vector<StageWork> works;
   nests.describe(
-      graph, [&](unsigned, llvm::ArrayRef<solver::StageNest> stages) {
+      graph, [&](unsigned, llvm::ArrayRef<schedule::LoopNest> stages) {
         StageWork &sum = works.emplace_back();
-        for (const solver::StageNest &stage : stages) {
+        for (const schedule::LoopNest &stage : stages) {
           StageWork work = getStageWork(stage, target);
           for (auto [total, count] : llvm::zip_equal(sum.counts, work.counts))
             total += count;

@@ -87,7 +87,7 @@ private:
 /// as a stage with one parallel loop over all elements of the output that reads
 /// and writes each once, with unit stride.
 static double predictPass(const SearchProblem &stage, const Target &target,
-                          const solver::MachineModel &model) {
+                          const schedule::MachineModel &model) {
   double sum = 0;
   for (auto [binding, multiplicity] :
        llvm::zip_equal(stage.bindings, stage.multiplicities)) {
@@ -95,14 +95,11 @@ static double predictPass(const SearchProblem &stage, const Target &target,
     for (const Dimension &dimension : stage.outputs)
       // A size that is no integer cannot occur here.
       elements *= dimension.size.evaluate(binding).value_or(1);
-    solver::StageNest nest;
-    // A parallel loop of that many iterations.
+    schedule::LoopNest nest;
     nest.loops.push_back({elements, /*isReduction=*/false});
-    for (solver::StageNest::Access *access : {&nest.output, &nest.data}) {
-      access->strides[0] = 1;
-      access->elements = elements;
-    }
-    sum += model.predict(getStageWork(nest, solver::TileTarget(target))) *
+    nest.output = {{schedule::IndexExpr::getLoop(0)}, {elements}};
+    nest.inputs.push_back(nest.output);
+    sum += model.predict(getStageWork(nest, schedule::TileTarget(target))) *
            static_cast<double>(multiplicity);
   }
   return sum;

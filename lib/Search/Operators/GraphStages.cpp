@@ -8,18 +8,18 @@
 //
 // The graph of a found operator for the planner of stages, and its FLOPs.
 //
-// The planner (kas/Solver/StagePlan.h) knows coordinates, producers and
+// The planner (kas/Schedule/StagePlan.h) knows coordinates, producers and
 // consumers only; this file translates the graph at one binding.
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Schedule/StagePlan.h"
 #include "kas/Search/Operators/OperatorGraph.h"
-#include "kas/Solver/StagePlan.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace kas;
 using namespace kas::search;
-using solver::StageGraph;
+using schedule::StageGraph;
 
 namespace {
 /// Makes the graph for the planner of stages.
@@ -81,8 +81,8 @@ StageGraph kas::search::getStageGraph(const OperatorGraph &graph,
 
 std::optional<uint64_t> kas::search::getFlops(const SearchProblem &problem,
                                               const OperatorGraph &graph,
-                                              solver::StageCost cost) {
-  solver::StagePlanOptions options;
+                                              schedule::StageCost cost) {
+  schedule::StagePlanOptions options;
   options.cost = cost;
   uint64_t flops = 0;
   // Layers are summed up with their multiplicities.

@@ -276,7 +276,7 @@ static Expected<GraphCost> getCost(const SearchProblem &problem,
                                    const OperatorGraph &graph) {
   GraphCost cost;
   std::optional<uint64_t> flops =
-      getFlops(problem, graph, solver::StageCost::Prepared);
+      getFlops(problem, graph, schedule::StageCost::Prepared);
   for (auto [binding, multiplicity] :
        llvm::zip_equal(problem.bindings, problem.multiplicities))
     for (llvm::ArrayRef<unsigned> weight : graph.weights) {
@@ -306,9 +306,9 @@ static Error checkSize(const OperatorGraph &graph) {
                    llvm::count_if(graph.coords, [](const GraphCoord &coord) {
                      return coord.kind == CoordKind::Reduce;
                    });
-  if (choices > solver::StageGraph::maxChoices)
+  if (choices > schedule::StageGraph::maxChoices)
     return createStringError(
-        "requires at most " + llvm::Twine(solver::StageGraph::maxChoices) +
+        "requires at most " + llvm::Twine(schedule::StageGraph::maxChoices) +
         " reductions and weights together for a search, got " +
         llvm::Twine(choices));
   return Error::success();

@@ -9,10 +9,10 @@
 // The multiply-adds of the best stages under all bindings at once, by dynamic
 // programming over sets of reductions and weights, in microseconds.
 //
-// `planStages` (kas/Solver/StagePlan.h) finds the same optimum with the stages
-// themselves; this file computes the value for all bindings at once, since a
-// search asks for it at nearly every state. docs/internals/rationale/stages.md
-// has the model.
+// `planStages` (kas/Schedule/StagePlan.h) finds the same optimum with the
+// stages themselves; this file computes the value for all bindings at once,
+// since a search asks for it at nearly every state.
+// docs/internals/rationale/stages.md has the model.
 //
 //===----------------------------------------------------------------------===//
 
@@ -177,7 +177,7 @@ bool StagedCost::hasMergedStride() const {
 /// Halves of which a weight to come has one must exist after the stage, so they
 /// are pinned.
 void StagedCost::startCut(Choice done) {
-  visited = open = pinned = 0;
+  pinned = 0;
   if (!isMergedStride)
     return;
   for (auto [number, weight] : llvm::enumerate(weights))
@@ -189,14 +189,11 @@ void StagedCost::startCut(Choice done) {
             pinned |= uint64_t(1) << index;
 }
 
-/// Elements of the smallest cut below the nodes `open`; `cut` gets its nodes,
-/// of equal ones those next to the data. From the highest node to the lowest:
-/// operands have lower numbers, so each node is seen once. A half may be cut
-/// itself or below, which is tried both ways.
-double StagedCost::findSmallestCut(uint64_t open, unsigned binding,
-                                   uint64_t &cut) const {
+/// Elements of the smallest cut below the nodes `open`. From the highest node
+/// to the lowest: operands have lower numbers, so each node is seen once. A
+/// half may be cut itself or below, which is tried both ways.
+double StagedCost::findSmallestCut(uint64_t open, unsigned binding) const {
   double product = 1;
-  cut = 0;
   while (open) {
     unsigned index = 63 - llvm::countl_zero(open);
     uint64_t bit = uint64_t(1) << index;
@@ -215,19 +212,15 @@ double StagedCost::findSmallestCut(uint64_t open, unsigned binding,
     case CoordKind::MergeRemainder: {
       // A pinned half cannot be cut below.
       if (pinned & bit) {
-        cut |= bit;
         product *= size;
         break;
       }
-      uint64_t here, below;
-      double ofThis = size * findSmallestCut(open, binding, here);
+      double ofThis = size * findSmallestCut(open, binding);
       double ofOperand =
-          findSmallestCut(open | uint64_t(1) << node.first, binding, below);
-      cut |= ofThis <= ofOperand ? here | bit : below;
+          findSmallestCut(open | uint64_t(1) << node.first, binding);
       return product * std::min(ofThis, ofOperand);
     }
     default:
-      cut |= bit;
       product *= size;
     }
   }
@@ -300,7 +293,7 @@ void StagedCost::computeElements(Choice done, double *elements) {
   // With a merge of a stride the cut depends on the binding.
   if (isMergedStride) {
     for (unsigned binding = 0; frontier && binding < numBindings; ++binding)
-      elements[binding] *= findSmallestCut(frontier, binding, visited);
+      elements[binding] *= findSmallestCut(frontier, binding);
   } else {
     for (uint64_t rest = frontier; rest; rest &= rest - 1) {
       const double *factors = &sizesOf[llvm::countr_zero(rest) * lanes];
@@ -329,7 +322,7 @@ void StagedCost::computeElements(Choice done, double *elements) {
 /// every smaller choice: the cost until there, plus the stage from there to
 /// here. `Lanes` bindings at a time, a constant by which the compiler unrolls.
 /// Most of the time of a search goes here.
-template <unsigned Lanes, bool HasTraffic>
+template <unsigned Lanes>
 void StagedCost::relax(unsigned index) {
   Choice reductionMask = (Choice(1) << numReductions) - 1,
          to = getChoice(index);
@@ -347,18 +340,10 @@ void StagedCost::relax(unsigned index) {
         continue;
       const double *loops = &points[(taken & reachedOf[from]) * lanes + chunk];
       const double *start = &best[from * lanes + chunk];
-      const double *read = &elementsOf[from * lanes + chunk];
-      const double *weighed = nullptr;
-      if constexpr (HasTraffic)
-        weighed =
-            getWeightElements(taken & ~(reachedOf[from] & reductionMask)) +
-            chunk;
       // 0 for a stage that takes nothing: it is a view.
       double isProduct = taken ? 1 : 0;
       for (unsigned b = 0; b < Lanes; ++b) {
         double macs = start[b] + factors[b] * loops[b] * isProduct;
-        if constexpr (HasTraffic)
-          macs += traffic * (read[b] + factors[b] + weighed[b]);
         result[b] = macs < result[b] ? macs : result[b];
       }
     }
@@ -366,40 +351,13 @@ void StagedCost::relax(unsigned index) {
   }
 }
 
-/// Elements of the weights in `taken` as they are multiplied with the data, as
-/// one weight and without its own sums, by binding. Cached by set.
-const double *StagedCost::getWeightElements(Choice taken) {
-  double *elements = &weightElements[size_t(taken) * lanes];
-  if (elements[0] >= 0)
-    return elements;
-  std::fill_n(elements, lanes, 1);
-  uint64_t indices = 0;
-  for (auto [number, weight] : llvm::enumerate(weights))
-    if (taken >> (numReductions + number) & 1)
-      for (unsigned node : weight)
-        indices |= uint64_t(1) << node;
-  for (auto [number, node] : llvm::enumerate(reductions))
-    if (taken >> number & 1)
-      indices &= ~(uint64_t(1) << node);
-  if (taken >> numReductions == 0)
-    std::fill_n(elements, lanes, 0);
-  // Weights that are multiplied together have the loops of all.
-  for (; indices; indices &= indices - 1)
-    for (unsigned b = 0; b < lanes; ++b)
-      elements[b] *= sizesOf[llvm::countr_zero(indices) * lanes + b];
-  return elements;
-}
-
 /// The empty choice costs nothing; the last one is the whole operator.
 template <unsigned Lanes>
 double StagedCost::computeMacsOfChoices() {
-  if (traffic)
-    weightElements.assign(
-        (size_t(1) << (numReductions + weights.size())) * lanes, -1);
   best.assign((choices.size() + 1) * lanes, infinite);
   std::fill_n(best.begin(), lanes, 0);
   for (unsigned index = 1; index <= choices.size(); ++index)
-    traffic ? relax<Lanes, true>(index) : relax<Lanes, false>(index);
+    relax<Lanes>(index);
   const double *total = &best[choices.size() * lanes];
   double sum = 0;
   for (unsigned b = 0; b < numBindings; ++b)
@@ -434,17 +392,8 @@ unsigned StagedCost::findPrevious(unsigned index, unsigned binding) const {
   auto isOnWay = [&](unsigned from) {
     Choice taken = to & ~choices[from];
     double loops = points[(taken & reachedOf[from]) * lanes + binding];
-    double ofElements = 0;
-    if (traffic)
-      ofElements =
-          traffic *
-          (elementsOf[from * lanes + binding] + elements +
-           weightElements[size_t(taken & ~(reachedOf[from] & reductionMask)) *
-                              lanes +
-                          binding]);
     return !(choices[from] & ~to) && ((taken & reductionMask) || isLast) &&
-           best[from * lanes + binding] + elements * loops * (taken ? 1 : 0) +
-                   ofElements ==
+           best[from * lanes + binding] + elements * loops * (taken ? 1 : 0) ==
                best[index * lanes + binding];
   };
   // Of equal ways, the last stage takes most, all others least. The same
@@ -471,98 +420,6 @@ void StagedCost::findWeightOrder(unsigned binding) {
   std::reverse(weightOrder.begin(), weightOrder.end());
 }
 
-/// Elements of the smallest cut of a node whose operands need nothing; nodes
-/// that are cut already count as one. Recursive, for operators without merges
-/// of strides.
-double StagedCost::getCut(unsigned index, unsigned binding) const {
-  if (visited >> index & 1)
-    return 1;
-  const Node &node = nodes[index];
-  auto size = static_cast<double>(sizes[node.size].values[binding]);
-  switch (node.kind) {
-  case CoordKind::Split:
-    return std::min(size,
-                    getCut(node.first, binding) * getCut(node.second, binding));
-  case CoordKind::Shift:
-  case CoordKind::Stride:
-    return std::min(size, getCut(node.first, binding));
-  default:
-    return size;
-  }
-}
-
-/// Marks the smallest cut, of equal ones that next to the data. See `getCut`.
-void StagedCost::cut(unsigned index, unsigned binding) {
-  if (visited >> index & 1)
-    return;
-  const Node &node = nodes[index];
-  bool isBelow = getCut(index, binding) <
-                 static_cast<double>(sizes[node.size].values[binding]);
-  if (!isBelow) {
-    visited |= uint64_t(1) << index;
-    return;
-  }
-  cut(node.first, binding);
-  if (node.kind == CoordKind::Split)
-    cut(node.second, binding);
-}
-
-/// Descends to the nodes that are not affected by what is done, and cuts there.
-void StagedCost::cutBelow(unsigned index, Choice done, unsigned binding) {
-  if (!(needed[index] & done)) {
-    bool isDone =
-        nodes[index].kind == CoordKind::Reduce &&
-        (above[index] & done & ((Choice(1) << numReductions) - 1)) != 0;
-    if (!isDone && isMergedStride)
-      open |= uint64_t(1) << index;
-    else if (!isDone)
-      cut(index, binding);
-    return;
-  }
-  cutBelow(nodes[index].first, done, binding);
-  if (isBinary(index))
-    cutBelow(nodes[index].second, done, binding);
-}
-
-/// The nodes that index what is left when `done` is done. At one binding, with
-/// its nodes; `getFrontier` gives the elements only.
-void StagedCost::findFrontier(Choice done, unsigned binding, Stage &stage) {
-  startCut(done);
-  for (auto [number, weight] : llvm::enumerate(weights))
-    if (done >> (numReductions + number) & 1)
-      for (unsigned index : weight)
-        cutBelow(index, done, binding);
-  for (unsigned index : data)
-    cutBelow(index, done, binding);
-  if (isMergedStride)
-    (void)findSmallestCut(open, binding, visited);
-  for (unsigned node = 0; node < nodes.size(); ++node)
-    if (visited >> node & 1)
-      stage.frontier.push_back(node);
-}
-
-/// From the output back to the data, then reversed.
-void StagedCost::findStages(unsigned binding,
-                            llvm::SmallVectorImpl<Stage> &stages) {
-  for (unsigned index = choices.size(); index != 0;) {
-    unsigned previous = findPrevious(index, binding);
-    Choice taken = getChoice(index) & ~choices[previous];
-    Stage &stage = stages.emplace_back();
-    // What only weights have is summed with them.
-    Choice summed = taken & reachedOf[previous];
-    for (unsigned number = 0; number < weights.size(); ++number)
-      if (taken >> (numReductions + number) & 1)
-        stage.weights.push_back(number);
-    for (auto [number, node] : llvm::enumerate(reductions))
-      if (summed >> number & 1)
-        stage.reductions.push_back(node);
-    if (index < choices.size())
-      findFrontier(choices[index], binding, stage);
-    index = previous;
-  }
-  std::reverse(stages.begin(), stages.end());
-}
-
 double StagedCost::computeMacs() {
   isMergedStride = problem.limits.stride > 0 && hasMergedStride();
   assert(nodes.size() <= maxNodes && "too many nodes");
@@ -574,17 +431,10 @@ double StagedCost::computeMacs() {
   return computeMacsOfChoices();
 }
 
-/// The result is kept in `best`.
-void StagedCost::findBest(double traffic) {
-  this->traffic = traffic;
-  (void)computeMacs();
-}
-
 /// The nodes in `removable` do not index intermediates in which they are not
 /// summed.
 double StagedCost::computeLeastFlops(uint64_t removable) {
   removed = removable;
-  traffic = 0;
   double macs = computeMacs();
   removed = 0;
   return 2 * macs;

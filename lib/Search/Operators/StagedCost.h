@@ -19,7 +19,7 @@
 namespace kas::search {
 
 /// The multiply-adds of the best stages of an operator under all bindings at
-/// once: the value of `planStages` (kas/Solver/StagePlan.h) with prepared
+/// once: the value of `planStages` (kas/Schedule/StagePlan.h) with prepared
 /// weights, which finds the stages themselves, in a few microseconds. A stage
 /// multiplies by all of its weights at once, and sums what only they have
 /// before. Dynamic programming over the sets
@@ -54,13 +54,7 @@ public:
   /// The FLOPs only. Of an operator that has all its weights but is not
   /// finished, with the coordinates that are left as data, it is the most that
   /// they may come to: views make no intermediate tensor larger.
-  double computeFlops() {
-    traffic = 0;
-    return 2 * computeMacs();
-  }
-  /// Finds the best stages where an element that a stage reads or writes counts
-  /// as `traffic` multiply-adds, as `StagePlanOptions` has it.
-  void findBest(double traffic);
+  double computeFlops() { return 2 * computeMacs(); }
   /// The least that they may come to: the most that views do is to remove
   /// coordinates of the data, the nodes `removable` (one bit each), from the
   /// tensors in which they are not summed yet.
@@ -68,17 +62,6 @@ public:
   /// After `compute`: the weights in the order in which the stages of the
   /// largest binding take them, from the data to the output.
   llvm::ArrayRef<unsigned> getWeightOrder() const { return weightOrder; }
-
-  /// What a stage on the data takes.
-  struct Stage {
-    /// Nodes that are summed, and weights.
-    llvm::SmallVector<unsigned, 4> reductions, weights;
-    /// The nodes that index its result; empty for the last one, and the batch
-    /// is none of them.
-    llvm::SmallVector<unsigned, 6> frontier;
-  };
-  /// After `findBest`: the best stages of a binding, in their order.
-  void findStages(unsigned binding, llvm::SmallVectorImpl<Stage> &stages);
 
 private:
   /// Sets of nodes are words.
@@ -91,9 +74,8 @@ private:
   double computeMacsOfChoices();
   template <unsigned Lanes>
   double computeMacsOfChoices();
-  template <unsigned Lanes, bool HasTraffic>
+  template <unsigned Lanes>
   void relax(unsigned index);
-  const double *getWeightElements(Choice taken);
   unsigned findPrevious(unsigned index, unsigned binding) const;
   /// Of the choices, and after them of the whole.
   Choice getChoice(unsigned index) const {
@@ -112,16 +94,12 @@ private:
   void findChoices();
   /// Elements of what is left when `done` is done, by binding.
   void computeElements(Choice done, double *elements);
-  double getCut(unsigned node, unsigned binding) const;
-  void cut(unsigned node, unsigned binding);
-  void cutBelow(unsigned node, Choice done, unsigned binding);
-  void findFrontier(Choice done, unsigned binding, Stage &stage);
   void findBottoms();
   void findSizes();
   uint64_t getFrontier(Choice done) const;
   bool hasMergedStride() const;
   void startCut(Choice done);
-  double findSmallestCut(uint64_t open, unsigned binding, uint64_t &cut) const;
+  double findSmallestCut(uint64_t open, unsigned binding) const;
   bool isBinary(unsigned node) const {
     return nodes[node].kind == CoordKind::Split ||
            nodes[node].kind == CoordKind::Unfold;
@@ -142,17 +120,14 @@ private:
   /// By binding: elements of the output, and those of a batch in it.
   llvm::SmallVector<double, 8> outputs, batch;
   unsigned numReductions = 0;
-  /// See `findBest`.
-  double traffic = 0;
   /// By node: what the operands need, and the same with the node's own
   /// reduction and weights.
   llvm::SmallVector<Choice, 24> needed, above;
   llvm::SmallVector<unsigned, 8> reductions;
-  uint64_t visited = 0, removed = 0;
+  uint64_t removed = 0;
   /// Whether a merge is above a stride: its operand may be a smaller cut than
-  /// its halves. Then the nodes to cut are collected in `open` first.
+  /// its halves.
   bool isMergedStride = false;
-  uint64_t open = 0;
   /// Halves of which weights that are not done have one: they must be cut.
   uint64_t pinned = 0;
   /// The reductions that nodes, the data and weights depend on.
@@ -172,8 +147,6 @@ private:
   std::vector<double> best, elementsOf;
   /// By set of reductions and binding: the product of their sizes.
   std::vector<double> points;
-  /// By set of weights and of their own sums, and binding; -1: not known yet.
-  std::vector<double> weightElements;
 };
 
 } // namespace kas::search

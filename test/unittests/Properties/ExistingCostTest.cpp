@@ -21,7 +21,7 @@
 #include "gtest/gtest.h"
 
 using namespace kas;
-using namespace kas::solver;
+using namespace kas::schedule;
 using namespace kas::test;
 using namespace mlir;
 

@@ -254,7 +254,7 @@ TEST(LoweringPaths, AnyScheduleAgreesWithTheReference) {
       [&](OpPassManager &manager) {
         manager.addPass(createKasSpecializePass());
         KasRFactorPassOptions stages;
-        stages.cost = solver::StageCost::Prepared;
+        stages.cost = schedule::StageCost::Prepared;
         manager.addPass(createKasRFactorPass(stages));
         // Short vectors suit more operators.
         codegen::AttachCPUTargetOptions target;

@@ -13,7 +13,7 @@
 
 using namespace kas;
 using namespace kas::reference;
-using namespace kas::solver;
+using namespace kas::schedule;
 using namespace kas::test;
 using namespace mlir;
 

@@ -13,9 +13,9 @@
 #ifndef KAS_SEARCH_EVALUATORS_PREDICTEDTIMEEVALUATOR_H
 #define KAS_SEARCH_EVALUATORS_PREDICTEDTIMEEVALUATOR_H
 
+#include "kas/Schedule/MachineModel.h"
 #include "kas/Search/Evaluators/Evaluators.h"
 #include "kas/Search/Operators/OperatorNests.h"
-#include "kas/Solver/MachineModel.h"
 
 namespace kas::search {
 
@@ -25,7 +25,7 @@ namespace kas::search {
 class TimePredictor {
 public:
   TimePredictor(std::shared_ptr<const SearchProblem> problem,
-                const Target &target, solver::MachineModel model)
+                const Target &target, schedule::MachineModel model)
       : problem(problem), nests(std::move(problem)), target(target),
         model(std::move(model)) {}
 
@@ -36,22 +36,22 @@ public:
          llvm::function_ref<void(const std::string &)> report);
 
   /// The work of all stages at each binding.
-  std::vector<solver::StageWork> getWork(const OperatorGraph &graph);
+  std::vector<schedule::StageWork> getWork(const OperatorGraph &graph);
   /// Summed over the bindings times their multiplicities.
   double predict(const OperatorGraph &graph);
-  const solver::MachineModel &getModel() const { return model; }
+  const schedule::MachineModel &getModel() const { return model; }
 
 private:
   std::shared_ptr<const SearchProblem> problem;
   OperatorNests nests;
-  solver::TileTarget target;
-  solver::MachineModel model;
+  schedule::TileTarget target;
+  schedule::MachineModel model;
 };
 
 /// The machine model of this machine, that `kas-bench calibrate` keeps in the
 /// user's cache directory. Without a file the usual one, and `report` is given
 /// a message. A file that cannot be used is an error.
-llvm::Expected<solver::MachineModel>
+llvm::Expected<schedule::MachineModel>
 loadMachineModel(llvm::StringRef cpu,
                  llvm::function_ref<void(const std::string &)> report);
 

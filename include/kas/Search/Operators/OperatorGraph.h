@@ -14,9 +14,9 @@
 #ifndef KAS_SEARCH_OPERATORS_OPERATORGRAPH_H
 #define KAS_SEARCH_OPERATORS_OPERATORGRAPH_H
 
+#include "kas/Schedule/StagePlan.h"
 #include "kas/Search/Core/State.h"
 #include "kas/Search/Operators/SearchProblem.h"
-#include "kas/Solver/StagePlan.h"
 #include "mlir/IR/Builders.h"
 
 namespace kas::search {
@@ -95,14 +95,14 @@ inline constexpr llvm::StringLiteral flopsOfPreparedWeights =
     "prepared weights";
 
 /// What the planner of stages needs of `graph` at `binding`.
-solver::StageGraph getStageGraph(const OperatorGraph &graph,
-                                 const Binding &binding);
+schedule::StageGraph getStageGraph(const OperatorGraph &graph,
+                                   const Binding &binding);
 
 /// The floating-point operations of `graph` for a purpose, summed over the
 /// bindings times their multiplicities; nothing when they do not fit 63 bits.
 std::optional<uint64_t> getFlops(const SearchProblem &problem,
                                  const OperatorGraph &graph,
-                                 solver::StageCost cost);
+                                 schedule::StageCost cost);
 
 /// Builds `graph`, a solution of `problem`, as `kas.operator @name` with all
 /// symbols of the problem.

@@ -13,34 +13,32 @@
 #ifndef KAS_SEARCH_OPERATORS_OPERATORNESTS_H
 #define KAS_SEARCH_OPERATORS_OPERATORNESTS_H
 
+#include "kas/Schedule/LoopNest.h"
 #include "kas/Search/Operators/OperatorGraph.h"
-#include "kas/Solver/StageNest.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace kas::search {
 
 /// Describes the operators of one problem, in some microseconds for each
-/// binding. Not to be used by two threads at once.
+/// binding.
 class OperatorNests {
 public:
   /// Stages are the best where an element that a stage reads or writes counts
   /// as `traffic` multiply-adds (see `StagePlanOptions`).
   explicit OperatorNests(std::shared_ptr<const SearchProblem> problem,
-                         uint64_t traffic = solver::usualTraffic);
-  OperatorNests(OperatorNests &&other);
-  ~OperatorNests();
+                         uint64_t traffic = schedule::usualTraffic);
 
   /// Calls `use` with the number of a binding and the nests of `graph` there,
   /// those of the stages that run when the weights were prepared, in their
   /// order; for all bindings.
-  void
-  describe(const OperatorGraph &graph,
-           llvm::function_ref<void(unsigned, llvm::ArrayRef<solver::StageNest>)>
-               use);
+  void describe(
+      const OperatorGraph &graph,
+      llvm::function_ref<void(unsigned, llvm::ArrayRef<schedule::LoopNest>)>
+          use) const;
 
 private:
-  struct Impl;
-  std::unique_ptr<Impl> impl;
+  std::shared_ptr<const SearchProblem> problem;
+  uint64_t traffic;
 };
 
 } // namespace kas::search

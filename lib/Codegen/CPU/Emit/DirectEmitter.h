@@ -16,7 +16,6 @@
 #ifndef LIB_CODEGEN_CPU_EMIT_DIRECTEMITTER_H
 #define LIB_CODEGEN_CPU_EMIT_DIRECTEMITTER_H
 
-#include "../Strategy/DirectPlan.h"
 #include "ContractionEmitter.h"
 #include <map>
 

@@ -22,7 +22,6 @@
 #ifndef LIB_CODEGEN_CPU_EMIT_PANELEMITTER_H
 #define LIB_CODEGEN_CPU_EMIT_PANELEMITTER_H
 
-#include "../Strategy/PanelPlan.h"
 #include "ContractionEmitter.h"
 
 namespace kas::codegen {

@@ -85,9 +85,10 @@ void PanelEmitter::emitPackedRow(Value panelAddress) {
                        ? plan.columnBlock
                        : contraction.loops[innermost].extent;
   // Every vector, or every other element of two of them.
-  if ((contraction.hasSteps({1, 2}) && target.hasMaskedLoads) ||
-      (contraction.hasSteps({1}) && contraction.guards.empty() &&
-       contraction.segments.size() == 1))
+  schedule::TileNest tiles = contraction.getNest();
+  if ((tiles.hasSteps({1, 2}) && target.hasMaskedLoads) ||
+      (tiles.hasSteps({1}) && tiles.guards.empty() &&
+       tiles.segments.size() == 1))
     return emitPackedVectors(panelAddress, extent);
   if (contraction.guards.empty())
     return emitPackedColumns(panelAddress, constant(0), constant(extent));

@@ -13,11 +13,13 @@
 #ifndef LIB_CODEGEN_CPU_EMIT_ROWVECTOREMITTER_H
 #define LIB_CODEGEN_CPU_EMIT_ROWVECTOREMITTER_H
 
-#include "../Strategy/RowVectorPlan.h"
 #include "ContractionEmitter.h"
 #include "ContractionTail.h"
 
 namespace kas::codegen {
+
+using schedule::DataWrap;
+using schedule::LinearExpr;
 
 /// A reduction, or several that are one: how far its step moves in the data and
 /// in the packed weights.
@@ -58,7 +60,8 @@ public:
         vectorType(getVectorType(plan.lanes)),
         stepRanges(contraction.loops.size()) {
     for (const Guard &guard : contraction.guards)
-      guards.push_back(*LinearExpr::get(guard.expr, contraction.loops.size()));
+      guards.push_back(
+          *LinearExpr::get(getIndexExpr(guard.expr), contraction.loops.size()));
   }
 
   void emit();

@@ -24,42 +24,21 @@ using namespace mlir;
 
 std::optional<CombinedInputs>
 CombinedInputs::get(const StridedContraction &contraction) {
-  constexpr int64_t maxElements = 1 << 24;
-  // Sums of words would be none of their elements.
-  if (contraction.isOfWords())
+  auto found = schedule::CombinedInputs::get(contraction.getNest());
+  if (!found)
     return std::nullopt;
-  CombinedInputs combined;
-  combined.inputs = contraction.scalarInputs;
-  StridedContraction &remainder = combined.remainder;
-  remainder = contraction;
-  remainder.reductions.clear();
-  for (unsigned loop : contraction.reductions)
-    (contraction.stepsWithVectors(loop) ? remainder.reductions : combined.sums)
-        .push_back(loop);
-  if (combined.inputs.empty() || remainder.reductions.empty() ||
-      (combined.inputs.size() == 1 && combined.sums.empty()))
-    return std::nullopt;
-
-  // Reductions innermost, so that the products read along one line.
-  for (ArrayRef<unsigned> loops :
-       {ArrayRef(contraction.batches), ArrayRef(contraction.rows),
-        ArrayRef(remainder.reductions)})
-    for (unsigned loop : loops)
-      if (llvm::any_of(combined.inputs, [&](const StridedAccess &input) {
-            return input.strides[loop] != 0;
-          }))
-        combined.loops.push_back(loop);
+  CombinedInputs result;
+  result.inputs = contraction.scalarInputs;
+  result.combined = *found;
+  result.remainder = contraction;
+  result.remainder.reductions.assign(found->reductions.begin(),
+                                     found->reductions.end());
   StridedAccess access;
-  access.strides.assign(contraction.loops.size(), 0);
-  access.size = 1;
-  for (unsigned loop : llvm::reverse(combined.loops)) {
-    access.strides[loop] = access.size;
-    access.size *= contraction.loops[loop].extent;
-    if (access.size > maxElements)
-      return std::nullopt;
-  }
-  remainder.scalarInputs = {access};
-  return combined;
+  access.strides.assign(found->input.strides.begin(),
+                        found->input.strides.end());
+  access.size = found->input.size;
+  result.remainder.scalarInputs = {access};
+  return result;
 }
 
 void CombinedInputs::emit(OpBuilder &builder, Location loc) {
@@ -101,7 +80,7 @@ void CombinedInputs::emit(OpBuilder &builder, Location loc) {
     indices[loop] = op.getInductionVar();
     return op;
   };
-  for (unsigned loop : loops)
+  for (unsigned loop : combined.loops)
     enter(loop, {});
   auto constantFloat = [&](float value) -> Value {
     return arith::ConstantOp::create(builder, loc,
@@ -109,7 +88,7 @@ void CombinedInputs::emit(OpBuilder &builder, Location loc) {
   };
   Value sum = constantFloat(0);
   SmallVector<scf::ForOp> nest;
-  for (unsigned loop : sums) {
+  for (unsigned loop : combined.sums) {
     nest.push_back(enter(loop, sum));
     sum = nest.back().getRegionIterArg(0);
   }

@@ -302,7 +302,7 @@ static void chooseBlock(InnerProductPlan &plan,
       elements += llvm::divideCeil(input.size, extent);
   plan.block =
       elements
-          ? solver::getLargestDivisor(
+          ? schedule::getLargestDivisor(
                 extent, std::max<int64_t>(1, target.l2Elements / 2 / elements))
           : extent;
 }

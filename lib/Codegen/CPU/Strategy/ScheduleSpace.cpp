@@ -13,9 +13,6 @@
 
 #include "kas/Codegen/CPU/ScheduleSpace.h"
 #include "../Transforms/PackOperations.h"
-#include "DirectPlan.h"
-#include "PanelPlan.h"
-#include "RowVectorPlan.h"
 #include "StridedContraction.h"
 #include "kas/Conversion/KasToAffine.h"
 #include "kas/Support/PrimeFactors.h"
@@ -36,8 +33,8 @@ public:
   SpaceBuilder(MLIRContext *context, const StridedContraction &nest,
                const ContractionTarget &target, int64_t threads,
                ScheduleSpace &space)
-      : context(context), nest(nest), target(target), threads(threads),
-        space(space) {}
+      : context(context), nest(nest.getNest()), target(target),
+        threads(threads), space(space) {}
 
   void addPanels();
   void addDirect();
@@ -56,7 +53,7 @@ private:
   static void ignore(const Twine &) {}
 
   MLIRContext *context;
-  const StridedContraction &nest;
+  schedule::TileNest nest;
   const ContractionTarget &target;
   int64_t threads;
   ScheduleSpace &space;
@@ -65,7 +62,7 @@ private:
 /// Tiles that lie together in the output, from half a vector on, and all
 /// depths; then the registers of each.
 void SpaceBuilder::addPanels() {
-  if (failed(makePanelPlan(nest, target, threads, nullptr, ignore)))
+  if (!makePanelPlan(nest, target, threads, nullptr, ignore))
     return;
   // Larger panels do not fit the second-level cache.
   constexpr int64_t maxTile = 1024;
@@ -85,17 +82,17 @@ void SpaceBuilder::addPanels() {
   int64_t limit = target.registers - 4;
   for (int64_t tile : tiles)
     for (int64_t depth : listDivisors(outer)) {
-      if (failed(makePanelPlan(nest, target, threads,
-                               make(CPUStrategy::Panels, 0, 0, 0, tile, depth),
-                               ignore)))
+      schedule::TileNumbers numbers{0, 0, 0, tile, depth};
+      if (!makePanelPlan(nest, target, threads, &numbers, ignore))
         continue;
       for (int64_t rows = 1; rows <= limit; ++rows)
         for (int64_t vectors = 1; rows * vectors <= limit; ++vectors) {
           CPUScheduleAttr schedule =
               make(CPUStrategy::Panels, rows, 0, vectors, tile, depth);
-          FailureOr<PanelPlan> plan =
-              makePanelPlan(nest, target, threads, schedule, ignore);
-          if (succeeded(plan))
+          schedule::TileNumbers numbers = getTileNumbers(schedule);
+          std::optional<PanelPlan> plan =
+              makePanelPlan(nest, target, threads, &numbers, ignore);
+          if (plan)
             add(schedule, plan->time, plan->stepTime);
         }
     }
@@ -103,7 +100,7 @@ void SpaceBuilder::addPanels() {
 
 void SpaceBuilder::addDirect() {
   constexpr int64_t maxRows = 12, maxColumns = 28, maxVectors = 4;
-  if (failed(makeDirectPlan(nest, target, threads, nullptr, ignore)))
+  if (!makeDirectPlan(nest, target, threads, nullptr, ignore))
     return;
   for (int64_t rows = 1; rows <= maxRows; ++rows)
     for (int64_t columns = 1; columns <= maxColumns; ++columns)
@@ -112,9 +109,10 @@ void SpaceBuilder::addDirect() {
           break;
         CPUScheduleAttr schedule =
             make(CPUStrategy::Direct, rows, columns, vectors);
-        FailureOr<DirectPlan> plan =
-            makeDirectPlan(nest, target, threads, schedule, ignore);
-        if (succeeded(plan))
+        schedule::TileNumbers numbers = getTileNumbers(schedule);
+        std::optional<DirectPlan> plan =
+            makeDirectPlan(nest, target, threads, &numbers, ignore);
+        if (plan)
           add(schedule, plan->time);
       }
 }
@@ -122,16 +120,16 @@ void SpaceBuilder::addDirect() {
 void SpaceBuilder::addRowVectors() {
   constexpr int64_t maxVectors = 5;
   bool mayOverlap = !nest.accumulates;
-  if (failed(makeRowVectorPlan(nest, target, threads, nullptr, ignore,
-                               mayOverlap)))
+  if (!makeRowVectorPlan(nest, target, threads, nullptr, ignore, mayOverlap))
     return;
   for (int64_t columns = 1; columns <= target.registers; ++columns)
     for (int64_t vectors = 1; vectors <= maxVectors; ++vectors) {
       CPUScheduleAttr schedule =
           make(CPUStrategy::RowVectors, 0, columns, vectors);
-      FailureOr<RowVectorPlan> plan = makeRowVectorPlan(
-          nest, target, threads, schedule, ignore, mayOverlap);
-      if (succeeded(plan))
+      schedule::TileNumbers numbers = getTileNumbers(schedule);
+      std::optional<RowVectorPlan> plan = makeRowVectorPlan(
+          nest, target, threads, &numbers, ignore, mayOverlap);
+      if (plan)
         add(schedule, plan->time);
     }
 }

@@ -141,41 +141,6 @@ StridedContraction StridedContraction::withOneRow() const {
   return result;
 }
 
-bool StridedContraction::stepsWithVectors(unsigned loop) const {
-  return llvm::any_of(vectorInputs,
-                      [&](const PackedAccess &access) {
-                        return access.address.isFunctionOfDim(loop);
-                      }) ||
-         llvm::any_of(guards, [&](const Guard &guard) {
-           return guard.expr.isFunctionOfDim(loop);
-         });
-}
-
-static void classifyLoops(StridedContraction &contraction) {
-  for (unsigned dim = 0; dim < contraction.loops.size(); ++dim) {
-    bool scalar = llvm::any_of(
-        contraction.scalarInputs,
-        [&](const StridedAccess &access) { return access.strides[dim] != 0; });
-    bool vector = contraction.stepsWithVectors(dim);
-    if (contraction.loops[dim].isReduction)
-      contraction.reductions.push_back(dim);
-    else if (scalar == vector)
-      contraction.batches.push_back(dim);
-    else
-      (vector ? contraction.columns : contraction.rows).push_back(dim);
-  }
-  // Ties by position: the order must not depend on the sorting algorithm.
-  llvm::sort(contraction.columns, [&](unsigned a, unsigned b) {
-    return std::pair(-contraction.output.strides[a], a) <
-           std::pair(-contraction.output.strides[b], b);
-  });
-  // The last row loop is the one that registers are blocked along.
-  llvm::sort(contraction.rows, [&](unsigned a, unsigned b) {
-    return std::pair(contraction.loops[a].extent, a) <
-           std::pair(contraction.loops[b].extent, b);
-  });
-}
-
 std::optional<int64_t> kas::codegen::getCoefficient(AffineExpr expr,
                                                     unsigned dim) {
   if (auto position = dyn_cast<AffineDimExpr>(expr))
@@ -200,8 +165,7 @@ std::optional<int64_t> kas::codegen::getCoefficient(AffineExpr expr,
 }
 
 ContractionTarget::ContractionTarget(const Target &target)
-    : TileTarget(target), panelElements(l2Elements * 3 / 8),
-      hasFMA(target.hasFMA) {}
+    : TileTarget(target), hasFMA(target.hasFMA) {}
 
 static AffineExpr getAddress(const StridedAccess &access,
                              MLIRContext *context) {
@@ -211,18 +175,119 @@ static AffineExpr getAddress(const StridedAccess &access,
   return address;
 }
 
+//===----------------------------------------------------------------------===//
+// Plain data
+//===----------------------------------------------------------------------===//
+
+schedule::LoopNest kas::codegen::getLoopNest(const Contraction &source,
+                                             ArrayRef<int64_t> output,
+                                             ArrayRef<bool> prepared) {
+  schedule::LoopNest nest;
+  nest.packsScalars = prepared.empty();
+  for (const Contraction::Loop &loop : source.loops)
+    nest.loops.push_back({loop.extent, loop.isReduction});
+  auto set = [](schedule::LoopNest::Tensor &tensor,
+                ArrayRef<AffineExpr> indices, ArrayRef<int64_t> shape) {
+    tensor.shape.assign(shape.begin(), shape.end());
+    for (AffineExpr index : indices)
+      tensor.indices.push_back(getIndexExpr(index));
+  };
+  set(nest.output, source.output, output);
+  for (auto [number, input] : llvm::enumerate(source.inputs)) {
+    schedule::LoopNest::Tensor &tensor = nest.inputs.emplace_back();
+    set(tensor, input.indices,
+        cast<ShapedType>(input.value.getType()).getShape());
+    tensor.isPrepared = !prepared.empty() && prepared[number];
+  }
+  for (const Guard &guard : source.guards)
+    nest.guards.push_back({getIndexExpr(guard.expr), guard.extent});
+  return nest;
+}
+
+static SmallVector<schedule::Guard, 4> getGuards(ArrayRef<Guard> guards) {
+  SmallVector<schedule::Guard, 4> result;
+  for (const Guard &guard : guards)
+    result.push_back({getIndexExpr(guard.expr), guard.extent});
+  return result;
+}
+
+/// All but the roles of the loops and the segments.
+static schedule::TileNest getUnclassified(const StridedContraction &source) {
+  schedule::TileNest nest;
+  for (const Contraction::Loop &loop : source.loops)
+    nest.loops.push_back({loop.extent, loop.isReduction});
+  auto getTensor = [](const StridedAccess &access) {
+    schedule::StridedTensor tensor;
+    tensor.strides.assign(access.strides.begin(), access.strides.end());
+    tensor.size = access.size;
+    tensor.isPrepared = access.isPrepared;
+    return tensor;
+  };
+  nest.output = getTensor(source.output);
+  for (const StridedAccess &input : source.scalarInputs)
+    nest.scalarInputs.push_back(getTensor(input));
+  for (const PackedAccess &input : source.vectorInputs) {
+    schedule::IndexedTensor &tensor = nest.vectorInputs.emplace_back();
+    tensor.address = getIndexExpr(input.address);
+    tensor.size = input.size;
+    for (AffineExpr index : input.index)
+      tensor.index.push_back(getIndexExpr(index));
+    tensor.shape.assign(input.shape.begin(), input.shape.end());
+    tensor.isPrepared = input.isPrepared;
+  }
+  nest.guards = getGuards(source.guards);
+  nest.isOfWords = source.isOfWords();
+  nest.accumulates = source.accumulates;
+  return nest;
+}
+
+schedule::TileNest StridedContraction::getNest() const {
+  schedule::TileNest nest = getUnclassified(*this);
+  nest.batches.assign(batches.begin(), batches.end());
+  nest.rows.assign(rows.begin(), rows.end());
+  nest.columns.assign(columns.begin(), columns.end());
+  nest.reductions.assign(reductions.begin(), reductions.end());
+  for (const ColumnSegment &segment : segments) {
+    schedule::ColumnSegment &part = nest.segments.emplace_back();
+    for (AffineExpr address : segment.addresses)
+      part.addresses.push_back(getIndexExpr(address));
+    part.guards = getGuards(segment.guards);
+  }
+  return nest;
+}
+
 /// What both kinds of sums need at last: the kinds of the loops.
 static FailureOr<StridedContraction>
 finish(StridedContraction contraction, Contraction::EmitReasonFn emitReason) {
-  classifyLoops(contraction);
-  // Guards alone, on data that do not step, would leave nothing to load.
-  if (!contraction.vectorInputs.empty() && !contraction.columns.empty() &&
-      contraction.output.strides[contraction.columns.back()] == 1) {
-    contraction.findSegments();
-    return contraction;
+  schedule::TileNest nest = getUnclassified(contraction);
+  if (!nest.classify()) {
+    emitReason("no input steps with the output's last dimension");
+    return failure();
   }
-  emitReason("no input steps with the output's last dimension");
-  return failure();
+  contraction.batches.assign(nest.batches.begin(), nest.batches.end());
+  contraction.rows.assign(nest.rows.begin(), nest.rows.end());
+  contraction.columns.assign(nest.columns.begin(), nest.columns.end());
+  contraction.reductions.assign(nest.reductions.begin(), nest.reductions.end());
+  // What was not cut is as it was written.
+  MLIRContext *context = contraction.output.buffer.getContext();
+  auto getExpr = [&](const schedule::IndexExpr &expr, AffineExpr written) {
+    return written && getIndexExpr(written) == expr
+               ? written
+               : getAffineExpr(expr, context);
+  };
+  for (const schedule::ColumnSegment &part : nest.segments) {
+    ColumnSegment &segment = contraction.segments.emplace_back();
+    for (auto [address, input] :
+         llvm::zip_equal(part.addresses, contraction.vectorInputs))
+      segment.addresses.push_back(getExpr(address, input.address));
+    for (auto [number, guard] : llvm::enumerate(part.guards))
+      segment.guards.push_back(
+          {getExpr(guard.expr, number < contraction.guards.size()
+                                   ? contraction.guards[number].expr
+                                   : AffineExpr()),
+           guard.extent});
+  }
+  return contraction;
 }
 
 /// Where the output of `source` lies in `output`, and what does not depend on
@@ -465,4 +530,46 @@ StridedContraction::getUnpadded(linalg::LinalgOp op, ToBufferFn toBuffer,
   if (failed(source))
     return failure();
   return get(*source, output, [](const Twine &) {});
+}
+
+/// The tiles that an algorithm names, if any.
+static std::optional<schedule::TileStrategy>
+getStrategy(ConvolutionAlgorithm algorithm) {
+  switch (algorithm) {
+  case ConvolutionAlgorithm::Direct:
+    return schedule::TileStrategy::Direct;
+  case ConvolutionAlgorithm::Im2col:
+    return schedule::TileStrategy::Panels;
+  case ConvolutionAlgorithm::SpatialPack:
+    return schedule::TileStrategy::RowVectors;
+  case ConvolutionAlgorithm::Auto:
+  case ConvolutionAlgorithm::Winograd:
+    return std::nullopt;
+  }
+  llvm_unreachable("all algorithms are above");
+}
+
+schedule::TileNumbers kas::codegen::getTileNumbers(CPUScheduleAttr schedule) {
+  return {schedule.getRows(), schedule.getColumns(), schedule.getVectors(),
+          schedule.getTile(), schedule.getDepth()};
+}
+
+schedule::TileOptions ContractionOptions::getTileOptions() const {
+  kas::schedule::TileOptions result;
+  // As for many, where their number is not known.
+  constexpr int64_t usualThreads = 8;
+  result.threads = threads ? threads : usualThreads;
+  result.prepared = prepared;
+  result.strategy = getStrategy(algorithm);
+  result.givesWay = !readsUnpadded;
+  if (schedule) {
+    static_assert(
+        static_cast<unsigned>(CPUStrategy::RowVectors) ==
+        static_cast<unsigned>(kas::schedule::TileStrategy::RowVectors));
+    result.strategy =
+        static_cast<kas::schedule::TileStrategy>(schedule.getStrategy());
+    result.givesWay = false;
+    result.given = getTileNumbers(schedule);
+  }
+  return result;
 }

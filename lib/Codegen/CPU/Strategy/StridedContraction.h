@@ -17,7 +17,7 @@
 #include "kas/Codegen/CPU/Algorithm.h"
 #include "kas/Dialect/Kas/Analysis/Contraction.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
-#include "kas/Solver/TilePlan.h"
+#include "kas/Schedule/TileChoice.h"
 #include "kas/Support/Target.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include <optional>
@@ -99,10 +99,6 @@ struct StridedContraction {
   /// All innermost columns; none if there is no small number of segments.
   llvm::SmallVector<ColumnSegment> segments;
 
-  /// Whether there are segments, and all addresses of vector inputs step by one
-  /// of `allowed` from column to column.
-  bool hasSteps(llvm::ArrayRef<int64_t> allowed) const;
-
   int64_t getExtent(llvm::ArrayRef<unsigned> dims) const {
     int64_t extent = 1;
     for (unsigned dim : dims)
@@ -142,18 +138,8 @@ struct StridedContraction {
   getUnpadded(mlir::linalg::LinalgOp op, ToBufferFn toBuffer,
               mlir::Value output);
 
-  /// Whether a vector input, or that it exists, depends on `loop`.
-  bool stepsWithVectors(unsigned loop) const;
-
-  /// Sets `segments`.
-  void findSegments();
-
-  /// Whether all vector inputs may be copied ahead of the calls.
-  bool hasPreparedVectors() const {
-    return llvm::all_of(vectorInputs, [](const PackedAccess &access) {
-      return access.isPrepared;
-    });
-  }
+  /// What the planners need of it.
+  schedule::TileNest getNest() const;
 
   /// The same with a loop of one row, for tiles that need one.
   StridedContraction withOneRow() const;
@@ -185,25 +171,31 @@ public:
 
 private:
   llvm::SmallVector<StridedAccess> inputs;
-  /// The loops of the combined input, and those that are summed over.
-  llvm::SmallVector<unsigned> loops, sums;
+  schedule::CombinedInputs combined;
   StridedContraction remainder;
 };
+
+/// `source`, whose output has the shape `output`, as plain data. Inputs that
+/// are `prepared` are packed ahead; where nothing is known of that, what does
+/// not step with the vectors is.
+schedule::LoopNest getLoopNest(const Contraction &source,
+                               llvm::ArrayRef<int64_t> output,
+                               llvm::ArrayRef<bool> prepared);
 
 /// The coefficient of `dim` in `expr`, if `expr` is linear in it.
 std::optional<int64_t> getCoefficient(mlir::AffineExpr expr, unsigned dim);
 
 /// What a target offers to contractions.
-struct ContractionTarget : solver::TileTarget {
+struct ContractionTarget : schedule::TileTarget {
   explicit ContractionTarget(const Target &target);
 
-  /// Elements of a panel that leave room for rows and the output in the
-  /// second-level cache.
-  int64_t panelElements;
   bool hasFMA;
 };
 
 struct ContractionTail;
+
+/// The numbers that `schedule` gives.
+schedule::TileNumbers getTileNumbers(CPUScheduleAttr schedule);
 
 /// What contractions are cut for.
 struct ContractionOptions {
@@ -229,11 +221,33 @@ struct ContractionOptions {
   /// wait for them takes longer than all that they take off of a shorter one.
   int64_t minParallelTime = 0;
 
+  /// What tiles are chosen for where nothing follows and nothing is added to.
+  kas::schedule::TileOptions getTileOptions() const;
+
   /// The threads for what takes one thread `time`, in halves of a cycle.
   int64_t getThreads(int64_t time) const {
     return time < 2 * minParallelTime ? 1 : threads;
   }
 };
+
+using schedule::DirectPlan;
+using schedule::PanelPlan;
+using schedule::RowVectorPlan;
+
+/// Emits `contraction` as `plan` cuts it.
+void emitPanels(mlir::OpBuilder &builder, mlir::Location loc,
+                const StridedContraction &contraction, const PanelPlan &plan,
+                const ContractionTarget &target,
+                const ContractionOptions &options);
+void emitDirect(mlir::OpBuilder &builder, mlir::Location loc,
+                const StridedContraction &contraction, const DirectPlan &plan,
+                const ContractionTarget &target,
+                const ContractionOptions &options);
+/// A loop that packs the weights, and those that multiply.
+void emitRowVectors(mlir::OpBuilder &builder, mlir::Location loc,
+                    const StridedContraction &contraction,
+                    const RowVectorPlan &plan, const ContractionTarget &target,
+                    const ContractionOptions &options);
 
 /// Emits `contraction` as loops over register tiles at the builder's insertion
 /// point, by the strategy that takes the least time according to the plans, or

@@ -47,18 +47,18 @@ static bool isStep(Operation *op) {
 /// divided by the batch: those of a `BatchWork::Step` are of one sample.
 static void addStages(ApplyOp apply, OperatorOp op, BatchWork &work) {
   // The same plan that `-kas-rfactor` makes later with prepacked weights.
-  solver::StagePlanOptions options;
-  options.cost = solver::StageCost::Prepared;
-  options.traffic = solver::usualTraffic;
-  solver::StagePlan plan = planStages(op, options);
-  auto getElements = [&](const solver::StageOperand &operand) -> int64_t {
-    if (operand.kind == solver::StageOperand::Kind::Stage)
+  schedule::StagePlanOptions options;
+  options.cost = schedule::StageCost::Prepared;
+  options.traffic = schedule::usualTraffic;
+  schedule::StagePlan plan = planStages(op, options);
+  auto getElements = [&](const schedule::StageOperand &operand) -> int64_t {
+    if (operand.kind == schedule::StageOperand::Kind::Stage)
       return plan.stages[operand.index].elements;
     return apply.getData().getType().getNumElements();
   };
   int64_t elementBytes =
       llvm::divideCeil(apply.getData().getType().getElementTypeBitWidth(), 8);
-  for (const solver::Stage &stage : plan.stages) {
+  for (const schedule::Stage &stage : plan.stages) {
     if (stage.isOfWeights)
       continue;
     // What the stage reads and what it writes; weights are counted for the

@@ -283,8 +283,8 @@ bool PackOperators::emitOtherTiles(const Contraction &source, Value output,
     return true;
   std::optional<Rearrangement> rearrangement;
   if (mayRearrange)
-    rearrangement = chooseRearrangement(source, packing, output, fromWeights,
-                                        options, time);
+    rearrangement = chooseRearrangement(
+        source, cast<MemRefType>(output.getType()), fromWeights, options, time);
   if (!rearrangement)
     return false;
   if (failed(packing.emit(source, output, *rearrangement, fromWeights,
@@ -385,8 +385,9 @@ void PackOperators::lowerSum(linalg::LinalgOp op, ArrayRef<bool> fromWeights) {
   SmallVector<Value> copies;
   // No tiles suit the operation as it is.
   if (!time && mayCopyWeights(op)) {
-    rearrangement = chooseRearrangement(*source, packing, output, fromWeights,
-                                        options, time);
+    rearrangement =
+        chooseRearrangement(*source, cast<MemRefType>(output.getType()),
+                            fromWeights, options, time);
     // A transposed output would cost at each call; only copies are free.
     if (!rearrangement || !rearrangement->outputLoops.empty())
       return packing.undo();
@@ -397,8 +398,8 @@ void PackOperators::lowerSum(linalg::LinalgOp op, ArrayRef<bool> fromWeights) {
     }
     copies = packing.makeCopies(*source, *rearrangement);
     contraction = StridedContraction::get(
-        rearrangement->apply(*source, copies), output, [](const Twine &) {},
-        fromWeights);
+        rearrange(*source, *rearrangement, copies), output,
+        [](const Twine &) {}, fromWeights);
   } else if (!readsPadding(op)) {
     return packing.undo();
   }

@@ -66,7 +66,7 @@ SmallVector<Value> Packing::makeCopies(const Contraction &contraction,
                                        const Rearrangement &rearrangement) {
   return llvm::map_to_vector(
       rearrangement.copies, [&](const Rearrangement::Copy &copy) {
-        return makeBuffer(Rearrangement::getShape(contraction, copy.loops));
+        return makeBuffer(getShape(contraction, copy.loops));
       });
 }
 
@@ -128,9 +128,8 @@ LogicalResult Packing::emit(const Contraction &source, Value output,
   // is transposed.
   Value sums = output;
   if (!rearrangement.outputLoops.empty())
-    sums =
-        makeBuffer(Rearrangement::getShape(source, rearrangement.outputLoops));
-  Contraction rearranged = rearrangement.apply(source, copies);
+    sums = makeBuffer(getShape(source, rearrangement.outputLoops));
+  Contraction rearranged = rearrange(source, rearrangement, copies);
   FailureOr<StridedContraction> contraction =
       StridedContraction::get(rearranged, sums, emitReason, prepared);
   if (failed(contraction))
@@ -165,50 +164,17 @@ void Packing::emit(const InnerProductPlan &plan, Value output) {
   replace(op, output);
 }
 
-std::optional<Rearrangement>
-kas::codegen::chooseRearrangement(const Contraction &source, Packing &packing,
-                                  Value output, ArrayRef<bool> prepared,
-                                  const ContractionOptions &options,
-                                  std::optional<int64_t> &time) {
-  // Others are not even looked at where tiles are about as fast as they can be.
-  ContractionTarget target(options.target);
-  // `ideal` is the time of the products alone, in halves of a cycle.
-  int64_t points = 1;
-  for (const Contraction::Loop &loop : source.loops)
-    points *= loop.extent;
-  int64_t ideal = points / target.lanes * target.getOperationTime(target.lanes);
-  std::optional<Rearrangement> best;
-  // Within a fifth of it.
-  if (time && *time * 5 <= 6 * ideal)
-    return best;
-  auto type = cast<MemRefType>(output.getType());
-  for (Rearrangement &tried : getRearrangements(source, type, prepared)) {
-    // Vectors along the weights are for what nothing else suits.
-    if (!tried.isOfData && time)
-      break;
-    // The buffers of this trial go away with it.
-    PackingScope scope(packing);
-    Contraction rearranged =
-        tried.apply(source, packing.makeCopies(source, tried));
-    Value sums = tried.outputLoops.empty()
-                     ? output
-                     : packing.makeBuffer(
-                           Rearrangement::getShape(source, tried.outputLoops));
-    FailureOr<StridedContraction> contraction = StridedContraction::get(
-        rearranged, sums, [](const Twine &) {}, prepared);
-    if (failed(contraction))
-      continue;
-    std::optional<int64_t> found = getContractionTime(*contraction, options);
-    if (!found)
-      continue;
-    // What the copies and the transposition take at each call.
-    *found += tried.getTime(source);
-    if (time && *found >= *time)
-      continue;
-    time = found;
-    best = std::move(tried);
-  }
-  return best;
+std::optional<Rearrangement> kas::codegen::chooseRearrangement(
+    const Contraction &source, MemRefType output, ArrayRef<bool> prepared,
+    const ContractionOptions &options, std::optional<int64_t> &time) {
+  // Copies are of f32.
+  if (!llvm::all_of(source.inputs, [](const Contraction::Input &input) {
+        return getElementTypeOrSelf(input.value).isF32();
+      }))
+    return std::nullopt;
+  return schedule::chooseRearrangement(
+      getLoopNest(source, output.getShape(), prepared),
+      ContractionTarget(options.target), options.getTileOptions(), time);
 }
 
 bool kas::codegen::isFromWeights(Value tensor) {
@@ -247,7 +213,8 @@ OperatorPlan kas::codegen::planOperator(OperatorOp op, ValueRange inputs,
   if (succeeded(plan.contraction))
     plan.time = getContractionTime(*plan.contraction, options);
   if (!options.schedule && options.algorithm == ConvolutionAlgorithm::Auto)
-    plan.rearrangement = chooseRearrangement(*plan.source, packing, output,
-                                             prepared, options, plan.time);
+    plan.rearrangement =
+        chooseRearrangement(*plan.source, cast<MemRefType>(output.getType()),
+                            prepared, options, plan.time);
   return plan;
 }

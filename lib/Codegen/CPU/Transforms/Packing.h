@@ -87,8 +87,8 @@ bool isFromWeights(mlir::Value tensor);
 /// The rearrangement in which `source` takes the least time; nothing where that
 /// is no less than `time`, that of how it is. `time` becomes the least one.
 std::optional<Rearrangement>
-chooseRearrangement(const Contraction &source, Packing &packing,
-                    mlir::Value output, llvm::ArrayRef<bool> prepared,
+chooseRearrangement(const Contraction &source, mlir::MemRefType output,
+                    llvm::ArrayRef<bool> prepared,
                     const ContractionOptions &options,
                     std::optional<int64_t> &time);
 

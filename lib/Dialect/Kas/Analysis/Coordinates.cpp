@@ -17,10 +17,7 @@
 
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/MathExtras.h"
-#include <algorithm>
 
 using namespace mlir;
 using namespace kas;
@@ -40,204 +37,59 @@ double Coordinates::getMeanDivisor() const {
 }
 
 //===----------------------------------------------------------------------===//
-// Intervals
+// Expressions as plain data
 //===----------------------------------------------------------------------===//
 
-/// Bottom up, without correlations: of d0 - d0 the interval is not [0, 0].
-Interval kas::getInterval(AffineExpr expr, ArrayRef<Interval> ranges) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return {constant.getValue(), constant.getValue()};
+IndexExpr kas::getIndexExpr(AffineExpr expr) {
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
-    return ranges[dim.getPosition()];
+    return IndexExpr::getLoop(dim.getPosition());
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return IndexExpr::getConstant(constant.getValue());
   auto binary = cast<AffineBinaryOpExpr>(expr);
-  Interval left = getInterval(binary.getLHS(), ranges);
-  Interval right = getInterval(binary.getRHS(), ranges);
-  if (expr.getKind() == AffineExprKind::Add)
-    return {left.lower + right.lower, left.upper + right.upper};
-  // Every other operation of a concrete operator has a constant on the right.
-  assert(right.lower == right.upper && "the right side must be a constant");
-  int64_t constant = right.lower;
-  if (expr.getKind() == AffineExprKind::Mul) {
-    auto [lower, upper] =
-        std::minmax({left.lower * constant, left.upper * constant});
-    return {lower, upper};
+  IndexExpr left = getIndexExpr(binary.getLHS());
+  if (expr.getKind() == AffineExprKind::Add) {
+    left.add(getIndexExpr(binary.getRHS()), 1);
+    return left;
   }
-  assert(constant > 0 && "the divisor must be positive");
-  int64_t first = llvm::divideFloorSigned(left.lower, constant);
-  int64_t last = llvm::divideFloorSigned(left.upper, constant);
-  if (expr.getKind() == AffineExprKind::FloorDiv)
-    return {first, last};
-  assert(expr.getKind() == AffineExprKind::Mod && "no primitive makes ceildiv");
-  // All values lie in one period, so the remainder moves with the dividend.
-  if (first == last)
-    return {left.lower - first * constant, left.upper - first * constant};
-  return {0, constant - 1};
+  // Every other operation of a concrete operator has a constant on the right.
+  int64_t right = cast<AffineConstantExpr>(binary.getRHS()).getValue();
+  IndexExpr result;
+  if (expr.getKind() == AffineExprKind::Mul) {
+    result.add(left, right);
+    return result;
+  }
+  assert(right > 0 && "the divisor must be positive");
+  assert(expr.getKind() != AffineExprKind::CeilDiv &&
+         "no primitive makes ceildiv");
+  IndexTerm &term = result.terms.emplace_back();
+  term.kind = expr.getKind() == AffineExprKind::Mod ? IndexTerm::Kind::Remainder
+                                                    : IndexTerm::Kind::Quotient;
+  term.divisor = right;
+  term.dividend = std::make_shared<const IndexExpr>(std::move(left));
+  return result;
 }
 
-//===----------------------------------------------------------------------===//
-// Simplification
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// A sum of terms, each a dimension, floordiv or mod times a coefficient.
-/// The normal form: equal terms are one, so that differences cancel. Terms are
-/// in order of insertion, which makes the text of results deterministic.
-struct Sum {
-  llvm::SmallMapVector<AffineExpr, int64_t, 4> terms;
-  int64_t constant = 0;
-
-  void add(AffineExpr term, int64_t coefficient) {
-    int64_t &entry = terms[term];
-    entry += coefficient;
-    if (entry == 0)
-      terms.erase(term);
-  }
-  void add(const Sum &other, int64_t factor) {
-    for (auto [term, coefficient] : other.terms)
-      add(term, coefficient * factor);
-    constant += other.constant * factor;
-  }
-  AffineExpr toExpr(MLIRContext *context) const {
-    AffineExpr result = getAffineConstantExpr(0, context);
-    for (auto [term, coefficient] : terms)
-      result = result + term * coefficient;
-    return result + constant;
-  }
-};
-
-/// Rebuilds an expression bottom up as a `Sum`.
-class Simplifier {
-public:
-  Simplifier(MLIRContext *context, ArrayRef<Interval> ranges)
-      : context(context), ranges(ranges) {}
-
-  /// Operands of floordiv, mod and mul are simplified before the operation is,
-  /// and a sum is joined each time that it grows.
-  Sum simplify(AffineExpr expr) {
-    Interval interval = getInterval(expr, ranges);
-    Sum sum;
-    // One value: loops of extent 1, and quotients that never reach 1.
-    if (interval.lower == interval.upper) {
-      sum.constant = interval.lower;
-      return sum;
-    }
-    if (isa<AffineDimExpr>(expr)) {
-      sum.add(expr, 1);
-      return sum;
-    }
-    auto binary = cast<AffineBinaryOpExpr>(expr);
-    sum = simplify(binary.getLHS());
-    if (expr.getKind() == AffineExprKind::Add) {
-      sum.add(simplify(binary.getRHS()), 1);
-      joinQuotientsWithRemainders(sum);
-      return sum;
-    }
-    int64_t constant = getInterval(binary.getRHS(), ranges).lower;
-    if (expr.getKind() == AffineExprKind::Mul) {
-      Sum product;
-      product.add(sum, constant);
-      return product;
-    }
-    return divide(sum, constant, expr.getKind() == AffineExprKind::Mod);
-  }
-
-private:
-  /// `sum floordiv divisor`, or `sum mod divisor`. What is a multiple of the
-  /// divisor leaves the division; what remains may lie within one period.
-  /// Example: (8 * i + j) floordiv 4 with 0 <= j < 4 -> 2 * i.
-  Sum divide(const Sum &sum, int64_t divisor, bool isMod) {
-    Sum multiple, rest;
-    for (auto [term, coefficient] : sum.terms)
-      (coefficient % divisor == 0 ? multiple : rest).add(term, coefficient);
-    multiple.constant =
-        llvm::divideFloorSigned(sum.constant, divisor) * divisor;
-    rest.constant = sum.constant - multiple.constant;
-
-    AffineExpr restExpr = rest.toExpr(context);
-    Interval interval = getInterval(restExpr, ranges);
-    int64_t period = llvm::divideFloorSigned(interval.lower, divisor);
-    bool onePeriod = period == llvm::divideFloorSigned(interval.upper, divisor);
-    if (isMod) {
-      if (!onePeriod)
-        return moduloAgain(restExpr, divisor);
-      // mod is the rest itself, moved into [0, divisor).
-      rest.constant -= period * divisor;
-      return rest;
-    }
-    Sum result;
-    if (onePeriod)
-      result.constant = period;
+AffineExpr kas::getAffineExpr(const IndexExpr &expr, MLIRContext *context) {
+  AffineExpr sum = getAffineConstantExpr(0, context);
+  for (const IndexTerm &term : expr.terms) {
+    AffineExpr value;
+    if (term.kind == IndexTerm::Kind::Loop)
+      value = getAffineDimExpr(term.loop, context);
+    else if (term.kind == IndexTerm::Kind::Quotient)
+      value = getAffineExpr(*term.dividend, context).floorDiv(term.divisor);
     else
-      result = divideAgain(restExpr, divisor);
-    for (auto [term, coefficient] : multiple.terms)
-      result.add(term, coefficient / divisor);
-    result.constant += multiple.constant / divisor;
-    return result;
+      value = getAffineExpr(*term.dividend, context) % term.divisor;
+    sum = sum + value * term.factor;
   }
+  return sum + expr.constant;
+}
 
-  /// (e floordiv c) floordiv d = e floordiv (c * d).
-  Sum divideAgain(AffineExpr expr, int64_t divisor) {
-    if (expr.getKind() == AffineExprKind::FloorDiv) {
-      auto inner = cast<AffineBinaryOpExpr>(expr);
-      auto first = cast<AffineConstantExpr>(inner.getRHS());
-      return divide(simplify(inner.getLHS()), first.getValue() * divisor,
-                    /*isMod=*/false);
-    }
-    Sum result;
-    result.add(expr.floorDiv(divisor), 1);
-    return result;
-  }
-
-  /// (e mod (c * d)) mod d = e mod d.
-  Sum moduloAgain(AffineExpr expr, int64_t divisor) {
-    if (expr.getKind() == AffineExprKind::Mod) {
-      auto inner = cast<AffineBinaryOpExpr>(expr);
-      auto first = cast<AffineConstantExpr>(inner.getRHS());
-      if (first.getValue() % divisor == 0)
-        return divide(simplify(inner.getLHS()), divisor, /*isMod=*/true);
-    }
-    Sum result;
-    result.add(expr % divisor, 1);
-    return result;
-  }
-
-  /// a * c * (e floordiv c) + a * (e mod c) = a * e, where the remainder may
-  /// have been simplified already.
-  void joinQuotientsWithRemainders(Sum &sum) {
-    for (auto [term, coefficient] : sum.terms) {
-      if (term.getKind() != AffineExprKind::FloorDiv)
-        continue;
-      auto quotient = cast<AffineBinaryOpExpr>(term);
-      int64_t divisor = cast<AffineConstantExpr>(quotient.getRHS()).getValue();
-      if (coefficient % divisor != 0)
-        continue;
-      int64_t factor = coefficient / divisor;
-      Sum dividend = simplify(quotient.getLHS());
-      Sum remainder = divide(dividend, divisor, /*isMod=*/true);
-      // All terms of the remainder must be there with the same factor. The
-      // constant of the sum takes the difference.
-      bool found = llvm::all_of(remainder.terms, [&](const auto &entry) {
-        return sum.terms.lookup(entry.first) == factor * entry.second;
-      });
-      if (!found)
-        continue;
-      sum.terms.erase(term);
-      sum.add(remainder, -factor);
-      sum.add(dividend, factor);
-      // `terms` has changed: start again. Each time there is one quotient
-      // fewer.
-      return joinQuotientsWithRemainders(sum);
-    }
-  }
-
-  MLIRContext *context;
-  ArrayRef<Interval> ranges;
-};
-} // namespace
+Interval kas::getInterval(AffineExpr expr, ArrayRef<Interval> ranges) {
+  return getIndexExpr(expr).getInterval(ranges);
+}
 
 AffineExpr kas::simplifyInRanges(AffineExpr expr, ArrayRef<Interval> ranges) {
-  MLIRContext *context = expr.getContext();
-  return Simplifier(context, ranges).simplify(expr).toExpr(context);
+  return getAffineExpr(getIndexExpr(expr).simplify(ranges), expr.getContext());
 }
 
 //===----------------------------------------------------------------------===//

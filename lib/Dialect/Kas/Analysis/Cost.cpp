@@ -10,7 +10,7 @@
 // and the pass that prints them.
 //
 // FLOPs are those of the best stages, as code generation runs them
-// (Solver/StagePlan.h; Syno, section 7, materialized reduction); as polynomials
+// (Schedule/StagePlan.h; Syno, section 7, materialized reduction); as polynomials
 // those of one nest, because which stages are best depends on numbers.
 //
 //===----------------------------------------------------------------------===//
@@ -25,7 +25,7 @@
 
 using namespace mlir;
 using namespace kas;
-using namespace kas::solver;
+using namespace kas::schedule;
 
 namespace kas {
 #define GEN_PASS_DEF_KASPRINTCOSTPASS

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Makes the graph of an operator for the planner of stages
-// (Solver/StagePlan.h).
+// (Schedule/StagePlan.h).
 // The planner knows no MLIR, so that a search may plan millions of candidates;
 // `OperatorStageGraph` says what its numbers stand for in the IR.
 //
@@ -19,7 +19,7 @@
 
 using namespace mlir;
 using namespace kas;
-using namespace kas::solver;
+using namespace kas::schedule;
 
 Value kas::getShared(Value coordinate) {
   while (auto share = coordinate.getDefiningOp<ShareOp>())

@@ -19,7 +19,7 @@
 
 using namespace mlir;
 using namespace kas;
-using namespace kas::solver;
+using namespace kas::schedule;
 
 /// Stages are built for real, in a module that is thrown away: their guards are
 /// those of the code that runs.

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Splits an operator into the stages of the best plan (Solver/StagePlan.h),
+// Splits an operator into the stages of the best plan (Schedule/StagePlan.h),
 // each an operator of its own.
 //
 // Source: Syno, section 7 (materialized reduction). A stage is a cut through
@@ -30,7 +30,7 @@
 
 using namespace mlir;
 using namespace kas;
-using namespace kas::solver;
+using namespace kas::schedule;
 
 namespace kas {
 #define GEN_PASS_DEF_KASRFACTORPASS

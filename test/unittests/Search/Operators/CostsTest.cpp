@@ -65,19 +65,19 @@ std::vector<Candidate> draw(const std::shared_ptr<SearchProblem> &problem,
 /// Tries all orders of joining data and weights; returns whether it can.
 bool compareWithBruteForce(const SearchProblem &problem,
                            const OperatorGraph &graph) {
-  for (solver::StageCost cost :
-       {solver::StageCost::Prepared, solver::StageCost::Unprepared,
-        solver::StageCost::Training}) {
+  for (schedule::StageCost cost :
+       {schedule::StageCost::Prepared, schedule::StageCost::Unprepared,
+        schedule::StageCost::Training}) {
     uint64_t flops = 0;
     for (auto [binding, multiplicity] :
          llvm::zip_equal(problem.bindings, problem.multiplicities)) {
-      solver::StageGraph stages = getStageGraph(graph, binding);
+      schedule::StageGraph stages = getStageGraph(graph, binding);
       if (hasNestedWeights(stages))
         return false;
       flops += 2 * multiplicity * std::get<0>(findLeastStages(stages, cost));
     }
     EXPECT_EQ(getFlops(problem, graph, cost), flops);
-    if (cost == solver::StageCost::Prepared)
+    if (cost == schedule::StageCost::Prepared)
       EXPECT_EQ(graph.cost.flops, flops);
   }
   return true;
@@ -126,12 +126,12 @@ TEST_F(CostsTest, CostsAreThoseOfTheBestStages) {
       training += multiplicity * cost->trainingFlops;
     }
     EXPECT_EQ(graph->cost.flops, flops);
-    auto getPlanned = [&](solver::StageCost cost) {
+    auto getPlanned = [&](schedule::StageCost cost) {
       return getFlops(*problem, *graph, cost);
     };
-    EXPECT_EQ(getPlanned(solver::StageCost::Prepared), flops);
-    EXPECT_EQ(getPlanned(solver::StageCost::Unprepared), unprepared);
-    EXPECT_EQ(getPlanned(solver::StageCost::Training), training);
+    EXPECT_EQ(getPlanned(schedule::StageCost::Prepared), flops);
+    EXPECT_EQ(getPlanned(schedule::StageCost::Unprepared), unprepared);
+    EXPECT_EQ(getPlanned(schedule::StageCost::Training), training);
     EXPECT_LE(flops, unprepared);
     EXPECT_LE(unprepared, training);
     op.erase();
@@ -153,7 +153,7 @@ TEST_F(CostsTest, StagesAreCutBelowStrides) {
         std::static_pointer_cast<const OperatorGraph>(state.getSolution());
     if (++count % 4 == 0)
       EXPECT_EQ(graph->cost.flops,
-                getFlops(*problem, *graph, solver::StageCost::Prepared));
+                getFlops(*problem, *graph, schedule::StageCost::Prepared));
   };
   enumeration.onOperator = check;
   enumeration.run();

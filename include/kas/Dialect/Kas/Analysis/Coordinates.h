@@ -14,6 +14,7 @@
 #define KAS_DIALECT_KAS_ANALYSIS_COORDINATES_H
 
 #include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Schedule/IndexExpr.h"
 #include "mlir/IR/AffineExpr.h"
 
 namespace kas {
@@ -60,11 +61,14 @@ struct Coordinates {
 /// a guard that all earlier guards do.
 Coordinates getCoordinates(OperatorOp op);
 
-/// The values that an expression may take, both included.
-struct Interval {
-  int64_t lower;
-  int64_t upper;
-};
+using schedule::IndexExpr;
+using schedule::IndexTerm;
+using schedule::Interval;
+
+/// `expr`, whose dimensions are loops, as plain data, and back.
+IndexExpr getIndexExpr(mlir::AffineExpr expr);
+mlir::AffineExpr getAffineExpr(const IndexExpr &expr,
+                               mlir::MLIRContext *context);
 
 /// Bounds of `expr` where dimension i is in `ranges[i]`. Sound; tight for sums
 /// in which each dimension occurs once.

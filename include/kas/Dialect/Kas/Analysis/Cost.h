@@ -21,7 +21,7 @@ namespace kas {
 
 /// The cost of one evaluation. `Number` is a `SizePolynomial` or an `int64_t`.
 ///
-/// Multiply-adds of a stage (kas/Solver/StagePlan.h): points of its iteration
+/// Multiply-adds of a stage (kas/Schedule/StagePlan.h): points of its iteration
 /// space, times the number of tensors multiplied at a point less one. Of a sum
 /// of one tensor the additions (or comparisons) are counted instead, one per
 /// point; a view has none. Points that an unfold clips count. A multiply-add is

@@ -14,7 +14,7 @@
 #define KAS_DIALECT_KAS_ANALYSIS_STAGES_H
 
 #include "kas/Dialect/Kas/IR/Kas.h"
-#include "kas/Solver/StagePlan.h"
+#include "kas/Schedule/StagePlan.h"
 
 namespace kas {
 
@@ -22,7 +22,7 @@ namespace kas {
 /// A coordinate and what `kas.share` makes of it are one: which tensor has
 /// which of them is for the stages to choose.
 struct OperatorStageGraph {
-  solver::StageGraph graph;
+  schedule::StageGraph graph;
   llvm::SmallVector<mlir::Value> coordinates;
   /// Without the reductions and shares.
   llvm::SmallVector<mlir::Operation *> primitives;

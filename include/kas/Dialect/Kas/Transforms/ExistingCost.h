@@ -15,7 +15,7 @@
 #define KAS_DIALECT_KAS_TRANSFORMS_EXISTINGCOST_H
 
 #include "kas/Dialect/Kas/IR/Kas.h"
-#include "kas/Solver/StagePlan.h"
+#include "kas/Schedule/StagePlan.h"
 
 namespace kas {
 
@@ -24,7 +24,7 @@ namespace kas {
 /// inside of their tensors. `op` is concrete, `plan` one of its plans. Programs
 /// need not compute others, so times are divided by this number; it is at most
 /// what `Cost::macs` counts when `plan` is the one with the fewest.
-int64_t countExistingMacs(OperatorOp op, const solver::StagePlan &plan);
+int64_t countExistingMacs(OperatorOp op, const schedule::StagePlan &plan);
 
 /// The same for the plan with the fewest multiply-adds when weights are
 /// prepared (`StageCost::Prepared`), of `op` at `binding`. Fails, with a

@@ -14,7 +14,7 @@
 #define KAS_DIALECT_KAS_TRANSFORMS_PASSES_H
 
 #include "kas/Dialect/Kas/IR/Kas.h"
-#include "kas/Solver/StagePlan.h"
+#include "kas/Schedule/StagePlan.h"
 #include "mlir/Pass/Pass.h"
 
 namespace kas {

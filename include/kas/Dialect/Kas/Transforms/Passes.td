@@ -94,16 +94,16 @@ def KasRFactorPass : Pass<"kas-rfactor"> {
   let options = [
     Option<"maxIntermediateBytes", "max-intermediate-bytes", "uint64_t", "0",
            "No intermediate may be larger (f32); 0 sets no limit">,
-    Option<"cost", "cost", "::kas::solver::StageCost",
-           "::kas::solver::StageCost::Unprepared",
+    Option<"cost", "cost", "::kas::schedule::StageCost",
+           "::kas::schedule::StageCost::Unprepared",
            "What is to be small: the multiply-adds of a call, unprepared or with "
            "prepared weights, or those of training",
            [{::llvm::cl::values(
-             clEnumValN(::kas::solver::StageCost::Unprepared, "unprepared",
+             clEnumValN(::kas::schedule::StageCost::Unprepared, "unprepared",
                         "a call with new weights"),
-             clEnumValN(::kas::solver::StageCost::Prepared, "prepared",
+             clEnumValN(::kas::schedule::StageCost::Prepared, "prepared",
                         "a call; what depends on weights alone was computed"),
-             clEnumValN(::kas::solver::StageCost::Training, "training",
+             clEnumValN(::kas::schedule::StageCost::Training, "training",
                         "a call with new weights, and all gradients"))}]>,
     Option<"traffic", "traffic", "uint64_t", "0",
            "Multiply-adds that take as long as an element that a stage reads or "

@@ -21,8 +21,8 @@ namespace kas {
 
 /// The best stages of a concrete operator; a single one when it cannot be
 /// factored or nothing is gained.
-solver::StagePlan planStages(OperatorOp op,
-                             const solver::StagePlanOptions &options = {});
+schedule::StagePlan planStages(OperatorOp op,
+                               const schedule::StagePlanOptions &options = {});
 
 /// Makes one concrete operator per stage of `plan`, in its order, at the
 /// builder's insertion point, named `<op>_stage0` and so on. The first operand
@@ -31,7 +31,7 @@ solver::StagePlan planStages(OperatorOp op,
 /// of its points are clipped.
 llvm::SmallVector<OperatorOp> buildStages(mlir::OpBuilder &builder,
                                           OperatorOp op,
-                                          const solver::StagePlan &plan);
+                                          const schedule::StagePlan &plan);
 
 } // namespace kas
 

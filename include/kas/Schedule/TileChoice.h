@@ -1,0 +1,75 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Which tiles a sum of products is cut into: panels, direct tiles, or vectors
+// along the rows, by the time of their plans.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_SCHEDULE_TILECHOICE_H
+#define KAS_SCHEDULE_TILECHOICE_H
+
+#include "kas/Schedule/DirectPlan.h"
+#include "kas/Schedule/PanelPlan.h"
+#include "kas/Schedule/RowVectorPlan.h"
+#include <array>
+#include <string>
+#include <variant>
+
+namespace kas::schedule {
+
+enum class TileStrategy : uint8_t { Panels, Direct, RowVectors };
+
+/// What tiles are chosen for.
+struct TileOptions {
+  int64_t threads = 1;
+  /// What rearranges weights runs once, not at each call.
+  bool prepared = false;
+  /// All strategies, or this one alone.
+  std::optional<TileStrategy> strategy;
+  /// Whether the others are tried where that one does not suit.
+  bool givesWay = false;
+  /// The numbers that a schedule gives.
+  std::optional<TileNumbers> given;
+  /// Tiles of vectors along the rows may compute an output twice.
+  bool mayComputeTwice = true;
+  /// What follows takes this time where the tiles do not compute it, and which
+  /// of them do.
+  int64_t tailTime = 0;
+  bool directTakesTail = false, rowVectorsTakeTail = false;
+};
+
+struct TileChoice {
+  std::variant<PanelPlan, DirectPlan, RowVectorPlan> plan;
+  /// Estimated time, in halves of a cycle, with that of the tail where the
+  /// tiles do not compute it.
+  int64_t time = 0;
+
+  TileStrategy getStrategy() const {
+    return static_cast<TileStrategy>(plan.index());
+  }
+};
+
+/// Why plans do not suit, by strategy; empty where they do.
+using TileReasons = std::array<std::string, 3>;
+
+/// The plan that takes the least time.
+std::optional<TileChoice> chooseTiles(const TileNest &nest,
+                                      const TileTarget &target,
+                                      const TileOptions &options,
+                                      TileReasons &reasons);
+
+/// The same for `nest`, where its scalar inputs are combined if that suits
+/// them.
+std::optional<TileChoice> chooseTiles(const LoopNest &nest,
+                                      const TileTarget &target,
+                                      const TileOptions &options);
+
+} // namespace kas::schedule
+
+#endif // KAS_SCHEDULE_TILECHOICE_H
