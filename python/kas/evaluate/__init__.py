@@ -14,6 +14,7 @@ need("torch", "torch")
 from .._request import Request
 from ._data import Data
 from ._data_sets import digits, fashion_mnist, load_data, mnist, mnist1d, mnist_5000, npz
+from ._fields import RelativeError, burgers, darcy, navier_stokes, waves
 from ._networks import DigitsNetwork
 from ._task import Classification, Task
 from ._task_data import TaskData
@@ -25,12 +26,15 @@ __all__ = [
     "Data",
     "DigitsNetwork",
     "Recipe",
+    "RelativeError",
     "Request",
     "Task",
     "TaskData",
     "Trainer",
     "Training",
     "TrainingFailure",
+    "burgers",
+    "darcy",
     "digits",
     "fashion_mnist",
     "initialize",
@@ -39,7 +43,9 @@ __all__ = [
     "mnist",
     "mnist1d",
     "mnist_5000",
+    "navier_stokes",
     "npz",
     "read_operator",
     "summarize",
+    "waves",
 ]
