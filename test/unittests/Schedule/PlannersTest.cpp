@@ -33,7 +33,7 @@ using namespace kas::search;
 
 namespace {
 
-/// What the remarks of `-kas-pack-operators` say of each operator, in the order
+/// The remarks of `-kas-pack-operators` about each operator, in the order
 /// of the operators.
 struct MadePlans {
   bool isPacking = false;
