@@ -10,8 +10,9 @@
 // and the pass that prints them.
 //
 // FLOPs are those of the best stages, as code generation runs them
-// (Schedule/StagePlan.h; Syno, section 7, materialized reduction); as polynomials
-// those of one nest, because which stages are best depends on numbers.
+// (Schedule/StagePlan.h; Syno, section 7, materialized reduction); as
+// polynomials those of one nest, because which stages are best depends on
+// numbers.
 //
 //===----------------------------------------------------------------------===//
 
