@@ -13,14 +13,15 @@ out.
   --format              clang-format: the C++ files are formatted
   --ruff                ruff: the Python files are formatted and follow the rules of pyproject.toml
   --mypy                mypy --strict: the types of the Python packages; builds the extension for its stub
+  --words               the terms of the field are used, in texts and names (tools/words.py)
   --docs                the pages that are generated are up to date; needs a build tree
   --tidy[=REV]          clang-tidy: the C++ sources of lib and tools, those that changed since the commit REV; needs a
                         build tree
   --plain-headers[=REV] the C++ sources compile without precompiled headers, those that changed since REV; needs a
                         build tree
 
-  FILE                  only these files, for all checks but mypy and docs
-  --changed-since=REV   only files that changed since REV, for all checks but mypy and docs
+  FILE                  only these files, for all checks but mypy, words and docs
+  --changed-since=REV   only files that changed since REV, for all checks but mypy, words and docs
   --only=REGEX          only sources whose path matches, for tidy and plain-headers
   --at-most=COUNT       only so many sources, those that changed last, for tidy and plain-headers
   --jobs=COUNT          so many processes at a time, for format, tidy and plain-headers (default: as processors)
@@ -40,7 +41,7 @@ since= only= at_most= fix= jobs=$(nproc)
 declare -A since_of
 for argument in "$@"; do
   case $argument in
-    --format | --ruff | --mypy | --docs) checks+=("${argument#--}") ;;
+    --format | --ruff | --mypy | --words | --docs) checks+=("${argument#--}") ;;
     --tidy | --plain-headers) checks+=("${argument#--}") ;;
     --tidy=* | --plain-headers=*)
       name=${argument%%=*} name=${name#--}
@@ -156,6 +157,8 @@ check_mypy() {
     (cd "$package" && "$python" -m mypy --config-file "$root/pyproject.toml" --cache-dir "$root/$build/lint/mypy-cache" -p kas -p kas_research) |
     sed 's/^kas\//python\/kas\//; s/^kas_research\//research\/kas_research\//'
 }
+
+check_words() { python3 tools/words.py .; }
 
 check_docs() { tools/docs.sh --check; }
 
