@@ -219,7 +219,8 @@ TEST_F(PlannersTest, PredictWhatIsMade) {
     auto problem = parse(space);
     OperatorNests nests(problem);
     OperatorPrinter printer(problem);
-    for (const auto &graph : sample(problem, perSpace)) {
+    for (const auto &graph :
+         sample(problem, isSlow && number == 0 ? 750 : perSpace)) {
       std::string text = printer.print(*graph);
       // Each operator at one binding, for one target.
       unsigned chosen = all % problem->bindings.size();
@@ -245,7 +246,8 @@ TEST_F(PlannersTest, PredictWhatIsMade) {
       }
     }
   }
-  EXPECT_EQ(all, perSpace * (isSlow ? std::size(spaces) : 2));
+  // The space of strided layers has fewer than 500.
+  EXPECT_GE(all, isSlow ? 2000u : 60u);
   // Few operators suit no tiles at all.
   kinds.erase("NotPacked");
   EXPECT_EQ(kinds, (std::set<std::string>{"Direct", "Packed", "Rearranged",
