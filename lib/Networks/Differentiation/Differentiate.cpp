@@ -217,6 +217,43 @@ LogicalResult Reverse::propagate(Operation *op, Value gradient) {
       });
 }
 
+/// Puts an operation with the result `index` alone in the place of that result
+/// of `op`; nothing where it depends on the other results. The position of a
+/// maximum, which comes with it, is such a result.
+static Operation *takeResult(linalg::GenericOp op, unsigned index) {
+  OpBuilder builder(op);
+  builder.setInsertionPointAfter(op);
+  int64_t numInputs = op.getNumDpsInputs();
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  maps[numInputs] = maps[numInputs + index];
+  maps.truncate(numInputs + 1);
+  auto single = linalg::GenericOp::create(
+      builder, op.getLoc(), op->getResult(index).getType(), op.getDpsInputs(),
+      op.getDpsInits()[index], maps, op.getIteratorTypesArray());
+  IRMapping mapping;
+  op.getRegion().cloneInto(&single.getRegion(), mapping);
+  Block &body = single.getRegion().front();
+  Operation *yield = body.getTerminator();
+  yield->setOperands(yield->getOperand(index));
+  // What leads to the other results only.
+  SmallVector<Operation *> steps = llvm::map_to_vector(
+      body.without_terminator(), [](Operation &step) { return &step; });
+  for (Operation *step : llvm::reverse(steps))
+    if (isOpTriviallyDead(step))
+      step->erase();
+  for (int64_t i = op.getNumDpsInits() - 1; i >= 0; --i) {
+    if (i == index)
+      continue;
+    if (!body.getArgument(numInputs + i).use_empty()) {
+      single.erase();
+      return nullptr;
+    }
+    body.eraseArgument(numInputs + i);
+  }
+  op->getResult(index).replaceAllUsesWith(single->getResult(0));
+  return single;
+}
+
 /// Stops at the first operation that has no rule.
 LogicalResult Reverse::run() {
   auto hasGradient = [&](Value value) { return gradients.contains(value); };
@@ -230,11 +267,22 @@ LogicalResult Reverse::run() {
                       hasGradient(batchNorm.getVariance())))
       return op->emitError("to differentiate, requires results that do not "
                            "depend on the statistics themselves");
+    Value gradient = gradients.lookup(op->getResult(0));
     // Normalizations alone have a rule for several results.
-    if (op->getNumResults() != 1 && !batchNorm)
-      return op->emitError("to differentiate, requires one result, got ")
-             << op->getNumResults();
-    if (failed(propagate(op, gradients.lookup(op->getResult(0)))))
+    if (op->getNumResults() != 1 && !batchNorm) {
+      auto generic = dyn_cast<linalg::GenericOp>(op);
+      Operation *single = nullptr;
+      if (generic && llvm::count_if(op->getResults(), hasGradient) == 1) {
+        OpResult result = *llvm::find_if(op->getResults(), hasGradient);
+        gradient = gradients.lookup(result);
+        single = takeResult(generic, result.getResultNumber());
+      }
+      if (!single)
+        return op->emitError("to differentiate, requires one result, got ")
+               << op->getNumResults();
+      op = single;
+    }
+    if (failed(propagate(op, gradient)))
       return failure();
   }
   return success();

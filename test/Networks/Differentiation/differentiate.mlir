@@ -48,3 +48,33 @@ func.func @f(%x: tensor<2x3x7x8xf32>, %w: tensor<4x3x3x3xf32>, %o: tensor<2x4x3x
       ins(%x, %w : tensor<2x3x7x8xf32>, tensor<4x3x3x3xf32>) outs(%o : tensor<2x4x3x3xf32>) -> tensor<2x4x3x3xf32>
   return %r : tensor<2x4x3x3xf32>
 }
+
+// -----
+
+// A maximum that comes with its position is the maximum alone: its gradient goes to the elements that equal it.
+// CHECK-LABEL: func.func @f_gradient(
+// CHECK-SAME: %[[X:.*]]: tensor<2x3xf32>, %[[DR:.*]]: tensor<2xf32>)
+// CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]} ins(%[[X]] :
+// CHECK: arith.maximumf
+// CHECK-NOT: linalg.index
+// CHECK: %[[MAX:.*]] = linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]} ins(%[[X]] :
+// CHECK: %[[DX:.*]] = linalg.generic {{.*}} ins(%[[X]], %[[MAX]], %{{.*}} :
+// CHECK: arith.cmpf oeq
+// CHECK: return %{{.*}}, %[[DX]]
+#in = affine_map<(i, j) -> (i, j)>
+#out = affine_map<(i, j) -> (i)>
+func.func @f(%x: tensor<2x3xf32>) -> tensor<2xf32> {
+  %least = arith.constant dense<0xFF800000> : tensor<2xf32>
+  %zero = arith.constant dense<0> : tensor<2xi64>
+  %r:2 = linalg.generic {indexing_maps = [#in, #out, #out], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<2x3xf32>) outs(%least, %zero : tensor<2xf32>, tensor<2xi64>) {
+  ^bb0(%a: f32, %b: f32, %p: i64):
+    %j = linalg.index 1 : index
+    %q = arith.index_cast %j : index to i64
+    %v = arith.maximumf %a, %b : f32
+    %c = arith.cmpf ogt, %a, %b : f32
+    %w = arith.select %c, %q, %p : i64
+    linalg.yield %v, %w : f32, i64
+  } -> (tensor<2xf32>, tensor<2xi64>)
+  return %r#0 : tensor<2xf32>
+}

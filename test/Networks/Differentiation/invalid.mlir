@@ -79,9 +79,9 @@ func.func @f(%x: tensor<4x3xf32>, %s: tensor<3xf32>) -> (tensor<4x3xf32>, tensor
 
 // -----
 
-// Two results of one operation: that which the result of the function is may be the first or the second.
+// Two results of one operation, both of which results of the function depend on.
 #id = affine_map<(i) -> (i)>
-func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+func.func @f(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
   %e = tensor.empty() : tensor<2xf32>
   // expected-error@below {{to differentiate, requires one result, got 2}}
   %r:2 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]}
@@ -90,20 +90,22 @@ func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
     %v = arith.mulf %a, %a : f32
     linalg.yield %v, %a : f32, f32
   } -> (tensor<2xf32>, tensor<2xf32>)
-  return %r#0 : tensor<2xf32>
+  return %r#0, %r#1 : tensor<2xf32>, tensor<2xf32>
 }
 
 // -----
 
-#id = affine_map<(i) -> (i)>
-func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
-  %e = tensor.empty() : tensor<2xf32>
+// A result that is computed from the other.
+#in = affine_map<(i, j) -> (i, j)>
+#out = affine_map<(i, j) -> (i)>
+func.func @f(%x: tensor<2x3xf32>, %e: tensor<2xf32>) -> tensor<2xf32> {
   // expected-error@below {{to differentiate, requires one result, got 2}}
-  %r:2 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]}
-      ins(%x : tensor<2xf32>) outs(%e, %e : tensor<2xf32>, tensor<2xf32>) {
+  %r:2 = linalg.generic {indexing_maps = [#in, #out, #out], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<2x3xf32>) outs(%e, %e : tensor<2xf32>, tensor<2xf32>) {
   ^bb0(%a: f32, %b: f32, %c: f32):
-    %v = arith.mulf %a, %a : f32
-    linalg.yield %v, %a : f32, f32
+    %v = arith.addf %a, %b : f32
+    %w = arith.addf %v, %c : f32
+    linalg.yield %v, %w : f32, f32
   } -> (tensor<2xf32>, tensor<2xf32>)
   return %r#1 : tensor<2xf32>
 }
