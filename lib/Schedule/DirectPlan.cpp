@@ -165,11 +165,12 @@ private:
     constexpr int64_t maxColumns = 28;
     std::optional<unsigned> columnLoop = plan.columnLoop;
     int64_t limit = columnLoop ? std::min(maxColumns, extent(*columnLoop)) : 1;
+    SmallVector<int64_t, 28> loads = countLoads(plan, limit);
     for (int64_t columns = 1; columns <= limit; ++columns)
       if (isAllowed(columnLoop, columns) &&
           (!given || isLeft(given->columns, columns))) {
         plan.registerColumns = columns;
-        tryRows(plan, countLoads(plan));
+        tryRows(plan, loads[columns - 1]);
       }
   }
 
@@ -183,8 +184,10 @@ private:
     return !nest.accumulates || !loop || extent(*loop) % block == 0;
   }
 
-  /// Vectors that are loaded for all register columns at all unrolled steps.
-  int64_t countLoads(const DirectPlan &plan) const {
+  /// Vectors that are loaded at all unrolled steps for the first register
+  /// column, the first two, and so on up to `columns`.
+  SmallVector<int64_t, 28> countLoads(const DirectPlan &plan,
+                                      int64_t columns) const {
     int64_t steps = nest.getExtent(plan.unrolled);
     SmallVector<std::pair<int64_t, int64_t>, 2> strides;
     for (const IndexedTensor &access : nest.vectorInputs) {
@@ -194,11 +197,8 @@ private:
       if (!plan.unrolled.empty())
         step = *access.address.getCoefficient(plan.unrolled.front());
     }
-    if (steps == 1)
-      return llvm::all_of(strides,
-                          [](auto stride) { return stride.first == 0; })
-                 ? 1
-                 : plan.registerColumns;
+    bool areShared =
+        llvm::all_of(strides, [](auto stride) { return stride.first == 0; });
     // Whether `step` of a column reads what `other` has read, of it or of one
     // before it. With unrolled steps, all inputs step with the columns.
     auto isRead = [&](int64_t column, int64_t step, int64_t other) {
@@ -209,13 +209,53 @@ private:
                return stride.first * back == stride.second * (other - step);
              });
     };
-    int64_t loads = 0;
-    for (int64_t column = 0; column < plan.registerColumns; ++column)
-      for (int64_t step = 0; step < steps; ++step)
-        loads += llvm::none_of(llvm::seq(steps), [&](int64_t other) {
-          return isRead(column, step, other);
-        });
+    SmallVector<int64_t, 28> loads;
+    int64_t sum = 0;
+    for (int64_t column : llvm::seq(columns)) {
+      if (steps == 1)
+        sum += column == 0 || !areShared;
+      else
+        for (int64_t step : llvm::seq(steps))
+          sum += llvm::none_of(llvm::seq(steps), [&](int64_t other) {
+            return isRead(column, step, other);
+          });
+      loads.push_back(sum);
+    }
     return loads;
+  }
+
+  /// What all register tiles over the same loops have in common.
+  struct Common {
+    /// Vectors that are loaded (`countLoads`), places of a line, steps of a
+    /// reduction in the tile and of those around it.
+    int64_t loads, places, steps, looped;
+    /// How many times other lines of the data are read.
+    int64_t lines;
+    /// Of weights that the first-level cache does not keep, for all rows.
+    int64_t weightTime = 0;
+    /// Of the loops around all tiles.
+    int64_t repeats;
+  };
+
+  Common getCommon(const DirectPlan &plan, int64_t loads) const {
+    Common common;
+    common.loads = loads;
+    common.places = getPlaces(plan);
+    common.steps = nest.getExtent(plan.unrolled) * common.places;
+    common.looped = nest.getExtent(plan.looped);
+    common.lines = countLines(plan);
+    int64_t weights =
+        nest.getExtent(nest.reductions) * nest.getExtent(nest.rows);
+    if (!nest.scalarInputs.empty() && weights > target.l1Elements / 2)
+      common.weightTime = weights / lineElements * lineTime;
+    common.repeats = nest.getExtent(nest.batches) *
+                     nest.getExtent(nest.columns) / extent(plan.vectorLoop) *
+                     nest.getExtent(nest.rows);
+    if (plan.columnLoop)
+      common.repeats /= extent(*plan.columnLoop);
+    if (plan.rowLoop)
+      common.repeats /= extent(*plan.rowLoop);
+    return common;
   }
 
   void tryRows(DirectPlan &plan, int64_t loads) {
@@ -227,21 +267,21 @@ private:
         plan.rowLoop ? std::min(maxRows, extent(*plan.rowLoop)) : 1;
     int64_t vectorLimit = std::min<int64_t>(
         maxVectors, llvm::divideCeil(extent(plan.vectorLoop), plan.lanes));
+    Common common = getCommon(plan, loads);
     int64_t steps = nest.getExtent(plan.unrolled);
-    int64_t lines = countLines(plan);
     for (int64_t rows = 1; rows <= rowLimit; ++rows)
       for (int64_t vectors = 1; vectors <= vectorLimit; ++vectors) {
         int64_t sums = rows * plan.registerColumns * vectors;
         if (sums > target.registers)
           break;
-        int64_t shared = plan.sharesLines ? getPlaces(plan) : 1;
+        int64_t shared = plan.sharesLines ? common.places : 1;
         int64_t inside = shared * loads * vectors + 1;
         int64_t outside = shared * steps * (rows + vectors);
         // The elements of a line before they are parted, and which of them go
         // where.
         int64_t parted = plan.sharesLines ? 6 : 0;
         if (sums + std::min(inside, outside) + parted > target.registers ||
-            (sums > 1 && sums * steps * getPlaces(plan) > maxProducts) ||
+            (sums > 1 && sums * common.steps > maxProducts) ||
             !isAllowed(plan.rowLoop, rows) ||
             (given &&
              !(isLeft(given->rows, rows) && isLeft(given->vectors, vectors))))
@@ -249,23 +289,22 @@ private:
         plan.registerRows = rows;
         plan.registerVectors = vectors;
         plan.columnsOutside = outside < inside;
-        plan.time = estimate(plan, loads, lines);
+        plan.time = estimate(plan, common);
         if (plan.time < best.time)
           best = plan;
       }
   }
 
   /// The time of one register tile with `vectors` vectors of `lanes`.
-  int64_t getTileTime(const DirectPlan &plan, int64_t loads, int64_t vectors,
-                      int64_t lanes) const {
+  int64_t getTileTime(const DirectPlan &plan, const Common &common,
+                      int64_t vectors, int64_t lanes) const {
     if (vectors == 0)
       return 0;
-    int64_t places = getPlaces(plan);
-    int64_t steps = nest.getExtent(plan.unrolled) * places;
+    int64_t places = common.places, steps = common.steps;
     int64_t sums = plan.registerRows * plan.registerColumns * vectors;
     // Every other element of two vectors takes a permutation for each place.
-    int64_t vectorsRead =
-        loads * vectors * nest.vectorInputs.size() * nest.segments.size();
+    int64_t vectorsRead = common.loads * vectors * nest.vectorInputs.size() *
+                          nest.segments.size();
     int64_t operations =
         sums * steps + (hasStride ? permutationTime * vectorsRead * places : 0);
     int64_t products = operations * operationTime(lanes) * productTime / 16;
@@ -278,8 +317,7 @@ private:
     int64_t reads = vectorsRead * perLine * load +
                     plan.registerRows * steps * nest.scalarInputs.size();
     int64_t step = std::max({products, reads, latency * steps}) + loopTime;
-    return step * nest.getExtent(plan.looped) +
-           sums * 2 * operationTime(lanes) + tileTime;
+    return step * common.looped + sums * 2 * operationTime(lanes) + tileTime;
   }
 
   /// Of a line of the data, as far as it is not read while products are
@@ -312,43 +350,32 @@ private:
     return lines;
   }
 
-  int64_t estimate(const DirectPlan &plan, int64_t loads, int64_t lines) const {
+  int64_t estimate(const DirectPlan &plan, const Common &common) const {
     int64_t width = extent(plan.vectorLoop);
     int64_t blockWidth = plan.lanes * plan.registerVectors;
     int64_t rest = width % blockWidth;
     int64_t restLanes = rest % plan.lanes;
     int64_t time =
         width / blockWidth *
-            getTileTime(plan, loads, plan.registerVectors, plan.lanes) +
-        getTileTime(plan, loads, rest / plan.lanes, plan.lanes);
+            getTileTime(plan, common, plan.registerVectors, plan.lanes) +
+        getTileTime(plan, common, rest / plan.lanes, plan.lanes);
     if (restLanes)
-      time += getTileTime(plan, loads, 1, target.getLanes(restLanes)) -
+      time += getTileTime(plan, common, 1, target.getLanes(restLanes)) -
               (rest / plan.lanes ? tileTime : 0);
 
     // What does not fit the first-level cache is read from the second one each
     // time.
-    int64_t depth = nest.getExtent(nest.reductions);
     int64_t rowBlocks = 1, columnBlocks = 1;
     if (plan.rowLoop)
       rowBlocks = llvm::divideCeil(extent(*plan.rowLoop), plan.registerRows);
     if (plan.columnLoop)
       columnBlocks =
           llvm::divideCeil(extent(*plan.columnLoop), plan.registerColumns);
-    int64_t data = loads * width * lines;
+    int64_t data = common.loads * width * common.lines;
     if (data > target.l1Elements / 2)
       time += data / lineElements * lineTime;
-    int64_t weights = depth * nest.getExtent(nest.rows);
-    int64_t allTime = time * rowBlocks;
-    if (!nest.scalarInputs.empty() && weights > target.l1Elements / 2)
-      allTime += weights / lineElements * lineTime;
-    int64_t repeats = nest.getExtent(nest.batches) *
-                      nest.getExtent(nest.columns) / width *
-                      nest.getExtent(nest.rows);
-    if (plan.columnLoop)
-      repeats /= extent(*plan.columnLoop);
-    if (plan.rowLoop)
-      repeats /= extent(*plan.rowLoop);
-    return allTime * columnBlocks * repeats;
+    return (time * rowBlocks + common.weightTime) * columnBlocks *
+           common.repeats;
   }
 
   const TileNest &nest;
