@@ -12,7 +12,7 @@ at most half a point of accuracy to lose. Results are left in build/demo/: a pag
 ONNX and C (model.pt2, model.onnx, the folder c), and the numbers (results.json). It needs
 packages of PyPI; with KAS_PYTHON=skip the demo is --search.
 
-  --seconds=S      seconds to accelerate, or to search (default 190; with --search 110, with --latency-only 60)
+  --seconds=S      seconds to accelerate, or to search (default 180; with --search 110, with --latency-only 60)
   --seed=S         seed (default 1)
   --search         the search for one operator: for S seconds, layers of the network with at most half of their FLOPs are
                    searched for, training each; then the best one, the dense layer and the depthwise-separable one are
@@ -43,7 +43,7 @@ if [[ $demo == accelerate && ${KAS_PYTHON:-} == skip ]]; then
   echo "kas: without Python packages the demo is that of --search" >&2
   demo=training
 fi
-declare -A defaults=([accelerate]=190 [training]=110 [latency]=60)
+declare -A defaults=([accelerate]=180 [training]=110 [latency]=60)
 seconds=${seconds:-${defaults[$demo]}}
 [[ $seconds =~ ^[1-9][0-9]*$ ]] || { echo "error: --seconds must be a whole number from 1 on, got '$seconds'" >&2; exit 2; }
 [[ $seed =~ ^[0-9]+$ ]] || { echo "error: --seed must be a whole number, got '$seed'" >&2; exit 2; }

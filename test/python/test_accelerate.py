@@ -20,6 +20,7 @@ from torch import nn
 import kas
 from kas import cli
 from kas._accelerate import _baselines, _command, _contest, _distill, _peer, _problem, _run, _times
+from kas._accelerate._statistics import Drop
 from kas._c_folder import find_program
 from kas.evaluate import DigitsNetwork, Recipe, Task, TaskData, Training
 
@@ -319,7 +320,7 @@ def test_times_are_of_each_kind_once(network):
 
 
 def test_what_is_late_is_not_reported():
-    network = nn.Identity()
+    network, better = nn.Identity(), nn.Identity()
     problem = types.SimpleNamespace(model=network, program=None, precision="bf16", batch=())
     baseline = types.SimpleNamespace(name="narrower", kind="narrower", network=network, layers={}, failure=None, drop=1)
     run = types.SimpleNamespace(
@@ -327,13 +328,16 @@ def test_what_is_late_is_not_reported():
         options=types.SimpleNamespace(precision="auto"),
         baselines=[baseline],
         model_in={"f32": None, "bf16": types.SimpleNamespace(program=None)},
-        final=[(network, None)],
+        final=[(network, Drop(0.3, 0.1)), (better, Drop(0.2, 0.1))],
         winner=types.SimpleNamespace(layers={}),
     )
     kinds = {late: [(r.kind, r.precision) for r in _run._Run._list_rows(run, late)] for late in (False, True)}
     both = [("dense", "f32"), ("narrower", "bf16"), ("dense", "bf16"), ("ours", "f32"), ("ours", "bf16")]
     assert kinds[True] == both
     assert set(kinds[False]) - set(both) == {("narrower", "f32"), ("ours", "int8")}
+    # All seeds in the precision of the choice, the better one in others.
+    ours = {r.precision: r.networks for r in _run._Run._list_rows(run, False) if r.kind == "ours"}
+    assert ours == {"f32": [better], "bf16": [network, better], "int8": [better]}
 
 
 def test_int8_of_onnx_runtime_is_a_baseline(network, data):

@@ -88,6 +88,8 @@ class Trainings:
         self.steps_of_epoch = data.num_batches(size)
         self.pace = 1.3
         """How long trainings took, over what single steps say: several at once, and what else there is to do."""
+        self.drop_seconds = 0.0
+        """How long it took for each network, on all workers, to compile it and to measure its drop."""
 
     def prepare(self, contenders: Sequence[Contender]) -> None:
         """Compiles the steps of each, and measures how long one takes."""
@@ -110,7 +112,7 @@ class Trainings:
     def run(self, jobs: Sequence[Job], phase: str, seconds: float) -> list[tuple[nn.Module, Drop] | None]:
         """Networks that were trained, and their drops on validation data in the precision of the run.
 
-        In all it takes `seconds` at most: where trainings are slower than expected, each ends a little earlier.
+        Trainings take `seconds` at most: where they are slower than expected, each ends a little earlier.
         """
         problem, start = self.problem, time.monotonic()
         problem.measured.clear()
@@ -140,9 +142,12 @@ class Trainings:
         networks = problem.map(work, list(jobs), phase)
         # What is compiled is traced: no module may be called meanwhile (`TRACING`), as trainings do.
         pairs = list(zip(jobs, networks))
-        drops = problem.map(lambda pair: self._get_drop(*pair), pairs, "measuring drops")
         if len(trained) == len(jobs) and sum(trained) > 0:
             self.pace *= (time.monotonic() - start) / max(self.predict_seconds(jobs), 1e-9)
+        start = time.monotonic()
+        drops = problem.map(lambda pair: self._get_drop(*pair), pairs, "measuring drops")
+        if trained:
+            self.drop_seconds = (time.monotonic() - start) / len(pairs)
         return [None if drop is None else (network, drop) for network, drop in zip(networks, drops)]
 
     def _get_step(self, job: Job) -> str:

@@ -252,7 +252,8 @@ class _Run:
         others = [job._replace(epochs=short + rest) for job in others]
         names = " and ".join(one.name for one in finalists)
         phase = f"training {names} with {SEEDS} seeds each, and the baselines"
-        results = trainings.run([*jobs, *others], phase, max(self._left, trainings.predict_seconds([*jobs, *others])))
+        left = self._left - self._predict_drops(trainings, len(jobs) + len(others))
+        results = trainings.run([*jobs, *others], phase, max(left, trainings.predict_seconds([*jobs, *others])))
         trainings.take(others, results[len(jobs) :])
         self._take_final(jobs, results[: len(jobs)])
         self._say(self.baselines)
@@ -287,10 +288,15 @@ class _Run:
         """The seconds for trainings."""
         return max(0.0, self.problem.clock.left - RESERVE * self.problem.clock.total - FILES - self._predict_report())
 
+    def _predict_drops(self, trainings: Trainings, count: int) -> float:
+        """The seconds for the drops of so many networks."""
+        return count * (trainings.drop_seconds or 0.7 * self.report_seconds / self.options.workers)
+
     def _predict_report(self) -> float:
         """The seconds for what is reported."""
-        # Ours with all seeds, the model in all precisions and by ONNX Runtime, and baselines in two.
-        count: float = (SEEDS + 1) * len(self.model_in) + 1 + 2 * len(self.baselines)
+        # Ours with all seeds in one precision and with one in the others, the model in all precisions and by ONNX
+        # Runtime, and baselines in two.
+        count: float = SEEDS + 2 * len(self.model_in) + 2 * len(self.baselines)
         if self.problem.precision != "f32":
             # In the precision of the run all are compiled, and half of their data was seen, when drops were measured.
             count -= 0.6 * (SEEDS + len(self.baselines))
@@ -304,7 +310,8 @@ class _Run:
         last += [Job(one, 0, 1.0) for one in self.baselines]
         each = sum(map(trainings.predict_seconds, (first, first[:SECOND], last)))
         # What is added is compiled, too.
-        usable = self._left - self.add_seconds
+        drops = self._predict_drops(trainings, len(first) + SECOND + len(last))
+        usable = self._left - self.add_seconds - drops
         epochs = min(MOST_EPOCHS, usable / each if each > 0 else MOST_EPOCHS)
         if epochs < 0.5:
             self.problem.reporter.message(
@@ -317,7 +324,8 @@ class _Run:
         """How many epochs more there is the time for."""
         each = trainings.predict_seconds(jobs)
         before = trainings.predict_seconds([job._replace(epochs=short) for job in jobs if job.one.kind != "ours"])
-        epochs = min((1 - SHORT) * MOST_EPOCHS, (self._left - before) / each if each > 0 else MOST_EPOCHS)
+        usable = self._left - before - self._predict_drops(trainings, len(jobs))
+        epochs = min((1 - SHORT) * MOST_EPOCHS, usable / each if each > 0 else MOST_EPOCHS)
         return max(epochs, LEAST_STEPS / trainings.steps_of_epoch)
 
     def _take_final(self, jobs: Sequence[Job], results: Sequence[tuple[nn.Module, Drop] | None]) -> None:
@@ -366,9 +374,12 @@ class _Run:
         if "int8" in every and not is_late and (peer := make_peer(problem)) is not None:
             rows.append(Row(PEER, "peer", [problem.model], {}, "int8", peer))
         if self.winner is not None:
+            # All seeds in the precision that they were chosen in; the best of them shows what others are like.
             networks = [network for network, _ in self.final]
+            best = min(self.final, key=lambda one: one[1].value)[0]
             for precision in short if is_late else every:
-                rows.append(Row("ours", "ours", networks, self.winner.layers, precision))
+                taken = networks if precision == problem.precision else [best]
+                rows.append(Row("ours", "ours", taken, self.winner.layers, precision))
         return rows
 
     def _finish(self) -> None:
