@@ -133,6 +133,23 @@ def test_data_follow_from_their_seeds(name):
         make(train=4, validation=0, test=1, **options)
 
 
+@pytest.mark.parametrize(
+    ("make", "options", "message"),
+    [
+        (kas.evaluate.darcy, {"size": 0}, "requires a size of at least 4, got 0"),
+        (kas.evaluate.waves, {"size": 8.5}, "requires a size of at least 4, got 8.5"),
+        (kas.evaluate.navier_stokes, {"train": -1}, "requires at least a sample for each part, got -1"),
+        (kas.evaluate.burgers, {"viscosity": -1.0}, "requires a positive viscosity, got -1.0"),
+        (kas.evaluate.burgers, {"viscosity": float("nan")}, "requires a positive viscosity, got nan"),
+        (kas.evaluate.darcy, {"high": -1.0}, "requires a positive coefficient, got -1.0"),
+        (kas.evaluate.darcy, {"high": 3.0}, "requires another coefficient than the lower one, 3, got 3"),
+    ],
+)
+def test_data_that_cannot_be_made(make, options, message):
+    with pytest.raises(ValueError, match=message):
+        make(**options)
+
+
 SUMS = {
     "darcy": (-1.562640084616189, -0.047388175792524787),
     "burgers": (-0.9532584335699077, 0.18383717676547295),

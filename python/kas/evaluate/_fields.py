@@ -12,7 +12,8 @@ Each solver is a function on arrays `[samples, ...]` that is compared with exact
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from .._errors import need
@@ -151,6 +152,9 @@ def darcy(
         a = numpy.where(_draw_between_walls(generator, samples, 2 * size) >= 0, high, 3.0)
         return _average(a, 2), _average(solve_darcy(a), 2)
 
+    _check(size, [train, validation, test], coefficient=high)
+    if high == 3:
+        raise ValueError("requires another coefficient than the lower one, 3, got 3")
     inputs, targets = _make(make, seed, train + validation + test, "darcy")
     places = numpy.linspace(-1, 1, size)
     grids = numpy.broadcast_to(numpy.stack(numpy.meshgrid(places, places, indexing="ij")), (len(inputs), 2, size, size))
@@ -211,6 +215,7 @@ def burgers(
         states = _draw_gaussian(generator, (samples, n), lambda k: 25 / (k + 25))
         return states[:, ::2], solve_burgers(states, viscosity, 1.0, 2 * n)[:, ::2]
 
+    _check(size, [train, validation, test], viscosity=viscosity)
     inputs, targets = _make(make, seed, train + validation + test, "burgers")
     return _split(f"burgers-{size}-{viscosity:g}-{seed}", inputs[:, None], targets[:, None], (train, validation, test))
 
@@ -254,6 +259,7 @@ def navier_stokes(
         states = _draw_gaussian(generator, shape, lambda k: 7**1.5 * (k + 49) ** -1.25)
         return states[:, ::2, ::2], solve_navier_stokes(states, viscosity, 5.0, 100)[:, ::2, ::2]
 
+    _check(size, [train, validation, test], viscosity=viscosity)
     inputs, targets = _make(make, seed, train + validation + test, "navier-stokes")
     name = f"navier-stokes-{size}-{viscosity:g}-{seed}"
     return _split(name, inputs[:, None], targets[:, None], (train, validation, test))
@@ -303,11 +309,24 @@ def waves(size: int = 32, train: int = 1000, validation: int = 200, test: int = 
         after = solve_waves(pulses, speeds, 0.3, 2 * n)
         return numpy.stack([_average(2 * speeds - 3, 4), _average(pulses, 4)], 1), _average(after, 4)
 
+    _check(size, [train, validation, test])
     inputs, targets = _make(make, seed, train + validation + test, "waves")
     return _split(f"waves-{size}-{seed}", inputs, targets[:, None], (train, validation, test))
 
 
 # ---- What all have in common
+
+
+def _check(size: int, counts: Sequence[int], **positive: float) -> None:
+    """Raises `ValueError` for data that cannot be made."""
+    if isinstance(size, bool) or not isinstance(size, int) or size < 4:
+        raise ValueError(f"requires a size of at least 4, got {size!r}")
+    for count in counts:
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ValueError(f"requires at least a sample for each part, got {count!r}")
+    for name, value in positive.items():
+        if not 0 < value < math.inf:
+            raise ValueError(f"requires a positive {name}, got {value!r}")
 
 
 def _average(fields: Array, factor: int) -> Array:
@@ -320,8 +339,6 @@ def _make(
     make: Callable[[numpy.random.Generator, int], tuple[Array, Array]], seed: int, samples: int, name: str
 ) -> tuple[Array, Array]:
     """Inputs and targets, each block of samples by a generator of its own: more samples begin with the same."""
-    if samples < 3:
-        raise ValueError(f"requires at least a sample for each part, got {samples}")
     parts = []
     for block, start in enumerate(range(0, samples, SAMPLES_AT_ONCE)):
         generator = numpy.random.default_rng([seed, block, *name.encode()])
@@ -333,8 +350,10 @@ def _make(
 
 def _split(name: str, inputs: Array, targets: Array, counts: tuple[int, int, int]) -> TaskData:
     """The data set, in float32."""
-    if min(counts) < 1:
-        raise ValueError(f"requires at least a sample for each part, got {counts}")
+    if not numpy.isfinite(targets).all():
+        raise ValueError(
+            "requires settings that the steps of the solver are small enough for, got values that are not finite"
+        )
     sides = [torch.from_numpy(numpy.ascontiguousarray(side, numpy.float32)) for side in (inputs, targets)]
     parts, start = [], 0
     for count in counts:
