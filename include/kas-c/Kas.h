@@ -348,13 +348,13 @@ typedef enum KasPrecision { KasPrecisionF32, KasPrecisionBF16 } KasPrecision;
 /// How a function is to be called, and how exact it is.
 typedef struct KasCallOptions {
   /// All arguments but the first and those with the attribute `kas.data` are
-  /// weights, which kasFunctionPrepare packs before the first call.
-  bool prepareWeights;
+  /// weights, which kasFunctionPrepack packs before the first call.
+  bool prepackWeights;
   /// Batches may have any size, for kasFunctionCallBatch: the data and the
   /// results have samples first, which are computed one by one from the data
   /// and weights, else it fails. The batch that the function has, 2 to 4 096
-  /// samples, is the largest that it is fast for. Without prepared weights each
-  /// part of a batch packs them anew.
+  /// samples, is the largest that it is fast for. Without prepacked weights
+  /// each part of a batch packs them again.
   bool anyBatch;
   KasPrecision precision;
 } KasCallOptions;
@@ -403,11 +403,11 @@ bool kasFunctionHasAnyBatch(const KasFunction *function);
 const char *kasFunctionCallBatch(const KasFunction *function,
                                  float *const *tensors, int64_t samples);
 
-/// Packs the weights of a function with `prepareWeights`, which has one pointer
+/// Packs the weights of a function with `prepackWeights`, which has one pointer
 /// for each argument, for all calls that follow; again when a weight has
 /// changed. No call may run meanwhile. Calls still take all pointers. Does
 /// nothing for other functions. Returns null, or a message as kasFunctionCall.
-const char *kasFunctionPrepare(KasFunction *function, float *const *arguments);
+const char *kasFunctionPrepack(KasFunction *function, float *const *arguments);
 
 #ifdef __cplusplus
 }

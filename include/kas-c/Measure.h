@@ -36,10 +36,10 @@ void kasProgramDestroy(KasProgram *program);
 /// function.
 int64_t kasProgramGetNumTensors(const KasProgram *program, const char *name);
 
-/// How many f32 `NAME_prepare` fills for the function `name`, which takes them
+/// How many f32 `NAME_prepack` fills for the function `name`, which takes them
 /// after its results; 0 if there is no such function.
-int64_t kasProgramGetNumPreparedElements(const KasProgram *program,
-                                         const char *name);
+int64_t kasProgramGetNumPrepackedElements(const KasProgram *program,
+                                          const char *name);
 
 /// Calls the function `name`, which must exist, `runs` times: one pointer to
 /// the dense elements of each argument, then of each result. `milliseconds`,
@@ -70,7 +70,7 @@ typedef struct KasProfileOptions {
 } KasProfileOptions;
 
 /// Compiles the operator `name` at `binding`, or the function `name` where
-/// `binding` is null, with its weights prepared, runs it on the first
+/// `binding` is null, with its weights prepacked, runs it on the first
 /// `numArguments` arguments and random ones, and writes a JSON object:
 /// `profile` (where the time goes: `operations`, `passes`;
 /// docs/guide/profiling.md), `table` (the same as text) and `trace` (in the

@@ -30,12 +30,12 @@ llvm::Expected<CompiledFunction> kas::compileFunction(ModuleOp module,
                                                       KasCallOptions call) {
   CPUPipelineOptions pipeline;
   pipeline.threads = options.threads;
-  pipeline.prepareWeights = call.prepareWeights;
+  pipeline.prepackWeights = call.prepackWeights;
   // The size of the first dimension becomes an argument of the code.
   pipeline.anyBatch = call.anyBatch;
   pipeline.precision = call.precision == KasPrecisionBF16
-                           ? codegen::ProductPrecision::BF16
-                           : codegen::ProductPrecision::F32;
+                           ? codegen::ContractionPrecision::BF16
+                           : codegen::ContractionPrecision::F32;
   JITOptions jit;
   jit.optLevel = options.optLevel;
   return compileForCPU(module, name, pipeline, jit);
@@ -176,8 +176,8 @@ const char *kasFunctionCallBatch(const KasFunction *function,
 
 /// Packs the weights that the function keeps; to be called again after they
 /// change.
-const char *kasFunctionPrepare(KasFunction *function, float *const *arguments) {
+const char *kasFunctionPrepack(KasFunction *function, float *const *arguments) {
   size_t count = function->function.getSignature().arguments.size();
-  return function->function.prepare(
+  return function->function.prepack(
       ArrayRef<float *>(const_cast<float **>(arguments), count));
 }

@@ -35,11 +35,11 @@ using namespace mlir;
 //===----------------------------------------------------------------------===//
 
 struct KasProgram {
-  // `numPrepared` is how many elements of packed weights it takes as an
+  // `numPrepacked` is how many elements of packed weights it takes as an
   // argument.
   struct Function {
     CompiledModule::Function code;
-    int64_t numTensors, numPrepared;
+    int64_t numTensors, numPrepacked;
   };
   std::unique_ptr<CompiledModule> module;
   llvm::StringMap<Function> functions;
@@ -89,7 +89,7 @@ KasProgram *kasModuleLoad(KasModule *module, unsigned optLevel,
     }
     program->functions[function.getName()] = {
         *code, static_cast<int64_t>(function.getNumArguments()),
-        getNumPreparedElements(*clone, function.getName())};
+        getNumPrepackedElements(*clone, function.getName())};
   }
   return program.release();
 }
@@ -102,10 +102,10 @@ int64_t kasProgramGetNumTensors(const KasProgram *program, const char *name) {
   return found == program->functions.end() ? -1 : found->second.numTensors;
 }
 
-int64_t kasProgramGetNumPreparedElements(const KasProgram *program,
-                                         const char *name) {
+int64_t kasProgramGetNumPrepackedElements(const KasProgram *program,
+                                          const char *name) {
   auto found = program->functions.find(name);
-  return found == program->functions.end() ? 0 : found->second.numPrepared;
+  return found == program->functions.end() ? 0 : found->second.numPrepacked;
 }
 
 /// The processor's time of this thread leaves out what other processes take; it

@@ -400,7 +400,7 @@ bool kasSearcherGetReplayed(KasSearcher *searcher, KasStream json,
 }
 
 //===----------------------------------------------------------------------===//
-// What is kept beside
+// Further settings
 //===----------------------------------------------------------------------===//
 
 /// Calls `use` on the open database, alone.

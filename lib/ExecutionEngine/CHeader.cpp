@@ -10,7 +10,7 @@
 // names that C allows.
 //
 // What the signature of a function does not show is read off the lowered
-// module, where that is given: prepacked weights (`NAME_prepare`), a number of
+// module, where that is given: prepacked weights (`NAME_prepack`), a number of
 // samples (any-batch), a workspace (docs/guide/deploying.md).
 //
 //===----------------------------------------------------------------------===//
@@ -75,15 +75,15 @@ static std::string describe(const TensorSignature &tensor, StringRef samples) {
 }
 
 //===----------------------------------------------------------------------===//
-// Prepared weights
+// Prepacked weights
 //===----------------------------------------------------------------------===//
 
 namespace {
 /// What the header states for a function.
 struct Declaration {
   FunctionSignature signature;
-  /// How many floats `NAME_prepare` fills; 0 where there is none.
-  int64_t numPrepared = 0;
+  /// How many floats `NAME_prepack` fills; 0 where there is none.
+  int64_t numPrepacked = 0;
   bool anyBatch = false;
   /// How many bytes the workspace has, where the function takes one.
   std::optional<int64_t> workspace;
@@ -125,14 +125,14 @@ static Expected<int64_t> getConstant(mlir::LLVM::LLVMFuncOp function) {
   return count.getSExtValue();
 }
 
-/// Compares the lowered function and what prepares its weights.
-static Expected<int64_t> getNumPrepared(const FunctionSignature &signature,
-                                        mlir::ModuleOp lowered, bool anyBatch,
-                                        bool hasWorkspace) {
+/// Compares the lowered function and what prepacks its weights.
+static Expected<int64_t> getNumPrepacked(const FunctionSignature &signature,
+                                         mlir::ModuleOp lowered, bool anyBatch,
+                                         bool hasWorkspace) {
   size_t numArguments = signature.arguments.size() + (hasWorkspace ? 1 : 0);
   size_t numBuffers = numArguments + signature.results.size();
-  // `-kas-prepare-weights` adds this function where it prepacks anything.
-  std::string counts = signature.name + "_prepared_elements";
+  // `-kas-prepack-weights` adds this function where it prepacks anything.
+  std::string counts = signature.name + "_prepacked_elements";
   auto function = lowered.lookupSymbol<mlir::LLVM::LLVMFuncOp>(counts);
   if (!function) {
     if (Error error =
@@ -143,13 +143,13 @@ static Expected<int64_t> getNumPrepared(const FunctionSignature &signature,
   if (Error error =
           checkLowered(lowered, signature.name, numBuffers + 1, anyBatch))
     return error;
-  // `NAME_prepare` takes the weights, not the data.
+  // `NAME_prepack` takes the weights, not the data.
   size_t numWeights =
       llvm::count_if(signature.arguments, [](const TensorSignature &argument) {
         return !argument.isData;
       });
   // What is packed, and the workspace, come after the weights.
-  if (Error error = checkLowered(lowered, signature.name + "_prepare",
+  if (Error error = checkLowered(lowered, signature.name + "_prepack",
                                  numWeights + (hasWorkspace ? 2 : 1)))
     return error;
   return getConstant(function);
@@ -184,12 +184,12 @@ static Expected<Declaration> getDeclaration(FunctionSignature signature,
       return bytes.takeError();
     declaration.workspace = *bytes;
   }
-  Expected<int64_t> numPrepared =
-      getNumPrepared(declaration.signature, lowered, declaration.anyBatch,
-                     declaration.workspace.has_value());
-  if (!numPrepared)
-    return numPrepared.takeError();
-  declaration.numPrepared = *numPrepared;
+  Expected<int64_t> numPrepacked =
+      getNumPrepacked(declaration.signature, lowered, declaration.anyBatch,
+                      declaration.workspace.has_value());
+  if (!numPrepacked)
+    return numPrepacked.takeError();
+  declaration.numPrepacked = *numPrepacked;
   return declaration;
 }
 
@@ -197,23 +197,23 @@ static Expected<Declaration> getDeclaration(FunctionSignature signature,
 // Text
 //===----------------------------------------------------------------------===//
 
-/// Declares the function, and what prepares its weights where there is any.
+/// Declares the function, and what prepacks its weights where there is any.
 /// For a function with prepacked weights, about this is written:
 ///    /*
 ///     * x: float[1][64]
 ///     * w: float[64][64]
 ///     * y: float[1][64]
-///     * packed: float[4096], from a multiple of 64 bytes on; f_prepare fills
+///     * packed: float[4096], from a multiple of 64 bytes on; f_prepack fills
 ///     it
 ///     */
-///    int64_t f_prepared_elements(void);
-///    const char *f_prepare(const float *w, void *packed);
+///    int64_t f_prepacked_elements(void);
+///    const char *f_prepack(const float *w, void *packed);
 ///    const char *f(const float *x, const float *w, float *y,
 ///                  const void *packed);
 static void writeDeclaration(const Declaration &declaration,
                              llvm::raw_ostream &stream) {
   const FunctionSignature &signature = declaration.signature;
-  int64_t numPrepared = declaration.numPrepared;
+  int64_t numPrepacked = declaration.numPrepacked;
   // Names must differ within one declaration only.
   llvm::StringSet<> taken;
   llvm::SmallVector<std::string> parameters, weights;
@@ -235,7 +235,7 @@ static void writeDeclaration(const Declaration &declaration,
   for (auto [index, argument] : llvm::enumerate(signature.arguments))
     // The first argument is the batch.
     add(argument, "const ", /*hasSamples=*/index == 0);
-  if (numPrepared)
+  if (numPrepacked)
     for (auto [argument, parameter] :
          llvm::zip_equal(signature.arguments, parameters))
       if (!argument.isData)
@@ -243,11 +243,11 @@ static void writeDeclaration(const Declaration &declaration,
   for (const TensorSignature &result : signature.results)
     add(result, "", /*hasSamples=*/true);
   const std::string &name = signature.name;
-  if (numPrepared) {
+  if (numPrepacked) {
     std::string packed = makeIdentifier("packed", taken);
-    stream << " * " << packed << ": float[" << numPrepared
+    stream << " * " << packed << ": float[" << numPrepacked
            << "], from a multiple of 64 bytes on; " << name
-           << "_prepare fills it\n * once, from the weights, and "
+           << "_prepack fills it\n * once, from the weights, and "
            << "takes nothing else\n";
     parameters.push_back("const void *" + packed);
     weights.push_back("void *" + packed);
@@ -271,12 +271,12 @@ static void writeDeclaration(const Declaration &declaration,
     stream << "#define " << StringRef(name).upper() << "_WORKSPACE_BYTES "
            << *declaration.workspace << "\nint64_t " << name
            << "_workspace_bytes(void);\n";
-  if (numPrepared && declaration.workspace)
-    stream << "#define " << StringRef(name).upper() << "_PREPARED_ELEMENTS "
-           << numPrepared << "\n";
-  if (numPrepared)
-    stream << "int64_t " << name << "_prepared_elements(void);\nconst char *"
-           << name << "_prepare(" << llvm::join(weights, ", ") << ");\n";
+  if (numPrepacked && declaration.workspace)
+    stream << "#define " << StringRef(name).upper() << "_PREPACKED_ELEMENTS "
+           << numPrepacked << "\n";
+  if (numPrepacked)
+    stream << "int64_t " << name << "_prepacked_elements(void);\nconst char *"
+           << name << "_prepack(" << llvm::join(weights, ", ") << ");\n";
   stream << "const char *" << name << "("
          << (parameters.empty() ? "void" : llvm::join(parameters, ", "))
          << ");\n";
@@ -299,7 +299,7 @@ Error kas::execution::writeCHeader(mlir::ModuleOp module,
     auto declaration = getDeclaration(std::move(*signature), lowered);
     if (!declaration)
       return declaration.takeError();
-    hasNumbers |= declaration->numPrepared != 0 || declaration->anyBatch ||
+    hasNumbers |= declaration->numPrepacked != 0 || declaration->anyBatch ||
                   declaration->workspace.has_value();
     for (llvm::ArrayRef<TensorSignature> tensors :
          {llvm::ArrayRef(declaration->signature.arguments),
@@ -323,7 +323,7 @@ Error kas::execution::writeCHeader(mlir::ModuleOp module,
             "\"FILE:LINE:COLUMN: TEXT\", a string that nobody frees; the "
             "results are not specified then.";
   if (!lowered)
-    stream << "\n * Not for objects with prepare-weights=true or "
+    stream << "\n * Not for objects with prepack-weights=true or "
               "any-batch=true: their header\n * needs --kas-lowered.";
   stream << " */\n#ifndef " << guard << "\n#define " << guard << "\n"
          << (hasNumbers || hasFlags ? "\n" : "")

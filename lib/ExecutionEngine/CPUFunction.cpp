@@ -32,22 +32,22 @@ using llvm::Error;
 using llvm::Expected;
 
 // The same on tensors.
-Error CompiledFunction::prepare(llvm::ArrayRef<Tensor> arguments) {
+Error CompiledFunction::prepack(llvm::ArrayRef<Tensor> arguments) {
   SmallVector<float *> pointers;
   for (const Tensor &argument : arguments)
     pointers.push_back(const_cast<float *>(argument.data()));
-  const char *message = prepare(pointers);
+  const char *message = prepack(pointers);
   return message ? llvm::createStringError(message) : Error::success();
 }
 
 // Prepacks the weights once, before the first call: calls read them from
 // `packed`. Null, or what an assertion says.
-const char *CompiledFunction::prepare(llvm::ArrayRef<float *> arguments) {
-  if (!prepareFunction)
+const char *CompiledFunction::prepack(llvm::ArrayRef<float *> arguments) {
+  if (!prepackFunction)
     return nullptr;
   // Prepared again, with other weights: the memory is reused.
-  if (packed.getNumElements() != numPrepared)
-    packed = Tensor({numPrepared});
+  if (packed.getNumElements() != numPrepacked)
+    packed = Tensor({numPrepacked});
   SmallVector<void *> pointers;
   for (auto [argument, pointer] :
        llvm::zip_equal(signature.arguments, arguments))
@@ -55,7 +55,7 @@ const char *CompiledFunction::prepare(llvm::ArrayRef<float *> arguments) {
       pointers.push_back(pointer);
   // Weights in order, then what is filled.
   pointers.push_back(packed.data());
-  return prepareFunction(pointers.data());
+  return prepackFunction(pointers.data());
 }
 
 Error CompiledFunction::operator()(
@@ -92,12 +92,12 @@ const char *CompiledFunction::call(llvm::ArrayRef<float *> tensors,
          "wrong signature");
   if (numSamples && !anyBatch)
     return "requires a function for batches of any size";
-  if (prepareFunction && packed.getNumElements() != numPrepared)
-    return "requires weights that were prepared before the first call";
+  if (prepackFunction && packed.getNumElements() != numPrepacked)
+    return "requires weights that were prepacked before the first call";
   // Arguments, results, prepacked weights, number of samples: the order in
   // which the passes add parameters.
   SmallVector<void *> pointers(tensors.begin(), tensors.end());
-  if (prepareFunction)
+  if (prepackFunction)
     pointers.push_back(const_cast<float *>(packed.data()));
   // The last slot holds the number itself.
   if (anyBatch)
@@ -108,17 +108,17 @@ const char *CompiledFunction::call(llvm::ArrayRef<float *> tensors,
 
 // The lowered module has a function that returns the number, so that callers of
 // an object file can ask for it, too; here its constant is read.
-int64_t kas::execution::getNumPreparedElements(ModuleOp module,
-                                               llvm::StringRef name) {
+int64_t kas::execution::getNumPrepackedElements(ModuleOp module,
+                                                llvm::StringRef name) {
   auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(
-      (name + "_prepared_elements").str());
+      (name + "_prepacked_elements").str());
   if (!function)
     return 0;
   APInt count;
   bool isConstant =
       matchPattern(function.getBody().front().getTerminator()->getOperand(0),
                    m_ConstantInt(&count));
-  assert(isConstant && "kas-prepare-weights returns a constant");
+  assert(isConstant && "kas-prepack-weights returns a constant");
   return isConstant ? count.getSExtValue() : 0;
 }
 
@@ -169,7 +169,7 @@ kas::execution::compileForCPU(ModuleOp module, llvm::StringRef name,
   if (Error error = run(buildCPUKernelPipeline))
     return error;
   // Read before the module is translated and consumed.
-  compiled.numPrepared = getNumPreparedElements(*clone, name);
+  compiled.numPrepacked = getNumPrepackedElements(*clone, name);
   compiled.anyBatch = pipeline.anyBatch && takesNumSamples(*clone, name);
   double loading = monotonicSeconds();
   auto compiledModule =
@@ -184,11 +184,11 @@ kas::execution::compileForCPU(ModuleOp module, llvm::StringRef name,
     return function.takeError();
   compiled.function = *function;
   // A function without weights has nothing to prepack.
-  if (compiled.numPrepared) {
-    auto prepare = compiled.module->lookup((name + "_prepare").str());
-    if (!prepare)
-      return prepare.takeError();
-    compiled.prepareFunction = *prepare;
+  if (compiled.numPrepacked) {
+    auto prepack = compiled.module->lookup((name + "_prepack").str());
+    if (!prepack)
+      return prepack.takeError();
+    compiled.prepackFunction = *prepack;
   }
   compiled.compileMilliseconds = (monotonicSeconds() - start) * 1e3;
   return compiled;

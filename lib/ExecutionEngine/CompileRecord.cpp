@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What is noted while a function is compiled that is to be profiled.
+// The notes on a function that is compiled to be profiled.
 //
 // Operations get labels before the first pass; remarks with locations of such a
-// label then say by which strategy each was lowered, and laps between them
-// measure their times (Profile.cpp).
+// label then say by which strategy each was lowered, and timestamps between
+// them measure their times (Profile.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -104,7 +104,7 @@ void CompileRecord::finish(ModuleOp module, StringRef name) {
   listens = false;
   if (auto function = module.lookupSymbol<func::FuncOp>(name))
     // On buffers: operations are in their final order, and fusion is done.
-    steps = codegen::insertProfileLaps(function);
+    steps = codegen::insertProfileTimestamps(function);
 }
 
 // The steps of LLVM follow each other from `begin` on, in seconds.

@@ -171,8 +171,8 @@ static Error addOpenMP(llvm::orc::LLJIT &jit) {
 }
 
 /// What LLVM calls to round to 16 bits on processors without an instruction for
-/// it; not every runtime library has it. To nearest, ties to even; what is no
-/// number stays so. The result is the low half of a register for floats.
+/// it; not every runtime library has it. To nearest, ties to even; NaN
+/// stays NaN. The result is the low half of a register for floats.
 template <typename Source>
 static float roundTo(const llvm::fltSemantics &semantics, Source value) {
   llvm::APFloat number(value);
@@ -260,8 +260,8 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options,
   times.numKernels = kernels.objects.size();
   times.numCachedKernels = kernels.numCached;
   double last = monotonicSeconds();
-  // Milliseconds since the last lap.
-  auto lap = [&last](double &time) {
+  // Milliseconds since the last addTime.
+  auto addTime = [&last](double &time) {
     double now = monotonicSeconds();
     time = (now - last) * 1e3;
     last = now;
@@ -287,7 +287,7 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options,
       callable.push_back(&function);
   for (llvm::Function *function : callable)
     createEntry(*function);
-  lap(times.translate);
+  addTime(times.translate);
 
   auto &objects = kernels.objects;
   if (Error error =
@@ -341,7 +341,7 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options,
   for (std::unique_ptr<llvm::MemoryBuffer> &object : objects)
     if (Error error = session.addObjectFile(std::move(object)))
       return error;
-  lap(times.link);
+  addTime(times.link);
   return compiled;
 }
 

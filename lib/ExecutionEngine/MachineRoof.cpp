@@ -133,7 +133,7 @@ static double measureTogether(unsigned threads,
   // The function that a barrier runs when all have arrived: even phases start a
   // round, odd ones end it.
   unsigned phase = 0;
-  auto lap = [&]() noexcept {
+  auto takeTimestamp = [&]() noexcept {
     double now = monotonicSeconds();
     if (phase++ % 2 == 0)
       begin = now;
@@ -142,8 +142,8 @@ static double measureTogether(unsigned threads,
   };
   // All threads begin a round together, and the last one to end it stops the
   // clock.
-  std::barrier<decltype(lap)> together(static_cast<std::ptrdiff_t>(threads),
-                                       lap);
+  std::barrier<decltype(takeTimestamp)> together(
+      static_cast<std::ptrdiff_t>(threads), takeTimestamp);
   std::vector<std::thread> team;
   for (unsigned thread = 0; thread < threads; ++thread)
     team.emplace_back([&, thread] {

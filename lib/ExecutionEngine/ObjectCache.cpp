@@ -79,7 +79,7 @@ std::unique_ptr<MemoryBuffer> ObjectCache::load(StringRef key) {
   std::string sum = content.consume_front(magic) ? content.take_front(32).str()
                                                  : std::string();
   content = content.drop_front(std::min<size_t>(32, content.size()));
-  // A damaged entry counts as missing and is written anew.
+  // A damaged entry counts as missing and is written again.
   if (sum.empty() || sum != checkSum(content))
     return nullptr;
   ++numHits;

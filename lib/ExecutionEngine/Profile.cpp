@@ -8,9 +8,9 @@
 //
 // Runs functions that call a clock, and relates the times to the model.
 //
-// The compiled function calls `recordLap(step)` at the end of each step. Steps
-// are mapped to rows, one per operation of the model, with the work of all that
-// was fused into it; each row is compared with the roof of the machine
+// The compiled function calls `recordTimestamp(step)` at the end of each step.
+// Steps are mapped to rows, one per operation of the model, with the work of
+// all that was fused into it; each row is compared with the roof of the machine
 // (MachineRoof.cpp, docs/guide/profiling.md).
 //
 //===----------------------------------------------------------------------===//
@@ -33,7 +33,7 @@ using llvm::Expected;
 
 namespace {
 /// The times of the steps of one run.
-struct LapRecorder {
+struct TimestampRecorder {
   std::vector<double> seconds;
   double last = 0;
 };
@@ -41,13 +41,13 @@ struct LapRecorder {
 
 /// Of the function that this thread runs now: steps are outside of parallel
 /// loops, so that only the caller's thread looks at the clock.
-static thread_local LapRecorder *currentRecorder = nullptr;
+static thread_local TimestampRecorder *currentRecorder = nullptr;
 
-static void recordLap(int64_t step) {
-  LapRecorder *recorder = currentRecorder;
+static void recordTimestamp(int64_t step) {
+  TimestampRecorder *recorder = currentRecorder;
   if (!recorder)
     return;
-  // The time since the last lap belongs to `step`; a negative step only
+  // The time since the last interval belongs to `step`; a negative step only
   // restarts the clock.
   double now = monotonicSeconds();
   if (step >= 0 && static_cast<size_t>(step) < recorder->seconds.size())
@@ -67,7 +67,7 @@ struct Run {
 /// seconds.
 static Expected<Run> runOnce(const CompiledFunction &function,
                              llvm::ArrayRef<float *> tensors, size_t numSteps) {
-  LapRecorder recorder;
+  TimestampRecorder recorder;
   recorder.seconds.resize(numSteps);
   currentRecorder = &recorder;
   double begin = monotonicSeconds();
@@ -199,8 +199,8 @@ static unsigned resolveThreads(unsigned threads) {
   return std::max(std::thread::hardware_concurrency(), 1u);
 }
 
-/// Medians of each step over all runs, added up by rows; laps are those of the
-/// fastest run.
+/// Medians of each step over all runs, added up by rows; intervals are those of
+/// the fastest run.
 static void addTimes(Profile &profile, llvm::ArrayRef<Run> runs,
                      llvm::ArrayRef<size_t> rows) {
   auto summarize = [&](llvm::function_ref<double(const Run &)> getSeconds) {
@@ -220,9 +220,10 @@ static void addTimes(Profile &profile, llvm::ArrayRef<Run> runs,
   }
   profile.fastestMilliseconds = runs.front().whole * 1e3;
   double begin = 0;
-  // Laps lie one after the other; the times of one run add up, medians do not.
+  // Intervals lie one after the other; the times of one run add up, medians do
+  // not.
   for (auto [seconds, row] : llvm::zip_equal(runs.front().seconds, rows)) {
-    profile.laps.push_back({row, begin, seconds * 1e3});
+    profile.intervals.push_back({row, begin, seconds * 1e3});
     begin += seconds * 1e3;
   }
   for (ProfiledOperation &row : profile.operations)
@@ -250,17 +251,17 @@ Expected<Profile> kas::execution::profileOnCPU(
   Profile profile;
   profile.function = name.str();
   profile.threads = resolveThreads(pipeline.threads);
-  CPUPipelineOptions prepared = pipeline;
+  CPUPipelineOptions prepacked = pipeline;
   // As deployed: packing would be measured in each call otherwise.
-  prepared.prepareWeights = true;
+  prepacked.prepackWeights = true;
   // Several threads at once would be at several layers.
-  prepared.splitBatch = false;
+  prepacked.splitBatch = false;
   JITOptions withClock = jit;
   // The compiled code calls this process's function by its address.
-  withClock.symbols.emplace_back(codegen::profileLapName.str(),
-                                 reinterpret_cast<void *>(&recordLap));
+  withClock.symbols.emplace_back(codegen::profileTimestampName.str(),
+                                 reinterpret_cast<void *>(&recordTimestamp));
   CompileRecord record;
-  auto function = compileForCPU(module, name, prepared, withClock, &record);
+  auto function = compileForCPU(module, name, prepacked, withClock, &record);
   if (!function)
     return function.takeError();
   profile.compileMilliseconds = function->getCompileMilliseconds();
@@ -272,7 +273,7 @@ Expected<Profile> kas::execution::profileOnCPU(
     return roof.takeError();
   profile.roof = std::move(*roof);
   size_t numArguments = function->getSignature().arguments.size();
-  if (const char *message = function->prepare(tensors.take_front(numArguments)))
+  if (const char *message = function->prepack(tensors.take_front(numArguments)))
     return llvm::createStringError(message);
   std::vector<size_t> rows;
   profile.operations = makeRows(record, rows);

@@ -274,12 +274,12 @@ void Profile::writeTrace(llvm::raw_ostream &stream) const {
   events.push_back(nameProcess(1, "compilation"));
   events.push_back(nameProcess(2, function));
   addPasses(events, passes);
-  for (const Lap &lap : laps) {
-    const ProfiledOperation &row = operations[lap.operation];
+  for (const Interval &interval : intervals) {
+    const ProfiledOperation &row = operations[interval.operation];
     std::string name =
         row.layer.empty() ? row.kind : row.layer + ": " + row.kind;
-    json::Object event = makeEvent(name, 2, 0, lap.beginMilliseconds * 1e3,
-                                   lap.milliseconds * 1e3);
+    json::Object event = makeEvent(name, 2, 0, interval.beginMilliseconds * 1e3,
+                                   interval.milliseconds * 1e3);
     // What a viewer shows of a selected event.
     event["args"] = ::toJSON(row);
     events.push_back(std::move(event));

@@ -388,7 +388,7 @@ int64_t getDegree(double n) {
 }
 
 /// A polynomial by its recurrence: `next(k, p_k, p_(k-1))` is p_(k+1). Of
-/// floats, with fused products: of what overflows, as much is no number as in
+/// floats, with fused products: of what overflows, as much is NaN as in
 /// PyTorch.
 template <typename Next>
 float recur(float n, float one, Next next) {

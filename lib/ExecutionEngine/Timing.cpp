@@ -76,9 +76,9 @@ Timing kas::execution::measure(llvm::function_ref<void()> function,
   return Timing::summarize(times);
 }
 
-llvm::SmallVector<Timing>
-kas::execution::measureInTurn(llvm::ArrayRef<std::function<void()>> functions,
-                              const TimingOptions &options, int64_t rounds) {
+llvm::SmallVector<Timing> kas::execution::measureInterleaved(
+    llvm::ArrayRef<std::function<void()>> functions,
+    const TimingOptions &options, int64_t rounds) {
   assert(rounds > 0 && "nothing would be timed");
   // Each round has its share of runs and seconds. All functions meet the same
   // changes of the machine's speed, as one round is short.

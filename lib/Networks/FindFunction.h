@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What passes that add functions to modules have in common.
+// Shared by passes that add functions to modules.
 //
 //===----------------------------------------------------------------------===//
 

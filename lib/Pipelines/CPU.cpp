@@ -29,6 +29,7 @@
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
+#include "kas/Support/FormerNames.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -62,14 +63,14 @@ static std::unique_ptr<Pass> createCanonicalize() {
 
 /// Rounds the factors of f32 products to bf16 where `precision` allows it and
 /// the target gains by it.
-static void addProductTypes(OpPassManager &manager,
-                            const CPUPipelineOptions &options) {
-  FloatProductsOptions products;
+static void addContractionPrecision(OpPassManager &manager,
+                                    const CPUPipelineOptions &options) {
+  SetContractionPrecisionOptions products;
   products.precision = options.precision;
-  products.prepared = options.prepareWeights;
+  products.prepacked = options.prepackWeights;
   products.roundAll = options.roundAll;
   products.verifyLowering = options.verifyLowering;
-  manager.addNestedPass<func::FuncOp>(createFloatProducts(products));
+  manager.addNestedPass<func::FuncOp>(createSetContractionPrecision(products));
 }
 
 /// Operators to panels, to linalg, or to loops where neither can be.
@@ -83,8 +84,8 @@ static void addOperators(OpPassManager &manager,
     versions.threads = options.threads;
     manager.addPass(createBatchVersions(versions));
   }
-  // Else each part would pack weights anew.
-  if (!options.anyBatch && options.splitBatch && options.prepareWeights) {
+  // Else each part would pack weights again.
+  if (!options.anyBatch && options.splitBatch && options.prepackWeights) {
     SplitBatchOptions batch;
     batch.threads = options.threads;
     manager.addPass(createSplitBatch(batch));
@@ -92,25 +93,25 @@ static void addOperators(OpPassManager &manager,
   // Stages: the order in which reductions are computed, with intermediates.
   KasRFactorPassOptions stages;
   // With prepacked weights, stages of weights alone run once and cost nothing.
-  stages.cost = options.prepareWeights ? schedule::StageCost::Prepared
+  stages.cost = options.prepackWeights ? schedule::StageCost::Prepared
                                        : schedule::StageCost::Unprepared;
   stages.traffic = schedule::usualTraffic;
   stages.verifyLowering = options.verifyLowering;
   manager.addPass(createKasRFactorPass(stages));
   // After the stages are known, whose layouts it chooses.
   if (options.packOperators && options.registerTiles) {
-    SamplesLastOptions samples;
+    BatchInnermostOptions samples;
     samples.threads = options.threads;
     samples.vectorBits = options.vectorBits;
-    samples.prepared = options.prepareWeights;
-    manager.addPass(createSamplesLast(samples));
+    samples.prepacked = options.prepackWeights;
+    manager.addPass(createBatchInnermost(samples));
   }
-  addProductTypes(manager, options);
+  addContractionPrecision(manager, options);
   if (options.registerTiles)
     manager.addNestedPass<func::FuncOp>(createDenseOutputs());
   if (options.packOperators && options.registerTiles) {
     // What follows an operator may be computed with it.
-    if (options.prepareWeights)
+    if (options.prepackWeights)
       manager.addNestedPass<func::FuncOp>(createFuseElementwise());
     // Before the tiles, for which its batched products are contractions.
     if (options.algorithm == ConvolutionAlgorithm::Winograd) {
@@ -119,7 +120,7 @@ static void addOperators(OpPassManager &manager,
       if (options.sharesShortLoops)
         winograd.minParallelTime = 0;
       winograd.vectorBits = options.vectorBits;
-      winograd.prepared = options.prepareWeights;
+      winograd.prepacked = options.prepackWeights;
       manager.addPass(createWinograd(winograd));
     }
     PackOperatorsOptions panels;
@@ -127,7 +128,7 @@ static void addOperators(OpPassManager &manager,
     if (options.sharesShortLoops)
       panels.minParallelTime = 0;
     panels.vectorBits = options.vectorBits;
-    panels.prepared = options.prepareWeights;
+    panels.prepacked = options.prepackWeights;
     panels.algorithm = options.algorithm;
     manager.addPass(createPackOperators(panels));
   }
@@ -143,7 +144,7 @@ static void addOperators(OpPassManager &manager,
   manager.addPass(createKasToAffinePass(loops));
   manager.addPass(createKasEraseOperatorsPass());
   if (options.registerTiles)
-    manager.addNestedPass<func::FuncOp>(createPackDots());
+    manager.addNestedPass<func::FuncOp>(createPackDotProducts());
   LowerPoolingOptions pooling;
   pooling.threads = options.threads;
   if (options.sharesShortLoops)
@@ -180,7 +181,7 @@ static void addBufferization(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(createDelayDeallocations());
 }
 
-/// What is decided for a function as a whole: tiles, and weights to prepare.
+/// What is decided for a function as a whole: tiles, and weights to prepack.
 static void addTiles(OpPassManager &manager,
                      const CPUPipelineOptions &options) {
   PackContractionsOptions contractions;
@@ -188,12 +189,12 @@ static void addTiles(OpPassManager &manager,
   if (options.sharesShortLoops)
     contractions.minParallelTime = 0;
   contractions.vectorBits = options.vectorBits;
-  contractions.prepared = options.prepareWeights;
+  contractions.prepacked = options.prepackWeights;
   contractions.algorithm = options.algorithm;
   if (options.registerTiles)
     manager.addNestedPass<func::FuncOp>(createPackContractions(contractions));
-  if (options.prepareWeights)
-    manager.addPass(createPrepareWeights());
+  if (options.prepackWeights)
+    manager.addPass(createPrepackWeights());
 }
 
 /// Buffers and linalg to loops, some of them parallel.
@@ -226,7 +227,7 @@ static void addLoops(OpPassManager &manager,
   OpPassManager &last = manager.nest<func::FuncOp>();
   // Only now: intrinsics do not say that they allocate nothing, so that scopes
   // around them would stay.
-  last.addPass(createLowerDots());
+  last.addPass(createLowerDotProducts());
   // Addresses are arithmetic now and repeat one another. What is left is for
   // LLVM to simplify, which it does faster.
   last.addPass(createCSEPass());
@@ -307,6 +308,10 @@ void kas::buildCPUPipeline(OpPassManager &manager,
   buildCPUKernelPipeline(manager, options);
 }
 
+/// Former names of options of the pipeline.
+static constexpr FormerName formerNames[] = {
+    {"prepare-weights", "prepack-weights"}};
+
 namespace {
 /// The text form of CPUPipelineOptions.
 struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
@@ -332,6 +337,15 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
     for (const auto &copy : copies)
       copy(options);
     return options;
+  }
+
+  /// Reads the former names of options, too.
+  LogicalResult parseFromString(StringRef options) {
+    CurrentOptions current = renameFormerOptions(options, formerNames);
+    LogicalResult parsed = PassPipelineOptions::parseFromString(current.text);
+    if (failed(parsed) && !current.note.empty())
+      llvm::errs() << current.note << "\n";
+    return parsed;
   }
 
 private:
@@ -366,12 +380,12 @@ private:
   Member<bool> packOperators{
       *this, "pack-operators", &CPUPipelineOptions::packOperators,
       "Lower operators to packed panels where they suit"};
-  Member<bool> registerTiles{
-      *this, "register-tiles", &CPUPipelineOptions::registerTiles,
-      "Cut sums of products into register tiles; without it "
-      "they are plain loops"};
-  Member<bool> prepareWeights{
-      *this, "prepare-weights", &CPUPipelineOptions::prepareWeights,
+  Member<bool> registerTiles{*this, "register-tiles",
+                             &CPUPipelineOptions::registerTiles,
+                             "Cut contractions into register tiles; without it "
+                             "they are plain loops"};
+  Member<bool> prepackWeights{
+      *this, "prepack-weights", &CPUPipelineOptions::prepackWeights,
       "Rearrange weights in a function of its own, to be called "
       "once before"};
   Member<ConvolutionAlgorithm> algorithm{
@@ -387,21 +401,22 @@ private:
                      "vectors along the rows"),
           clEnumValN(ConvolutionAlgorithm::Winograd, "winograd",
                      "F(4x4, 3x3)"))};
-  Member<ProductPrecision> precision{
+  Member<ContractionPrecision> precision{
       *this, "precision", &CPUPipelineOptions::precision,
-      "What the factors of products of f32 may be rounded to, "
+      "The type that factors of products of f32 may be rounded to, "
       "where the target has instructions for that and it saves "
       "time",
       llvm::cl::values(
-          clEnumValN(ProductPrecision::F32, "f32", "as they are"),
-          clEnumValN(ProductPrecision::BF16, "bf16", "two products at once"))};
+          clEnumValN(ContractionPrecision::F32, "f32", "as they are"),
+          clEnumValN(ContractionPrecision::BF16, "bf16",
+                     "two products at once"))};
   Member<bool> roundAll{
       *this, "round-all", &CPUPipelineOptions::roundAll,
       "Round factors also where that takes longer: for tests"};
   Member<bool> splitBatch{
       *this, "split-batch", &CPUPipelineOptions::splitBatch,
       "Compute a batch in parts where that takes less time; "
-      "only with prepare-weights"};
+      "only with prepack-weights"};
   Member<bool> anyBatch{
       *this, "any-batch", &CPUPipelineOptions::anyBatch,
       "Let functions take batches of any size, with the number "

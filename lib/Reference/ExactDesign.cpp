@@ -47,7 +47,7 @@ bool kas::reference::roundsQuotients(const ExactProblem &problem) {
 }
 
 //===----------------------------------------------------------------------===//
-// What may not be exceeded
+// Limits
 //===----------------------------------------------------------------------===//
 
 namespace {

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What exact checks must know of an operator or function: degrees, numbers of
-// terms, divisors and maxima of its results.
+// The facts about an operator or function that exact checks need: degrees,
+// numbers of terms, divisors and maxima of its results.
 //
 // An operator is of degree 1 in each of its tensors; degrees, numbers of terms
 // and divisors of a function follow operator by operator

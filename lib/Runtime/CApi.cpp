@@ -138,7 +138,7 @@ const char *kasRtStatusName(KasRtStatus status) {
 
 KasRtStatus kasRtDeviceCount(KasRtBackend backend, int32_t *count) {
   if (!count)
-    return report(missing("a place for the number of devices"));
+    return report(missing("a pointer for the number of devices"));
   // Results are set first, so that a caller which ignores the status reads no
   // garbage.
   *count = 0;
@@ -176,7 +176,7 @@ static Status parseDeviceName(const char *name, KasRtBackend &backend,
 KasRtStatus kasRtDeviceOpen(const char *name, KasRtDevice *device) {
   if (!name || !device)
     return report(
-        missing(name ? "a place for the device" : "the name of a device"));
+        missing(name ? "a pointer for the device" : "the name of a device"));
   *device = nullptr;
   KasRtBackend backend;
   int32_t index;
@@ -211,7 +211,8 @@ KasRtStatus kasRtDeviceClose(KasRtDevice device) {
 // Also of a lost device: its information needs no driver.
 KasRtStatus kasRtDeviceGetInfo(KasRtDevice device, KasRtDeviceInfo *info) {
   if (!device || !info)
-    return report(missing(device ? "a place for the information" : "a device"));
+    return report(
+        missing(device ? "a pointer for the information" : "a device"));
   *info = device->info;
   return KAS_RT_SUCCESS;
 }
@@ -229,7 +230,7 @@ KasRtStatus kasRtSynchronize(KasRtDevice device) {
 KasRtStatus kasRtBufferCreate(KasRtDevice device, uint64_t bytes,
                               KasRtBuffer *buffer) {
   if (!device || !buffer)
-    return report(missing(device ? "a place for the buffer" : "a device"));
+    return report(missing(device ? "a pointer for the buffer" : "a device"));
   *buffer = nullptr;
   // Neither API has buffers of no bytes.
   if (bytes == 0)
@@ -315,7 +316,7 @@ KasRtStatus kasRtModuleLoad(KasRtDevice device, const void *data, size_t bytes,
                             KasRtModule *module) {
   if (!device || !module || !data)
     return report(missing(!device   ? "a device"
-                          : !module ? "a place for the module"
+                          : !module ? "a pointer for the module"
                                     : "the bytes of a module"));
   *module = nullptr;
   return createOn(*device, device->liveModules, module,
@@ -388,7 +389,7 @@ KasRtStatus kasRtModuleGetKernelWithTensorMaps(
   if (!module || !name || !kernel || (!maps && mapCount))
     return report(missing(!module   ? "a module"
                           : !name   ? "the name of a kernel"
-                          : !kernel ? "a place for the kernel"
+                          : !kernel ? "a pointer for the kernel"
                                     : "tensor maps"));
   *kernel = nullptr;
   KasRtDeviceImpl &device = module->device;
@@ -514,7 +515,7 @@ KasRtStatus kasRtLaunch(KasRtKernel kernel, const KasRtLaunchSize *size,
 
 KasRtStatus kasRtEventCreate(KasRtDevice device, KasRtEvent *event) {
   if (!device || !event)
-    return report(missing(device ? "a place for the event" : "a device"));
+    return report(missing(device ? "a pointer for the event" : "a device"));
   *event = nullptr;
   return createOn(*device, device->liveEvents, event,
                   [&](std::unique_ptr<KasRtEventImpl> &created) {
@@ -542,8 +543,8 @@ KasRtStatus kasRtEventRecord(KasRtEvent event) {
 KasRtStatus kasRtEventElapsed(KasRtEvent start, KasRtEvent stop,
                               double *milliseconds) {
   if (!start || !stop || !milliseconds)
-    return report(
-        missing(milliseconds ? "two events" : "a place for the milliseconds"));
+    return report(missing(milliseconds ? "two events"
+                                       : "a pointer for the milliseconds"));
   if (&start->device != &stop->device)
     return report(invalidArgument("expected two events of one device, got " +
                                   start->device.label + " and " +

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the runtime must know of a SPIR-V module before a driver sees it: its
-// kernels, what each binds and how large its workgroups are. The structure is
-// checked on the way; the rest is spirv-val's task.
+// The facts about a SPIR-V module that the runtime needs before a driver sees
+// it: its kernels, what each binds and how large its workgroups are. The
+// structure is checked on the way; the rest is spirv-val's task.
 //
 //===----------------------------------------------------------------------===//
 

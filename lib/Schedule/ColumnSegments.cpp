@@ -128,7 +128,7 @@ private:
 
 void TileNest::findSegments() { segments = Segmenter(*this).run(); }
 
-bool TileNest::hasSteps(ArrayRef<int64_t> allowed) const {
+bool TileNest::hasStrides(ArrayRef<int64_t> allowed) const {
   return !segments.empty() &&
          llvm::all_of(segments, [&](const ColumnSegment &segment) {
            return llvm::all_of(

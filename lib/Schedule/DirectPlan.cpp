@@ -32,7 +32,7 @@ namespace {
 // long.
 
 constexpr int64_t latency = 8, tileTime = 12;
-constexpr int64_t lineElements = 16;
+constexpr int64_t cacheLineElements = 16;
 
 /// The best of all ways to cut one nest.
 class Planner {
@@ -40,7 +40,7 @@ public:
   Planner(const TileNest &nest, const TileTarget &target,
           const TileNumbers *given)
       : nest(nest), target(target), given(given),
-        hasStride(!nest.hasSteps({1})) {
+        hasStride(!nest.hasStrides({1})) {
     // Measured on a Sapphire Rapids; the others on a Zen 4, which halves
     // vectors of 512 bits.
     if (target.hasWideArithmetic()) {
@@ -51,7 +51,7 @@ public:
     best.time = std::numeric_limits<int64_t>::max();
     best.vectorLoop = nest.columns.back();
     best.lanes = target.getLanes(extent(best.vectorLoop));
-    lineTime = getLineTime();
+    cacheLineTime = getCacheLineTime();
   }
 
   /// A time of the largest number says that there is none.
@@ -68,7 +68,7 @@ private:
 
   int64_t extent(unsigned loop) const { return nest.loops[loop].extent; }
   int64_t getPlaces(const DirectPlan &plan) const {
-    return plan.lineLoop ? extent(*plan.lineLoop) : 1;
+    return plan.imageRowLoop ? extent(*plan.imageRowLoop) : 1;
   }
   int64_t operationTime(int64_t lanes) const {
     return target.getOperationTime(lanes);
@@ -101,7 +101,7 @@ private:
 
   /// Whether steps of `reduction` move along the vectors by a few elements; if
   /// these have stride 2, whether all steps can take them from the same loads.
-  bool movesAlongLines(unsigned reduction) const {
+  bool movesAlongImageRows(unsigned reduction) const {
     // As many as a vector of four holds after those of even or odd numbers.
     constexpr int64_t maxSharedMove = 5;
     if (nest.segments.size() != 1 || extent(reduction) < 2 ||
@@ -131,13 +131,13 @@ private:
     plan.columnLoop = columnLoop;
     plan.looped = nest.reductions;
     plan.unrolled.clear();
-    tryLineLoops(plan);
+    tryImageRowLoops(plan);
     if (columnLoop)
       for (unsigned loop : nest.reductions)
         if (extent(loop) <= maxUnrolled && sharesData(loop, *columnLoop)) {
           plan.unrolled = {loop};
           plan.looped = getOthers(nest.reductions, loop);
-          tryLineLoops(plan);
+          tryImageRowLoops(plan);
         }
   }
 
@@ -147,15 +147,15 @@ private:
         loops, [&](unsigned other) { return other != loop; });
   }
 
-  void tryLineLoops(DirectPlan plan) {
-    plan.lineLoop = std::nullopt;
-    plan.sharesLines = false;
+  void tryImageRowLoops(DirectPlan plan) {
+    plan.imageRowLoop = std::nullopt;
+    plan.sharesImageRows = false;
     tryColumns(plan);
     SmallVector<unsigned> looped = plan.looped;
     for (unsigned loop : looped)
-      if (movesAlongLines(loop)) {
-        plan.lineLoop = loop;
-        plan.sharesLines = hasStride;
+      if (movesAlongImageRows(loop)) {
+        plan.imageRowLoop = loop;
+        plan.sharesImageRows = hasStride;
         plan.looped = getOthers(looped, loop);
         tryColumns(plan);
       }
@@ -230,7 +230,7 @@ private:
     /// reduction in the tile and of those around it.
     int64_t loads, places, steps, looped;
     /// How many times other lines of the data are read.
-    int64_t lines;
+    int64_t imageRows;
     /// Of weights that the first-level cache does not keep, for all rows.
     int64_t weightTime = 0;
     /// Of the loops around all tiles.
@@ -243,11 +243,11 @@ private:
     common.places = getPlaces(plan);
     common.steps = nest.getExtent(plan.unrolled) * common.places;
     common.looped = nest.getExtent(plan.looped);
-    common.lines = countLines(plan);
+    common.imageRows = countImageRows(plan);
     int64_t weights =
         nest.getExtent(nest.reductions) * nest.getExtent(nest.rows);
     if (!nest.scalarInputs.empty() && weights > target.l1Elements / 2)
-      common.weightTime = weights / lineElements * lineTime;
+      common.weightTime = weights / cacheLineElements * cacheLineTime;
     common.repeats = nest.getExtent(nest.batches) *
                      nest.getExtent(nest.columns) / extent(plan.vectorLoop) *
                      nest.getExtent(nest.rows);
@@ -274,12 +274,12 @@ private:
         int64_t sums = rows * plan.registerColumns * vectors;
         if (sums > target.registers)
           break;
-        int64_t shared = plan.sharesLines ? common.places : 1;
+        int64_t shared = plan.sharesImageRows ? common.places : 1;
         int64_t inside = shared * loads * vectors + 1;
         int64_t outside = shared * steps * (rows + vectors);
         // The elements of a line before they are parted, and which of them go
         // where.
-        int64_t parted = plan.sharesLines ? 6 : 0;
+        int64_t parted = plan.sharesImageRows ? 6 : 0;
         if (sums + std::min(inside, outside) + parted > target.registers ||
             (sums > 1 && sums * common.steps > maxProducts) ||
             !isAllowed(plan.rowLoop, rows) ||
@@ -312,7 +312,7 @@ private:
     int64_t perLine = places;
     if (hasStride) {
       int64_t pair = 2 * lanes <= target.lanes ? 1 : 2;
-      perLine = plan.sharesLines ? pair + (places > 2 ? 1 : 0) : pair;
+      perLine = plan.sharesImageRows ? pair + (places > 2 ? 1 : 0) : pair;
     }
     int64_t reads = vectorsRead * perLine * load +
                     plan.registerRows * steps * nest.scalarInputs.size();
@@ -322,7 +322,7 @@ private:
 
   /// Of a line of the data, as far as it is not read while products are
   /// computed.
-  int64_t getLineTime() const {
+  int64_t getCacheLineTime() const {
     if (!target.hasWideArithmetic())
       return 4;
     int64_t read = 0;
@@ -339,15 +339,15 @@ private:
   }
 
   /// How many times other lines of the data are read in a tile.
-  int64_t countLines(const DirectPlan &plan) const {
-    int64_t width = extent(plan.vectorLoop), lines = 1;
+  int64_t countImageRows(const DirectPlan &plan) const {
+    int64_t width = extent(plan.vectorLoop), imageRows = 1;
     for (unsigned loop : plan.looped) {
       std::optional<int64_t> step =
           nest.vectorInputs.front().address.getCoefficient(loop);
       if (!step || std::abs(*step) * extent(loop) >= width)
-        lines *= extent(loop);
+        imageRows *= extent(loop);
     }
-    return lines;
+    return imageRows;
   }
 
   int64_t estimate(const DirectPlan &plan, const Common &common) const {
@@ -371,9 +371,9 @@ private:
     if (plan.columnLoop)
       columnBlocks =
           llvm::divideCeil(extent(*plan.columnLoop), plan.registerColumns);
-    int64_t data = common.loads * width * common.lines;
+    int64_t data = common.loads * width * common.imageRows;
     if (data > target.l1Elements / 2)
-      time += data / lineElements * lineTime;
+      time += data / cacheLineElements * cacheLineTime;
     return (time * rowBlocks + common.weightTime) * columnBlocks *
            common.repeats;
   }
@@ -386,7 +386,7 @@ private:
   /// Of a product, in sixteenths; of a permutation, which there is one unit for
   /// on some cores; and of a loop's iteration.
   int64_t productTime = 19, permutationTime = 1, loopTime = 4;
-  int64_t lineTime;
+  int64_t cacheLineTime;
   DirectPlan best;
 };
 
@@ -413,8 +413,8 @@ std::optional<DirectPlan> kas::schedule::makeDirectPlan(
     return std::nullopt;
   };
   unsigned vectorLoop = nest.columns.back();
-  bool hasStride = !nest.hasSteps({1});
-  if (hasStride && !nest.hasSteps({1, 2}))
+  bool hasStride = !nest.hasStrides({1});
+  if (hasStride && !nest.hasStrides({1, 2}))
     return fail("an input is not contiguous along the output's last dimension");
   if (hasStride && (!target.hasMaskedLoads || nest.segments.size() > 1))
     return fail("an input of stride 2 needs masked loads and no shift");

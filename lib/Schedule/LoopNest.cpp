@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Loops split where indices divide them, and the tensors of a sum of products
+// Loops split where indices divide them, and the tensors of a contraction
 // by what tiles read of them.
 //
 //===----------------------------------------------------------------------===//
@@ -131,7 +131,7 @@ static std::optional<StridedTensor> getStrided(const LoopNest::Tensor &tensor,
   for (const IndexTerm &term : address.terms)
     strided.strides[term.loop] += term.factor;
   strided.size = tensor.getNumElements();
-  strided.isPrepared = tensor.isPrepared;
+  strided.isPrepacked = tensor.isPrepacked;
   return strided;
 }
 
@@ -214,7 +214,7 @@ std::optional<TileNest> TileNest::get(const LoopNest &source,
         })) {
       nest.vectorInputs.push_back({input.getAddress(), input.getNumElements(),
                                    input.indices, input.shape,
-                                   input.isPrepared});
+                                   input.isPrepacked});
       continue;
     }
     std::optional<StridedTensor> strided = getStrided(input, numLoops);
@@ -225,7 +225,7 @@ std::optional<TileNest> TileNest::get(const LoopNest &source,
     if (!source.guards.empty() && !staysInside(input, ranges))
       return fail("an input that is constant along the output's last "
                   "dimension is clipped");
-    strided->isPrepared |= source.packsScalars;
+    strided->isPrepacked |= source.packsScalars;
     nest.scalarInputs.push_back(*strided);
   }
   dropUnitLoops(nest);
@@ -238,7 +238,7 @@ std::optional<TileNest> TileNest::get(const LoopNest &source,
 // Roles
 //===----------------------------------------------------------------------===//
 
-bool TileNest::stepsWithVectors(unsigned loop) const {
+bool TileNest::stridesVectors(unsigned loop) const {
   return llvm::any_of(vectorInputs,
                       [&](const IndexedTensor &input) {
                         return input.address.dependsOn(loop);
@@ -248,9 +248,9 @@ bool TileNest::stepsWithVectors(unsigned loop) const {
          });
 }
 
-bool TileNest::hasPreparedVectors() const {
+bool TileNest::hasPrepackedVectors() const {
   return llvm::all_of(vectorInputs, [](const IndexedTensor &input) {
-    return input.isPrepared;
+    return input.isPrepacked;
   });
 }
 
@@ -269,7 +269,7 @@ bool TileNest::classify() {
     bool scalar = llvm::any_of(scalarInputs, [&](const StridedTensor &input) {
       return input.strides[loop] != 0;
     });
-    bool vector = stepsWithVectors(loop);
+    bool vector = stridesVectors(loop);
     if (loops[loop].isReduction)
       reductions.push_back(loop);
     else if (scalar == vector)
@@ -296,11 +296,11 @@ bool TileNest::classify() {
 std::optional<CombinedInputs> CombinedInputs::get(const TileNest &nest) {
   constexpr int64_t maxElements = 1 << 24;
   // Sums of words would be none of their elements.
-  if (nest.isOfWords || nest.scalarInputs.empty())
+  if (nest.isOfVNNIGroups || nest.scalarInputs.empty())
     return std::nullopt;
   CombinedInputs combined;
   for (unsigned loop : nest.reductions)
-    (nest.stepsWithVectors(loop) ? combined.reductions : combined.sums)
+    (nest.stridesVectors(loop) ? combined.reductions : combined.sums)
         .push_back(loop);
   if (combined.reductions.empty() ||
       (nest.scalarInputs.size() == 1 && combined.sums.empty()))

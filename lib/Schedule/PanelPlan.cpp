@@ -44,12 +44,12 @@ void setColumns(PanelPlan &plan, const PanelColumns &cut,
 
 /// What is packed ahead is read in the order of memory by tiles of as many
 /// columns as registers hold for many rows.
-PanelColumns chooseColumns(const Columns &columns, bool isPrepared,
+PanelColumns chooseColumns(const Columns &columns, bool isPrepacked,
                            const TileTarget &target) {
   constexpr int64_t registerVectors = 2;
   int64_t few = registerVectors * target.lanes;
   PanelColumns cut = cutPanelColumns(columns.extents, columns.strides, few);
-  if (isPrepared && cut.tile == few)
+  if (isPrepacked && cut.tile == few)
     return cut;
   return choosePanelColumns(columns.extents, columns.strides, target);
 }
@@ -60,11 +60,11 @@ bool chooseRegisters(PanelPlan &plan, int64_t rows, const TileTarget &target,
   // Four registers hold columns and a row. Panels that are copied at each call
   // were measured with a quarter of them left.
   int64_t limit =
-      given || plan.isPrepared ? target.registers - 4 : target.accumulators;
+      given || plan.isPrepacked ? target.registers - 4 : target.accumulators;
   auto isLeft = [](int64_t wanted, int64_t number) {
     return wanted == 0 || wanted == number;
   };
-  int64_t maxRows = plan.isPrepared ? 14 : 8, maxVectors = 4;
+  int64_t maxRows = plan.isPrepacked ? 14 : 8, maxVectors = 4;
   if (given)
     maxRows = maxVectors = limit;
   std::optional<PanelRegisters> registers =
@@ -85,15 +85,15 @@ bool chooseRegisters(PanelPlan &plan, int64_t rows, const TileTarget &target,
 PanelCopy chooseCopy(const TileNest &nest, const PanelPlan &plan,
                      const TileTarget &target) {
   bool vectors = target.hasMaskedLoads
-                     ? nest.hasSteps({1, 2})
-                     : nest.guards.empty() && nest.hasSteps({1});
+                     ? nest.hasStrides({1, 2})
+                     : nest.guards.empty() && nest.hasStrides({1});
   // Parts of lines as short as a window take as long as their elements.
   vectors &= nest.loops[nest.columns.back()].extent > 3;
-  if (plan.isPrepared)
+  if (plan.isPrepacked)
     return PanelCopy::None;
   if (!vectors)
     return PanelCopy::Elements;
-  return nest.hasSteps({1}) ? PanelCopy::Vectors : PanelCopy::StridedVectors;
+  return nest.hasStrides({1}) ? PanelCopy::Vectors : PanelCopy::StridedVectors;
 }
 
 } // namespace
@@ -103,7 +103,7 @@ std::optional<PanelPlan> kas::schedule::makePanelPlan(
     const TileNumbers *given,
     llvm::function_ref<void(const Twine &)> emitReason) {
   PanelPlan plan;
-  plan.isPrepared = nest.hasPreparedVectors();
+  plan.isPrepacked = nest.hasPrepackedVectors();
   if (nest.reductions.empty() || nest.rows.empty()) {
     emitReason(nest.reductions.empty()
                    ? "its reductions have one iteration"
@@ -111,7 +111,7 @@ std::optional<PanelPlan> kas::schedule::makePanelPlan(
     return std::nullopt;
   }
   Columns columns(nest);
-  setColumns(plan, chooseColumns(columns, plan.isPrepared, target), target);
+  setColumns(plan, chooseColumns(columns, plan.isPrepacked, target), target);
   if (plan.tileColumns * 2 < target.lanes) {
     emitReason("expected columns of the output that fill half a vector of " +
                Twine(target.lanes) + ", got " + Twine(plan.tileColumns));

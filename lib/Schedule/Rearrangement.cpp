@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Tries other layouts for a sum of products: copies of the weights, or an
+// Tries other layouts for a contraction: copies of the weights, or an
 // output that is transposed afterwards, so that vectors run along a contiguous
 // dimension.
 //
@@ -48,7 +48,7 @@ int64_t Rearrangement::getTime(const LoopNest &nest) const {
   constexpr int64_t elementTime = 4;
   int64_t elements = outputLoops.empty() ? 0 : getExtent(nest, outputLoops);
   for (const Copy &copy : copies)
-    if (!copy.isPrepared)
+    if (!copy.isPrepacked)
       elements += getExtent(nest, copy.loops);
   return elements * elementTime;
 }
@@ -79,7 +79,7 @@ public:
   }
 
   /// What to try, the most promising first: at most one more than there are
-  /// inputs. Only inputs that are prepared, or have few elements for what is
+  /// inputs. Only inputs that are prepacked, or have few elements for what is
   /// computed, are copied.
   SmallVector<Rearrangement> run() const;
 
@@ -198,8 +198,8 @@ void Finder::addCopies(Rearrangement &rearrangement, unsigned data,
     std::optional<int64_t> step = input.strides[vectorLoop];
     if (input.isLinear && (*step == 0 || *step == 1))
       continue;
-    bool isPrepared = nest.inputs[number].isPrepared;
-    Rearrangement::Copy copy{number, {}, isPrepared};
+    bool isPrepacked = nest.inputs[number].isPrepacked;
+    Rearrangement::Copy copy{number, {}, isPrepacked};
     for (bool isReduction : {false, true})
       for (unsigned loop = 0; loop < numLoops; ++loop)
         if (nest.loops[loop].isReduction == isReduction && loop != vectorLoop &&
@@ -210,7 +210,7 @@ void Finder::addCopies(Rearrangement &rearrangement, unsigned data,
     int64_t elements = 1;
     for (unsigned loop : copy.loops)
       elements *= nest.loops[loop].extent;
-    if (isPrepared ? elements <= maxElements : isSmall(number, elements))
+    if (isPrepacked ? elements <= maxElements : isSmall(number, elements))
       rearrangement.copies.push_back(std::move(copy));
   }
 }

@@ -121,8 +121,8 @@ bool chooseData(RowVectorPlan &plan, const TileNest &nest) {
     int64_t before = std::max<int64_t>(0, -low);
     int64_t bordered = before + std::max(dim.size, high + 1);
     plan.dataShape.push_back(dim.size);
-    plan.bordersBefore.push_back(before);
-    plan.borderedShape.push_back(bordered);
+    plan.paddingBefore.push_back(before);
+    plan.paddedShape.push_back(bordered);
     dim.index.base += before;
     address.base *= bordered;
     for (int64_t &stride : address.strides)
@@ -309,8 +309,8 @@ bool Clipping::choose(RowVectorPlan &plan) {
   plan.dataBase = address.base;
   plan.dataStrides = address.strides;
   plan.dataShape.clear();
-  plan.borderedShape.clear();
-  plan.bordersBefore.clear();
+  plan.paddedShape.clear();
+  plan.paddingBefore.clear();
   return true;
 }
 
@@ -371,7 +371,7 @@ void choosePrefetches(RowVectorPlan &plan, const TileNest &nest,
   if (plan.tileOuterColumns > 1)
     span += plan.dataStrides[columns[columns.size() - 2]] *
             (plan.tileOuterColumns - 1);
-  plan.prefetchesData = plan.borderedShape.empty() && plan.stepWraps.empty() &&
+  plan.prefetchesData = plan.paddedShape.empty() && plan.stepWraps.empty() &&
                         plan.columnWraps.empty() && isFar &&
                         span <= maxLines * line;
   // Weights that do not stay in the second-level cache from call to call come
@@ -404,7 +404,7 @@ bool isBalanced(int64_t items, int64_t threads) {
 /// from beyond, at each step of each tile.
 int64_t getConflictTime(const RowVectorPlan &plan, const TileNest &nest,
                         const TileTarget &target) {
-  constexpr int64_t lineTime = 40;
+  constexpr int64_t cacheLineTime = 40;
   bool conflicts = llvm::any_of(nest.reductions, [&](unsigned reduction) {
     return hasConflicts(nest.loops[reduction].extent,
                         plan.dataStrides[reduction], target);
@@ -414,7 +414,7 @@ int64_t getConflictTime(const RowVectorPlan &plan, const TileNest &nest,
   int64_t tiles = nest.getExtent(nest.columns) / plan.getNumRegisterColumns();
   return nest.getExtent(nest.batches) *
          plan.getNumBlocks(nest.getExtent(nest.rows)) * tiles *
-         nest.getExtent(nest.reductions) * lineTime;
+         nest.getExtent(nest.reductions) * cacheLineTime;
 }
 
 /// Cuts the columns into groups that begin with whole tiles, where threads or
@@ -480,10 +480,10 @@ std::optional<RowVectorPlan> kas::schedule::makeRowVectorPlan(
                 Twine(given->columns) + " times " + Twine(given->vectors));
   }
 
-  if (plan.borderedShape.empty())
+  if (plan.paddedShape.empty())
     plan.time += getConflictTime(plan, nest, target);
   // What is packed at each call is read once for each of its rows.
-  if (!nest.scalarInputs.front().isPrepared)
+  if (!nest.scalarInputs.front().isPrepacked)
     plan.time += getRowPackingTime(
         nest.getExtent(nest.batches) * plan.getNumBlocks(rows) *
         plan.getBlockRows() * nest.getExtent(nest.reductions));

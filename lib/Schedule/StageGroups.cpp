@@ -138,10 +138,10 @@ uint64_t WeightGroups::getPoints(const StageShape &shape,
 
 PlanCost WeightGroups::getCost(const StageShape &shape,
                                ArrayRef<GroupOperand> operands) {
-  bool isPrepared = options.cost == StageCost::Prepared;
+  bool isPrepacked = options.cost == StageCost::Prepared;
   uint32_t reductions = shape.reductions & ~getSummed(operands);
   PlanCost cost;
-  cost.macs = getStageMacs(isPrepared ? StageCost::Unprepared : options.cost,
+  cost.macs = getStageMacs(isPrepacked ? StageCost::Unprepared : options.cost,
                            getPoints(shape, operands),
                            operands.size() + shape.hasData, reductions != 0);
   cost.traffic = llvm::SaturatingAdd(shape.read, shape.elements);
@@ -153,7 +153,7 @@ PlanCost WeightGroups::getCost(const StageShape &shape,
       const Group &group = getGroup(operand);
       ofOperand = group.cost;
       // Computed before.
-      if (isPrepared && shape.hasData)
+      if (isPrepacked && shape.hasData)
         ofOperand.macs = ofOperand.traffic = 0;
       cost.traffic = llvm::SaturatingAdd(cost.traffic, group.cut.elements);
     } else {
@@ -245,12 +245,12 @@ bool WeightGroups::tryCut(const GroupOperand &operand, const StageCut &cut,
 /// What is computed before counts by the elements that are read.
 bool WeightGroups::isBetter(const Group &a, const Group &b) const {
   auto getKey = [&](const Group &group) {
-    bool isPrepared = options.cost == StageCost::Prepared;
+    bool isPrepacked = options.cost == StageCost::Prepared;
     PlanCost cost = group.cost;
     cost.macs =
         llvm::SaturatingAdd(cost.macs, getTrafficMacs(group.cut.elements));
     cost.traffic = llvm::SaturatingAdd(cost.traffic, group.cut.elements);
-    return std::tuple(isPrepared ? group.cut.elements : 0, cost.macs,
+    return std::tuple(isPrepacked ? group.cut.elements : 0, cost.macs,
                       cost.traffic, cost.stages);
   };
   return getKey(a) < getKey(b);

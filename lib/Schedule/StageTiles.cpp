@@ -204,7 +204,7 @@ void Counter::count(const RowVectorPlan &plan) {
   int64_t blockRows = plan.getBlockRows();
   work[Work::RowProducts] = static_cast<double>(plan.productTime);
   work[Work::RowStores] = static_cast<double>(plan.storeTime);
-  if (!plan.borderedShape.empty())
+  if (!plan.paddedShape.empty())
     work[Work::CopyVectors] = static_cast<double>(nest.data.elements);
   if (packsData)
     countPacking(plan);
@@ -265,8 +265,8 @@ void Counter::countPacking(const RowVectorPlan &plan) {
 }
 
 void Counter::count(const DirectPlan &plan) {
-  bool isSimple =
-      tiles.hasSteps({1}) && tiles.guards.empty() && tiles.segments.size() == 1;
+  bool isSimple = tiles.hasStrides({1}) && tiles.guards.empty() &&
+                  tiles.segments.size() == 1;
   work[isSimple ? Work::Direct : Work::DirectBorders] =
       static_cast<double>(plan.time);
   BlockedNest tiled(nest);

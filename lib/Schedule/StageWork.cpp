@@ -21,7 +21,7 @@ using namespace kas::schedule;
 /// What tiles are chosen for where weights are packed ahead.
 static TileOptions getOptions() {
   TileOptions options;
-  options.prepared = true;
+  options.prepacked = true;
   return options;
 }
 

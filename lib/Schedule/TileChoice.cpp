@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Plans the three kinds of tiles for a sum of products and takes the cheapest.
+// Plans the three kinds of tiles for a contraction and takes the cheapest.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,10 +40,10 @@ private:
   }
   template <typename Plan>
   static std::optional<TileChoice> add(std::optional<Plan> plan,
-                                       int64_t tailTime) {
+                                       int64_t epilogueTime) {
     if (!plan)
       return std::nullopt;
-    int64_t time = plan->time + tailTime;
+    int64_t time = plan->time + epilogueTime;
     return TileChoice{std::move(*plan), time};
   }
 
@@ -62,8 +62,8 @@ private:
 
 /// Whether one row multiplies weights that are packed ahead.
 bool Chooser::hasOneRow() const {
-  return options.prepared && nest.rows.empty() && !nest.scalarInputs.empty() &&
-         nest.guards.empty() && nest.hasPreparedVectors();
+  return options.prepacked && nest.rows.empty() && !nest.scalarInputs.empty() &&
+         nest.guards.empty() && nest.hasPrepackedVectors();
 }
 
 /// Whether no cache keeps these weights until the next call: what takes time is
@@ -77,16 +77,17 @@ bool Chooser::readsFromMemory() const {
 std::optional<TileChoice> Chooser::planPanels(bool hasOneRow) {
   // Panels are read in the order of memory, other tiles in lines far apart; and
   // no other tiles are for one row of words.
-  if (hasOneRow && (options.strategy ? mayBe(TileStrategy::Panels)
-                                     : nest.isOfWords || readsFromMemory()))
+  if (hasOneRow &&
+      (options.strategy ? mayBe(TileStrategy::Panels)
+                        : nest.isOfVNNIGroups || readsFromMemory()))
     return add(makePanelPlan(nest.withOneRow(), target, options.threads,
                              getGiven(), setReason(TileStrategy::Panels)),
-               options.tailTime);
+               options.epilogueTime);
   if (!mayBe(TileStrategy::Panels))
     return std::nullopt;
   return add(makePanelPlan(nest, target, options.threads, getGiven(),
                            setReason(TileStrategy::Panels)),
-             options.tailTime);
+             options.epilogueTime);
 }
 
 /// Direct tiles take no less than their products.
@@ -111,18 +112,18 @@ std::optional<TileChoice> Chooser::run() {
   };
   std::optional<TileChoice> rowVectors;
   // Where weights are packed at each call, panels and direct tiles do as well.
-  if (options.strategy ? mayBe(TileStrategy::RowVectors) : options.prepared)
+  if (options.strategy ? mayBe(TileStrategy::RowVectors) : options.prepacked)
     rowVectors =
         add(makeRowVectorPlan(nest, target, options.threads, getGiven(),
                               setReason(TileStrategy::RowVectors),
                               options.mayComputeTwice),
-            options.rowVectorsTakeTail ? 0 : options.tailTime);
+            options.rowVectorsTakeEpilogue ? 0 : options.epilogueTime);
   if (mayBe(TileStrategy::Direct) &&
       mayBeDirect(isBetter(rowVectors, best) ? rowVectors : best)) {
     std::optional<TileChoice> direct =
         add(makeDirectPlan(nest, target, options.threads, getGiven(),
                            setReason(TileStrategy::Direct)),
-            options.directTakesTail ? 0 : options.tailTime);
+            options.directTakesEpilogue ? 0 : options.epilogueTime);
     if (isBetter(direct, best))
       best = std::move(direct);
   }

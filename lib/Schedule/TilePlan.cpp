@@ -41,11 +41,12 @@ int64_t TileTarget::getLanes(int64_t elements) const {
 
 bool kas::schedule::hasConflicts(int64_t steps, int64_t stride,
                                  const TileTarget &target) {
-  constexpr int64_t lineElements = 16, ways = 16;
-  if (stride == 0 || stride % lineElements != 0)
+  constexpr int64_t cacheLineElements = 16, ways = 16;
+  if (stride == 0 || stride % cacheLineElements != 0)
     return false;
-  int64_t sets = std::max<int64_t>(1, target.l2Elements / lineElements / ways);
-  int64_t used = sets / std::gcd(sets, stride / lineElements);
+  int64_t sets =
+      std::max<int64_t>(1, target.l2Elements / cacheLineElements / ways);
+  int64_t used = sets / std::gcd(sets, stride / cacheLineElements);
   return steps * 2 > used * ways;
 }
 

@@ -147,14 +147,14 @@ Expected<bool> SqliteDatabase::isNew() const {
 }
 
 Error SqliteDatabase::checkKind(int64_t applicationId, int64_t schemaVersion,
-                                llvm::StringRef maker,
+                                llvm::StringRef origin,
                                 llvm::StringRef remedy) const {
   Expected<int64_t> kind = queryInteger("PRAGMA application_id");
   if (!kind)
     return kind.takeError();
   // The id is checked first: the version of another program means nothing.
   if (*kind != applicationId)
-    return makeError("requires a database " + maker +
+    return makeError("requires a database " + origin +
                      ", got one of another program");
   Expected<int64_t> version = queryInteger("PRAGMA user_version");
   if (!version)

@@ -229,7 +229,7 @@ static bool hasFMA(const Triple &triple, const llvm::MCSubtargetInfo &info) {
   return triple.isAArch64() || info.checkFeatures("+f");
 }
 
-/// The vectors that one instruction multiplies bytes of.
+/// The vectors of int8 that one instruction multiplies.
 static int64_t getByteDotBits(const Triple &triple,
                               const llvm::MCSubtargetInfo &info) {
   // `usdot` is part of i8mm; plain `sdot` multiplies signed by signed bytes

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What `--version` prints, and the error of builds without GPUs.
+// The text of `--version`, and the error of builds without GPUs.
 // Programs without GPU code refuse GPU options by name instead of not knowing
 // them.
 //

@@ -262,7 +262,7 @@ void PageTracker::remove(PageUser &user) {
 bool PageTracker::fetch(PageUser &user, llvm::SmallVectorImpl<Interval> &lost) {
   std::lock_guard<std::mutex> lock(mutex);
   llvm::erase_if(user.pages, [&](const Interval &pages) {
-    // A scan fails where the pages were unmapped, or mapped anew without
+    // A scan fails where the pages were unmapped, or mapped again without
     // protection; the watch compares their content from now on.
     bool isThere = scan(pages);
     if (!isThere)

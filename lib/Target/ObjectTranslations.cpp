@@ -16,8 +16,8 @@
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/ExecutionEngine/ObjectFile.h"
 #include "kas/Pipelines/CPU.h"
+#include "kas/Support/FileLocation.h"
 #include "kas/Support/ParseModule.h"
-#include "kas/Support/Place.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -28,7 +28,7 @@ using namespace mlir;
 
 /// The module has no better location than its file.
 static LogicalResult fail(ModuleOp module, llvm::Error error) {
-  return emitError(getPlace(module), llvm::toString(std::move(error)));
+  return emitError(getFileLocation(module), llvm::toString(std::move(error)));
 }
 
 /// The dialects that a module lowered up to LLVM may have.

@@ -558,7 +558,8 @@ private:
 
   /// Iterations of the loops over these; in floating point, since they may
   /// exceed 64 bits.
-  static double countPoints(const llvm::SmallSetVector<Value, 8> &coordinates) {
+  static double
+  countIterations(const llvm::SmallSetVector<Value, 8> &coordinates) {
     double points = 1;
     for (Value coordinate : coordinates)
       points *= static_cast<double>(getConcreteSize(coordinate));
@@ -590,7 +591,8 @@ private:
         all.insert_range(factors[second].coordinates);
         Factor product = multiply(factors, first, second, results);
         // Multiplications of this product and elements that it writes.
-        double cost = countPoints(all) + countPoints(product.coordinates);
+        double cost =
+            countIterations(all) + countIterations(product.coordinates);
         SmallVector<Factor> rest(factors);
         replacePair(rest, {first, second}, std::move(product));
         auto [others, steps] = findOrder(rest, results);

@@ -118,7 +118,7 @@ static void writeClass(StringRef name, StringRef function,
          << listNumbers(shape) << "))\n";
     os << "        self.reset_parameters()\n\n"
        << "    def reset_parameters(self):\n"
-       << "        # A sum of products keeps the deviation of its input.\n";
+       << "        # A contraction keeps the deviation of its input.\n";
     for (auto [weight, deviation] : llvm::zip_equal(weights, deviations))
       os << "        nn.init.normal_(self." << weight
          << ", std=" << llvm::format("%.6g", deviation) << ")\n";

@@ -15,7 +15,7 @@
 
 #include "kas/Conversion/KasKernelToLinalg.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
-#include "kas/Support/Place.h"
+#include "kas/Support/FileLocation.h"
 #include "kas/Target/Text.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -79,7 +79,7 @@ writeOperators(ModuleOp module, llvm::raw_ostream &os, Writer writer,
     writer(*chosen, op, getBinding ? (*getBinding)() : "", os);
   }
   if (isFirst)
-    return emitError(getPlace(module))
+    return emitError(getFileLocation(module))
            << "requires a kas.operator in the module, got none";
   return success();
 }
@@ -118,7 +118,7 @@ static LogicalResult writeTorchFiles(ModuleOp module, llvm::raw_ostream &os,
     writePyTorch(*concrete, os, describeForPyTorch(source, text));
   }
   if (isFirst)
-    return emitError(getPlace(module))
+    return emitError(getFileLocation(module))
            << "requires a kas.operator or a kas.kernel in the module, got none";
   return success();
 }

@@ -78,10 +78,11 @@ Expected<Schedule> Schedule::create(ScheduleOptions options) {
     double value, smallest, largest;
     bool isOpen;
   } ranges[] = {
-      {"a step size", options.stepSize, 0, infinity, true},
+      {"a learning rate", options.learningRate, 0, infinity, true},
       {"a factor of warm-up", options.warmUpFactor, 0, 1, false},
       {"a factor of milestones", options.factor, 0, 1, true},
-      {"a last step size", options.lastStepSize, 0, options.stepSize, false},
+      {"a last learning rate", options.lastLearningRate, 0,
+       options.learningRate, false},
       {"a share of rising steps", options.rise, 0, 1, false},
       {"a divisor at the start", options.startDivisor, 1, infinity, false},
       {"a divisor at the end", options.endDivisor, 1, infinity, false},
@@ -106,7 +107,7 @@ static double anneal(double first, double last, double place) {
   return last + (first - last) / 2 * (1 + std::cos(llvm::numbers::pi * place));
 }
 
-/// One cycle between two values and a third: the step size and the momentum
+/// One cycle between two values and a third: the learning rate and the momentum
 /// have the same phases.
 /// Rising from `first` to `top` in the first `rise` of the steps, then falling
 /// to `last`; for the momentum "top" is the smallest value.
@@ -126,9 +127,9 @@ static double evaluateCycle(const ScheduleOptions &options, int64_t step,
 
 /// The learning rate of step number `step`, counted from 0 over the whole
 /// training.
-double Schedule::getStepSize(int64_t step) const {
+double Schedule::getLearningRate(int64_t step) const {
   assert(step >= 0 && "steps count from 0");
-  double size = options.stepSize;
+  double size = options.learningRate;
   if (options.kind == ScheduleKind::OneCycle) {
     double first = size / options.startDivisor;
     return evaluateCycle(options, step, first, size,
@@ -154,7 +155,7 @@ double Schedule::getStepSize(int64_t step) const {
     auto after = static_cast<double>(std::min(step, options.numSteps) -
                                      options.warmUpSteps);
     auto rest = static_cast<double>(options.numSteps - options.warmUpSteps);
-    return anneal(size, options.lastStepSize, after / rest);
+    return anneal(size, options.lastLearningRate, after / rest);
   }
   }
   llvm_unreachable("unknown kind of schedule");
@@ -218,7 +219,7 @@ private:
     if (name == "factor" && kind == ScheduleKind::Milestones)
       return parseNumber(name, value, options.factor);
     if (name == "last" && kind == ScheduleKind::Cosine)
-      return parseNumber(name, value, options.lastStepSize);
+      return parseNumber(name, value, options.lastLearningRate);
     if (name == "rise" && cycles)
       return parseNumber(name, value, options.rise);
     if (name == "start-divisor" && cycles)
@@ -275,10 +276,11 @@ private:
 
 } // namespace
 
-Expected<Schedule> kas::training::parseSchedule(StringRef text, double stepSize,
+Expected<Schedule> kas::training::parseSchedule(StringRef text,
+                                                double learningRate,
                                                 int64_t numSteps) {
   ScheduleOptions options;
-  options.stepSize = stepSize;
+  options.learningRate = learningRate;
   // Percentages need it before the text is parsed.
   options.numSteps = numSteps;
   if (Error error = ScheduleParser(text, options).parse())

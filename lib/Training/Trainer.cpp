@@ -104,7 +104,7 @@ Trainer::create(std::shared_ptr<const TrainingProgram> program,
   auto loader = makeLoader(*program, data.train, options, true);
   if (!loader)
     return loader.takeError();
-  auto schedule = parseSchedule(options.schedule, options.stepSize,
+  auto schedule = parseSchedule(options.schedule, options.learningRate,
                                 // Schedules count steps, not epochs.
                                 options.epochs * loader->getNumBatches());
   if (!schedule)
@@ -169,7 +169,7 @@ Expected<Evaluation> Trainer::evaluate(const Dataset &data) const {
 /// Copies: the next step overwrites these.
 NamedTensors Trainer::getParameters() const {
   NamedTensors parameters;
-  for (unsigned place : program->getParameterPlaces())
+  for (unsigned place : program->getParameterPositions())
     parameters[program->getState()[place].name] = state[place].clone();
   return parameters;
 }
@@ -190,8 +190,8 @@ Expected<EpochReport> Trainer::trainEpoch() {
     int64_t step = epoch * numBatches + done;
     batches.fill(done, data, llvm::MutableArrayRef(labels));
     auto outcome = program->step(
-        data, labels, {schedule.getStepSize(step), options.seed, step}, state,
-        spare);
+        data, labels, {schedule.getLearningRate(step), options.seed, step},
+        state, spare);
     if (!outcome)
       return outcome.takeError();
     report.training.loss += outcome->loss;
@@ -232,7 +232,7 @@ std::string Trainer::getDescription() const {
   std::string network = program->getDescription(), text;
   llvm::raw_string_ostream networkStream(network);
   for (ArrayRef<double> numbers :
-       {ArrayRef<double>(options.stepSize),
+       {ArrayRef<double>(options.learningRate),
         ArrayRef<double>(options.normalization->mean),
         ArrayRef<double>(options.normalization->deviation)})
     for (double number : numbers)
@@ -242,7 +242,7 @@ std::string Trainer::getDescription() const {
   llvm::raw_string_ostream(text)
       << "network " << llvm::utohexstr(llvm::xxh3_64bits(network))
       << " examples " << examples << " epochs " << options.epochs
-      << " schedule " << options.schedule << " " << toText(options.stepSize)
+      << " schedule " << options.schedule << " " << toText(options.learningRate)
       << " stop '" << options.stop << "' seed " << options.seed << " crop "
       << changes.crop << " shift " << changes.shift << " flip " << changes.flip
       << " border " << static_cast<int>(options.border);

@@ -34,8 +34,8 @@ using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
 
-/// Arguments of the step before the state: data, labels, step size; without the
-/// seed, which comes next.
+/// Arguments of the step before the state: data, labels, learning rate; without
+/// the seed, which comes next.
 static constexpr unsigned numStepInputs = 3;
 static constexpr llvm::StringLiteral seedName = "seed";
 
@@ -244,7 +244,7 @@ Expected<BatchOutcome> TrainingProgram::step(ArrayRef<float> data,
                                              const StepSettings &settings,
                                              TrainingState &state,
                                              TrainingState &spare) const {
-  float size = static_cast<float>(settings.stepSize), loss = 0, correct = 0;
+  float size = static_cast<float>(settings.learningRate), loss = 0, correct = 0;
   // Numbers that f32 has exactly.
   // The step number makes dropout draw others at each step.
   constexpr uint64_t numSeeds = uint64_t(1) << 24;

@@ -48,7 +48,7 @@ ForkedRunner::create(mlir::ModuleOp module, llvm::StringRef function,
   runner->name = function.str();
   runner->pipeline.threads = options.threads;
   // Weights are packed before times are taken, as they are in inference.
-  runner->pipeline.prepareWeights = true;
+  runner->pipeline.prepackWeights = true;
   auto compiled = compileForCPU(module, function, runner->pipeline);
   if (!compiled)
     return compiled.takeError();
@@ -61,7 +61,7 @@ ForkedRunner::create(mlir::ModuleOp module, llvm::StringRef function,
   auto results = signature.makeResults();
   if (!results)
     return results.takeError();
-  if (Error error = compiled->prepare(runner->arguments))
+  if (Error error = compiled->prepack(runner->arguments))
     return error;
   if (Error error = (*compiled)(runner->arguments, *results))
     return error;
@@ -80,7 +80,7 @@ ForkedRunner::create(mlir::ModuleOp module, llvm::StringRef function,
 Error ForkedRunner::compareWithLoops() {
   CPUPipelineOptions plain = pipeline;
   // No register tiles, so no emitter of tiles can be wrong in both.
-  plain.prepareWeights = false;
+  plain.prepackWeights = false;
   plain.registerTiles = false;
   auto reference = compileForCPU(module, name, plain);
   if (!reference)
@@ -99,8 +99,8 @@ Error ForkedRunner::compareWithLoops() {
   return error ? Error::success() : error.takeError();
 }
 
-/// Times both in turn, `pairs` times, and takes the least of each: what else
-/// runs on the machine makes times longer, never shorter. Short ones run
+/// Interleaves runs of both, `pairs` times, and takes the least of each: what
+/// else runs on the machine makes times longer, never shorter. Short ones run
 /// several times at once.
 static void comparePairs(llvm::function_ref<void()> base,
                          llvm::function_ref<void()> variant, int64_t pairs,
@@ -139,7 +139,7 @@ Expected<StoredMeasurement> ForkedRunner::compileAndTime(int64_t scale) {
   if (!results)
     return results.takeError();
   // Packs the weights in the layout of this schedule.
-  if (Error error = function->prepare(arguments))
+  if (Error error = function->prepack(arguments))
     return error;
   if (Error error = (*function)(arguments, *results))
     return error;

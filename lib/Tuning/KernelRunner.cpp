@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What runners of all devices have in common: limits of a measurement,
+// Shared by runners of all devices: limits of a measurement,
 // comparison of results, the worker's answer.
 // The parent process stays alive whatever a schedule does: `measure` runs the
 // device's `compileAndTime` in a child and reads four numbers from it.

@@ -32,7 +32,7 @@ using llvm::Expected;
 namespace {
 
 /// A schedule of another kernel as it suits here.
-struct Donation {
+struct TransferredSchedule {
   /// Position in the space of this kernel: the schedule after adaptation.
   size_t point;
   /// Of the kernel that it is from.
@@ -41,7 +41,7 @@ struct Donation {
   /// The logarithm of a predicted ratio of times, or a distance between loops.
   double rank = 0;
 
-  bool operator<(const Donation &other) const {
+  bool operator<(const TransferredSchedule &other) const {
     return std::pair(rank, point) < std::pair(other.rank, other.point);
   }
 };
@@ -78,10 +78,13 @@ private:
   /// Times a schedule without looking into the database or writing to it.
   StoredMeasurement run(size_t point, int64_t scale);
   Expected<ScheduleModel> learnClass() const;
-  void addDonation(llvm::StringRef schedule, llvm::StringRef shape, double rank,
-                   std::vector<Donation> &donated) const;
-  Expected<std::vector<Donation>> findChosen(llvm::StringRef source) const;
-  Expected<std::vector<Donation>> findFastest(llvm::StringRef source) const;
+  void addTransferred(llvm::StringRef schedule, llvm::StringRef shape,
+                      double rank,
+                      std::vector<TransferredSchedule> &transferred) const;
+  Expected<std::vector<TransferredSchedule>>
+  findChosen(llvm::StringRef source) const;
+  Expected<std::vector<TransferredSchedule>>
+  findFastest(llvm::StringRef source) const;
   /// Sets `baselineRatio`, and the schedule that counts as untuned.
   Error measureBaseline();
   /// Tells the proposer of a measurement.
@@ -235,89 +238,92 @@ Expected<ScheduleModel> KernelSession::learnClass() const {
 
 /// Adapts a schedule; two that become the same are one.
 /// Those that do not fit the sizes of this kernel are left out.
-void KernelSession::addDonation(llvm::StringRef text, llvm::StringRef shape,
-                                double rank,
-                                std::vector<Donation> &donated) const {
+void KernelSession::addTransferred(
+    llvm::StringRef text, llvm::StringRef shape, double rank,
+    std::vector<TransferredSchedule> &transferred) const {
   AdaptedPoint adapted =
       task.space.adapt(llvm::dyn_cast_or_null<ScheduleAttrInterface>(
           mlir::parseAttribute(text, task.anchor->getContext())));
   if (adapted.fit == ScheduleFit::Invalid)
     return;
-  for (Donation &other : donated)
+  for (TransferredSchedule &other : transferred)
     if (other.point == adapted.point) {
       other.rank = std::min(other.rank, rank);
       return;
     }
-  donated.push_back({adapted.point, shape.str(), rank});
+  transferred.push_back({adapted.point, shape.str(), rank});
 }
 
 /// What was chosen for others of the class, the most promising ones first, and
 /// without those that the model of the class takes for hopeless.
-Expected<std::vector<Donation>>
+Expected<std::vector<TransferredSchedule>>
 KernelSession::findChosen(llvm::StringRef source) const {
   auto choices = store.readChoices(task.getClassKey(), source);
   if (!choices)
     return choices.takeError();
-  std::vector<Donation> donated;
+  std::vector<TransferredSchedule> transferred;
   for (const auto &[shape, text] : *choices)
     // An empty choice says that the kernel is fastest without a schedule.
     if (!text.empty())
-      addDonation(text, shape, /*rank=*/0, donated);
+      addTransferred(text, shape, /*rank=*/0, transferred);
   auto model = learnClass();
   if (!model)
     return model.takeError();
   // Without a model all are worth a measurement.
   if (!model->isTrained())
-    return donated;
-  for (Donation &each : donated)
+    return transferred;
+  for (TransferredSchedule &each : transferred)
     each.rank = model->predict(getPoint(each.point).features);
-  // A predicted ratio of e^0.05 = 1.05 to the cost model's time: a donation is
-  // measured when the model sees it as a gain or close to one.
+  // A predicted ratio of e^0.05 = 1.05 to the cost model's time: a transferred
+  // schedule is measured when the model sees it as a gain or close to one.
   constexpr double hopeless = 0.05;
-  llvm::erase_if(donated,
-                 [](const Donation &each) { return each.rank >= hopeless; });
-  return donated;
+  llvm::erase_if(transferred, [](const TransferredSchedule &each) {
+    return each.rank >= hopeless;
+  });
+  return transferred;
 }
 
 /// What was fastest for others of the class, those with the nearest loops
 /// first.
-Expected<std::vector<Donation>>
+Expected<std::vector<TransferredSchedule>>
 KernelSession::findFastest(llvm::StringRef source) const {
   auto fastest = store.readBest(task.getClassKey(), source);
   if (!fastest)
     return fastest.takeError();
-  std::vector<Donation> donated;
+  std::vector<TransferredSchedule> transferred;
   for (const auto &[shape, measurement] : *fastest)
     if (measurement.features.size() == getPoint(0).features.size())
-      addDonation(measurement.schedule, shape,
-                  task.space.getLoopDistance(measurement.features), donated);
-  return donated;
+      addTransferred(measurement.schedule, shape,
+                     task.space.getLoopDistance(measurement.features),
+                     transferred);
+  return transferred;
 }
 
 Error KernelSession::transfer(const TransferOptions &transfer) {
   // Against a slow baseline each kernel of the class has something to give;
   // against the cost model only schedules that were chosen do.
-  auto donated = options.baseline == Baseline::Model
-                     ? findChosen(transfer.source)
-                     : findFastest(transfer.source);
-  if (!donated)
-    return donated.takeError();
+  auto transferred = options.baseline == Baseline::Model
+                         ? findChosen(transfer.source)
+                         : findFastest(transfer.source);
+  if (!transferred)
+    return transferred.takeError();
   // The order decides which are measured first, and which at all under
   // `maxPairs`.
-  llvm::sort(*donated);
+  llvm::sort(*transferred);
   // A bound on the measurements; the least promising ones go.
   if (transfer.maxPairs &&
-      donated->size() > static_cast<size_t>(transfer.maxPairs))
-    donated->resize(static_cast<size_t>(transfer.maxPairs), Donation{0, "", 0});
+      transferred->size() > static_cast<size_t>(transfer.maxPairs))
+    transferred->resize(static_cast<size_t>(transfer.maxPairs),
+                        TransferredSchedule{0, "", 0});
   // Results are compared with those of the cost model's schedule, unless plain
   // loops are timed anyway.
-  if (!donated->empty() || options.baseline != Baseline::Model)
+  if (!transferred->empty() || options.baseline != Baseline::Model)
     if (Error error = compile(options.baseline == Baseline::Loops))
       return error;
   auto rows = store.read(kernel);
   if (!rows)
     return rows.takeError();
-  for (const Donation &each : *donated) {
+  for (const TransferredSchedule &each : *transferred) {
     // The same kernel may be part of both networks.
     std::string text = getPoint(each.point).schedule.getText();
     auto known = llvm::find_if(
@@ -375,7 +381,7 @@ Expected<TunedKernel> KernelSession::finish(int64_t confirmed, int64_t scale) {
     return error;
   // A gain must exceed the noise: `acceptedRatio` is 0.98 by default.
   double accepted = options.acceptedRatio * result.baselineRatio;
-  // The same code compiled anew may take another time, too.
+  // The same code compiled again may take another time, too.
   if (options.baseline == Baseline::Model && confirmed > 0 && !timed.empty() &&
       timed.front().first < accepted) {
     StoredMeasurement unchanged = runner->measure([] {}, scale);

@@ -264,7 +264,7 @@ Expected<int64_t> TuningStore::addKernel(const StoredKernel &kernel) {
   return id;
 }
 
-/// True if the schedule is neither measured nor claimed by a living process;
+/// True if the schedule is neither measured nor claimed by a live process;
 /// the claim is this process's for `seconds`.
 Expected<bool> TuningStore::claim(int64_t kernel, StringRef schedule,
                                   double seconds) {

@@ -73,14 +73,14 @@ void kas::python::addFunctions(nb::module_ &m) {
 
   nb::class_<BoundCall>(m, "BoundCall")
       .def("run", &BoundCall::run)
-      .def("prepare", &BoundCall::prepare);
+      .def("prepack", &BoundCall::prepack);
 
   m.def("profile", &profile, "module"_a, "name"_a, "binding"_a, "arguments"_a,
         "threads"_a, "opt_level"_a, "runs"_a, "seed"_a);
 
   nb::class_<Program>(m, "Program")
       .def("get_num_tensors", &Program::getNumTensors, "name"_a)
-      .def("get_num_prepared_elements", &Program::getNumPreparedElements,
+      .def("get_num_prepacked_elements", &Program::getNumPrepackedElements,
            "name"_a)
       .def("call", &Program::call, "name"_a, "tensors"_a, "runs"_a,
            "wall_clock"_a)

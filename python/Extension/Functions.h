@@ -132,9 +132,9 @@ public:
                       : kasFunctionCall(function, pointers.data()));
   }
   /// Packs the weights among the arguments.
-  std::optional<std::string> prepare() {
+  std::optional<std::string> prepack() {
     nb::gil_scoped_release release;
-    return toText(kasFunctionPrepare(function, pointers.data()));
+    return toText(kasFunctionPrepack(function, pointers.data()));
   }
 
 private:
@@ -242,8 +242,8 @@ public:
   int64_t getNumTensors(const std::string &name) const {
     return kasProgramGetNumTensors(program.get(), name.c_str());
   }
-  int64_t getNumPreparedElements(const std::string &name) const {
-    return kasProgramGetNumPreparedElements(program.get(), name.c_str());
+  int64_t getNumPrepackedElements(const std::string &name) const {
+    return kasProgramGetNumPrepackedElements(program.get(), name.c_str());
   }
   double call(const std::string &name, std::vector<Array> tensors,
               uint64_t runs, bool wallClock) {

@@ -69,7 +69,7 @@ void kas::python::addModule(nb::module_ &m) {
       .def("compile_kernel", &Module::compileKernel, "name"_a, "binding"_a,
            "batch"_a, "gradient"_a, "threads"_a, "opt_level"_a)
       .def("compile_function", &Module::compileFunction, "name"_a, "threads"_a,
-           "opt_level"_a, "prepare_weights"_a, "any_batch"_a, "precision"_a)
+           "opt_level"_a, "prepack_weights"_a, "any_batch"_a, "precision"_a)
       .def("load", &Module::load, "opt_level"_a,
            "cache_directory"_a = nb::none())
       .def("tune", &Module::tune, "name"_a, "database"_a, "network"_a,

@@ -228,12 +228,12 @@ public:
     });
   }
   Function *compileFunction(const std::string &name, unsigned threads,
-                            unsigned optLevel, bool prepareWeights,
+                            unsigned optLevel, bool prepackWeights,
                             bool anyBatch, KasPrecision precision) {
     return compileWith([&](KasDiagnostics sink) {
       return kasModuleCompileWith(module.get(), name.c_str(),
                                   {threads, optLevel},
-                                  {prepareWeights, anyBatch, precision}, sink);
+                                  {prepackWeights, anyBatch, precision}, sink);
     });
   }
 

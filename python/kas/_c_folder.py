@@ -26,7 +26,7 @@ class Memory(NamedTuple):
 
     code: int
     weights: int
-    prepared: int
+    prepacked: int
     workspace: int
     stack: int
     """Of all functions of the object together, which is at least what any call takes; the C library's come on top."""
@@ -34,7 +34,7 @@ class Memory(NamedTuple):
     def __str__(self) -> str:
         return (
             f"code and constants  {self.code:>12,} bytes\nweights             {self.weights:>12,} bytes (read only)\n"
-            f"prepacked weights   {self.prepared:>12,} bytes (of the caller, filled once)\n"
+            f"prepacked weights   {self.prepacked:>12,} bytes (of the caller, filled once)\n"
             f"workspace           {self.workspace:>12,} bytes (of the caller, for each call at a time)\n"
             f"stack               {self.stack:>12,} bytes at most, and what memcpy and libm take\n"
         )
@@ -82,7 +82,7 @@ def write_c_folder(
         cpu=cpu,
         triple=triple,
         features=features,
-        prepare_weights=len(inputs) == 1,
+        prepack_weights=len(inputs) == 1,
         precision="bf16" if precision == "bf16" else "",
     )
     lowered = renamed.clone().run(str(pipeline))
@@ -150,7 +150,7 @@ class _Writer:
         tensors = [one for one in map(_Parameter.read, found[1].split(", ")) if one is not None]
         end = num_inputs + len(weights)
         self.inputs, self.parameters, self.results = tensors[:num_inputs], tensors[num_inputs:end], tensors[end:]
-        self.prepared, self.workspace = self._find("PREPARED_ELEMENTS"), self._find("WORKSPACE_BYTES")
+        self.prepacked, self.workspace = self._find("PREPACKED_ELEMENTS"), self._find("WORKSPACE_BYTES")
         self.stack, self.code = _read_sizes(paths[".o"])
 
     def _find(self, what: str) -> int:
@@ -163,7 +163,7 @@ class _Writer:
         example = [_to_array(one) for one in (*inputs, *outputs)]
         starts = self._write_arrays("example.data", example)
         memory = Memory(
-            self.code, sum(len(one.data) for one in self.weights), 4 * self.prepared, self.workspace, self.stack
+            self.code, sum(len(one.data) for one in self.weights), 4 * self.prepacked, self.workspace, self.stack
         )
         texts = {
             f"{name}_weights.S": _ASSEMBLY.format(symbol=f"{name}_weights", file=f"{name}.weights"),
@@ -195,19 +195,19 @@ class _Writer:
     def _write_helpers(self, offsets: Sequence[int]) -> str:
         name = self.name
         weights = [f"(const {one.type} *)({name}_weights + {offset})" for one, offset in zip(self.parameters, offsets)]
-        buffers = ([f"const void *{name}_packed"] if self.prepared else []) + (
+        buffers = ([f"const void *{name}_packed"] if self.prepacked else []) + (
             ["void *workspace"] if self._takes_workspace else []
         )
         passed = [*(one.name for one in self.inputs), *weights, *(one.name for one in self.results)]
-        passed += [f"{name}_packed"] * bool(self.prepared) + ["workspace"] * self._takes_workspace
-        prepare = ""
-        if self.prepared:
+        passed += [f"{name}_packed"] * bool(self.prepacked) + ["workspace"] * self._takes_workspace
+        prepack = ""
+        if self.prepacked:
             arguments = [*weights, "packed"] + ["workspace"] * self._takes_workspace
             parameters = ["void *packed"] + ["void *workspace"] * self._takes_workspace
-            prepare = (
-                "/* Fills the buffer of prepared weights, once. */\n"
+            prepack = (
+                "/* Fills the buffer of prepacked weights, once. */\n"
                 f"static inline const char *{name}_setup({', '.join(parameters)}) {{\n"
-                f"  return {name}_prepare({', '.join(arguments)});\n}}\n\n"
+                f"  return {name}_prepack({', '.join(arguments)});\n}}\n\n"
             )
         parameters = [f"const {one.type} *{one.name}" for one in self.inputs]
         parameters += [*(f"{one.type} *{one.name}" for one in self.results), *buffers]
@@ -215,7 +215,7 @@ class _Writer:
             f"/* The network with its weights, which {name}_weights.S has inside: they stay where they are loaded. */\n"
             f"#ifndef {name.upper()}_WEIGHTS_H\n#define {name.upper()}_WEIGHTS_H\n\n"
             f'#include "{name}.h"\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n'
-            f"extern const unsigned char {name}_weights[];\n\n{prepare}"
+            f"extern const unsigned char {name}_weights[];\n\n{prepack}"
             f"static inline const char *{name}_run({', '.join(parameters)}) {{\n"
             f"  return {name}({', '.join(passed)});\n}}\n\n"
             "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
@@ -235,13 +235,13 @@ class _Writer:
             arguments.append(f"result{number}")
             expected = f"(const {one.type} *)({name}_example + {start})"
             checks += f"  largest = compare_{kind}(result{number}, {expected}, {array.num_elements}, largest);\n"
-        if self.prepared:
-            buffers += f"static _Alignas(64) float packed[{name.upper()}_PREPARED_ELEMENTS];\n"
+        if self.prepacked:
+            buffers += f"static _Alignas(64) float packed[{name.upper()}_PREPACKED_ELEMENTS];\n"
             last.append("packed")
         if self._takes_workspace:
             buffers += f"static _Alignas(64) char workspace[{name.upper()}_WORKSPACE_BYTES + 64];\n"
             last.append("workspace")
-        if self.prepared:
+        if self.prepacked:
             setup = f"  message = {name}_setup({', '.join(last)});\n"
         return _PROGRAM.format(
             name=name,
@@ -335,7 +335,7 @@ _PROGRAM = """/* Runs the network on the example, and compares with what it gave
 extern const unsigned char {name}_example[];
 
 {buffers}{readers}
-/* The largest difference over the largest value, so far in `error`; NaN where one side alone is no number. */{compare}
+/* The largest difference over the largest value, so far in `error`; NaN where one side alone is NaN. */{compare}
 int main(void) {{
   const char *message = 0;
   double largest = 0;

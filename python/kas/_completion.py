@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What lets shells complete a command line, from the parser of the command."""
+"""Scripts that let shells complete a command line, from the parser of the command."""
 
 from __future__ import annotations
 

@@ -30,3 +30,14 @@ def renamed_keyword(former: str, name: str) -> Callable[[Callable[P, R]], Callab
         return call
 
     return decorate
+
+
+def renamed_method(former: str, method: Callable[P, R]) -> Callable[P, R]:
+    """`method` by its name `former`, with a DeprecationWarning."""
+
+    @functools.wraps(method)
+    def call(*arguments: P.args, **named: P.kwargs) -> R:
+        warnings.warn(f"'{former}' is now called '{method.__name__}'", DeprecationWarning, stacklevel=2)
+        return method(*arguments, **named)
+
+    return call

@@ -13,7 +13,7 @@ from ._errors import Error
 
 
 class ExactCheck(NamedTuple):
-    """What a compiled function was compared on: random integers for which no sum rounds, in any order."""
+    """The inputs on which a compiled function was compared: random integers for which no sum rounds, in any order."""
 
     summary: str
     """All of it in one line."""

@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from . import _kas
+from ._deprecated import renamed_method
 from ._errors import Error
 from ._exact import ExactCheck
 
@@ -21,14 +22,16 @@ class BoundCall:
         self.results = results
         """As the function gives them."""
 
-    def prepare(self) -> None:
-        """Packs the weights, which a function that was compiled with `prepare_weights` needs before the first call.
+    def prepack(self) -> None:
+        """Packs the weights, which a function that was compiled with `prepack_weights` needs before the first call.
 
         What it packs is the function's, not that of these arrays. Again when a weight has changed; no call may run
         meanwhile. Does nothing for other functions. Raises `kas.Error` as calls do.
         """
-        if (message := self._handle.prepare()) is not None:
+        if (message := self._handle.prepack()) is not None:
             raise Error(message)
+
+    prepare = renamed_method("prepare", prepack)
 
     def __call__(self) -> Any:
         """Runs the function on what the arrays hold now; raises `kas.Error` as it does."""
@@ -42,7 +45,7 @@ class Function:
 
     Takes NumPy arrays, torch tensors on the CPU and whatever else speaks DLPack, without copies, and gives arrays of
     the kind of the first argument. Runs without Python's lock, in any number of threads at once. A copy is the function
-    itself; one that was pickled is compiled anew where it is loaded.
+    itself; one that was pickled is compiled again where it is loaded.
     """
 
     def __init__(self, module: _kas.Module, text: str, method: str, *arguments: Any):
@@ -53,9 +56,9 @@ class Function:
         self.arguments: list[tuple[str, tuple[int, ...]]] = [(name, tuple(shape)) for name, shape in handle.arguments]
         """Name and shape of each argument."""
         self.types: list[str] = list(handle.types)
-        """What NumPy and PyTorch call the types of the elements, of all arguments and then of all results."""
+        """The types of the elements as NumPy and PyTorch name them, of all arguments and then of all results."""
         self.check: ExactCheck | None = None
-        """What it was compared on with the reference when it was compiled with `check="exact"`."""
+        """The inputs on which it was compared with the reference when it was compiled with `check="exact"`."""
         self.results: list[tuple[str, tuple[int, ...]]] = [(name, tuple(shape)) for name, shape in handle.results]
         self.any_batch: bool = handle.any_batch
         """Whether the first dimension of the first argument and of the results may have any size (`any_batch`)."""

@@ -103,7 +103,7 @@ def search(
     `final_seeds` seeds, as is the network itself; `test_accuracy` is measured there only. With `latency` those are also
     compiled and timed; an objective with `latency_ms` has that done with every candidate. Trainings that need more than
     `time_limit` seconds (by default ten times as many CPU seconds as the network itself) or `memory_limit` MiB, or
-    whose loss is no number, are failures. A budget of time includes everything, the trainings of the network itself and
+    whose loss is NaN, are failures. A budget of time includes everything, the trainings of the network itself and
     the final round, too: what is about to pass it is stopped, and what it is too short for is said. ValueError where it
     does not do for one training of the network itself.
 
@@ -113,7 +113,7 @@ def search(
 
     All layers of candidates begin as `seed` draws them, as the network itself does where it is compared with, also
     where `model` has been trained. With `inherit` the layers that stay keep the weights of `model`, and only those that
-    take the place of others begin anew: for a network that was trained, or with `kas.accelerate`, which always does so.
+    take the place of others are new: for a network that was trained, or with `kas.accelerate`, which always does so.
 
     `database` is a file that keeps everything. Ctrl-C ends the search with the outcome so far, and the same call goes
     on (with a larger budget also one that is complete). With one worker and no limit of time, equal calls give equal

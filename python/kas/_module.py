@@ -83,7 +83,7 @@ class _Description(Sizes):
 
 
 class Cost(NamedTuple):
-    """What one evaluation of an operator costs.
+    """The cost of one evaluation of an operator.
 
     ``macs`` are the fewest multiply-adds when all that depends on weights alone was computed before, as for inference;
     ``flops`` are 2 for each. ``flops_unprepared`` are the fewest with new weights, ``training_flops`` the fewest for
@@ -129,7 +129,7 @@ class Module:
             raise TypeError(f"the text of a module must be a str, got {type(text).__name__}")
         self._handle = _kas.Module(text, name)
         self.remarks: list[Diagnostic] = []
-        """What the passes of the last `run` had to say."""
+        """The remarks and warnings of the passes of the last `run`."""
 
     def __str__(self) -> str:
         return self._handle.print(False)
@@ -200,13 +200,14 @@ class Module:
     def __iter__(self) -> Iterator[Operator]:
         return (Operator(self, name) for name in self.operators)
 
+    @renamed_keyword("prepare_weights", "prepack_weights")
     def compile(
         self,
         function: str,
         *,
         threads: int = 0,
         opt_level: int = 2,
-        prepare_weights: bool = False,
+        prepack_weights: bool = False,
         any_batch: bool = False,
         precision: str = "f32",
         check: str | None = None,
@@ -215,27 +216,27 @@ class Module:
     ) -> Function:
         """Compiles a `func.func` on tensors of static shape, of floats or integers, for the CPU.
 
-        With `prepare_weights` all arguments but the first and those with the attribute `kas.data` are weights, which
-        `Function.bind(...).prepare()` packs before the first call, with all that depends on them alone; calls are
+        With `prepack_weights` all arguments but the first and those with the attribute `kas.data` are weights, which
+        `Function.bind(...).prepack()` packs before the first call, with all that depends on them alone; calls are
         faster then.
         With `any_batch` the first dimension of the first argument and of all results may have any size; that of the
         module, 2 to 4 096, is the largest that the function is fast for. Raises `kas.Error` where samples are not
-        computed one by one, from the first argument and weights. Without `prepare_weights` parts of a batch pack the
-        weights anew.
+        computed one by one, from the first argument and weights. Without `prepack_weights` parts of a batch pack the
+        weights again.
         With `precision="bf16"` factors of products may be rounded to bf16 where the processor has instructions for that
         and it saves time; sums, arguments and results stay f32 (docs/guide/quantization.md).
         `check`, `seed` and `draws` as in `Operator.compile`, for functions that compute with `kas.apply` alone, whose
-        weights are not prepared.
+        weights are not prepacked.
         """
-        if check and prepare_weights:
-            raise ValueError(f"check='{check}' requires prepare_weights=False, got True")
+        if check and prepack_weights:
+            raise ValueError(f"check='{check}' requires prepack_weights=False, got True")
         if check and any_batch:
             raise ValueError(f"check='{check}' requires any_batch=False, got True")
         if precision not in _PRECISIONS:
             raise ValueError(f"precision requires {' or '.join(map(repr, _PRECISIONS))}, got {precision!r}")
         if check and precision != "f32":
             raise ValueError(f"check='{check}' requires precision='f32', got '{precision}'")
-        how = (threads, opt_level, prepare_weights, any_batch, _PRECISIONS[precision])
+        how = (threads, opt_level, prepack_weights, any_batch, _PRECISIONS[precision])
         compiled = Function(self._handle, str(self), "compile_function", function, *how)
         compiled.check = check_function(
             self._handle, function, None, check, threads=threads, opt_level=opt_level, seed=seed, draws=draws
@@ -253,7 +254,7 @@ class Module:
     ) -> Profile:
         """Says where the time of a `func.func` goes, operation by operation, and that of its compilation.
 
-        Compiles it with its weights prepared and runs it `runs` times (0: 20 times at least, and for 0.2 s) on the
+        Compiles it with its weights prepacked and runs it `runs` times (0: 20 times at least, and for 0.2 s) on the
         arguments, and on random ones from `seed` in place of those that are left out at the end (zeros where they are
         not of f32).
         """

@@ -21,7 +21,7 @@ class CPUPipeline:
     triple: str = ""
     features: str = ""
     register_tiles: bool | None = None
-    prepare_weights: bool | None = None
+    prepack_weights: bool | None = None
     precision: str = ""
     algorithm: str = ""
     split_batch: bool | None = None

@@ -15,7 +15,7 @@ from ._function import _plain
 
 
 class ProfiledOperation(NamedTuple):
-    """What became of one operation of a model, with what was fused into it."""
+    """One operation of a model, with the operations that were fused into it."""
 
     operation: str
     """`conv_2d_nchw_fchw`, `kas.apply @conv2d`, or what the body of a `linalg.generic` computes."""
@@ -24,7 +24,7 @@ class ProfiledOperation(NamedTuple):
     location: str
     """Where the model has it: file, line and column."""
     fused: tuple[str, ...]
-    """What is computed in the same loops."""
+    """The operations that are computed in the same loops."""
     strategy: str
     """`row vectors`, `panels`, `direct tiles`, `inner products`, `winograd`, `loops`, or empty: nothing was chosen."""
     reason: str
@@ -65,7 +65,7 @@ class Profile(NamedTuple):
     min_ms: float
     """The least."""
     outside_ms: float
-    """What the operations do not add up to: the call itself, and interruptions by other processes."""
+    """The time outside of the operations: the call itself, and interruptions by other processes."""
     peak_gflops: float
     """The peak of all threads together, as measured."""
     operations: tuple[ProfiledOperation, ...]

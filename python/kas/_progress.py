@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a search shows while it runs: a live table by rich on a terminal, else lines."""
+"""The display of a search while it runs: a live table by rich on a terminal, else lines."""
 
 from __future__ import annotations
 

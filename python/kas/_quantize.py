@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Networks whose layers multiply bytes, by the ranges of their data."""
+"""Networks with layers in int8, by the ranges of their data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def measure_ranges(
 ) -> list[Range]:
     """The least and the largest value that the data of each layer takes, and zero if that is less or larger.
 
-    As `quantize` measures them: of the layers that `-kas-quantize` lets multiply bytes, in order.
+    As `quantize` measures them: of the layers that `-kas-quantize` quantizes to int8, in order.
     """
     name = f"{function}_ranges"
     measuring = module.clone().run(f"{_LOWER},kas-data-ranges{{function={function}}}").compile(name)
@@ -52,7 +52,7 @@ def measure_layer_errors(
 ) -> list[float]:
     """What bytes change in the result of each layer, over the result, if only that layer had them (root mean square).
 
-    Of the layers that `-kas-quantize` lets multiply bytes, in order; `ranges` as `measure_ranges` has them.
+    Of the layers that `-kas-quantize` quantizes to int8, in order; `ranges` as `measure_ranges` has them.
     """
     name = f"{function}_errors"
     passes = f"{_LOWER},kas-quantization-errors{{function={function} ranges={_format(ranges)}}}"
@@ -99,14 +99,14 @@ def quantize(
     function: str = "forward",
     max_error: float | None = None,
 ) -> Module:
-    """A copy of `module` whose `function` multiplies bytes in its layers, calibrated by batches of data.
+    """A copy of `module` whose `function` has its layers in int8, calibrated by batches of data.
 
     `batches`: arrays for the first argument of the function, all of its shape; `weights`: those for the others. Layers
     are convolutions and products of data and weights that sum over channels; depthwise convolutions and products of
     data by data stay in f32, as all does that is between layers. Operators (`kas.apply`) become their stages, which are
     such layers or not, in linalg. Data is quantized to unsigned bytes, per tensor, from
     the least to the largest value that it takes in `batches`, weights to signed bytes, per output channel. The function
-    takes the same arguments as before: weights are quantized in it, once for all calls with `prepare_weights=True`.
+    takes the same arguments as before: weights are quantized in it, once for all calls with `prepack_weights=True`.
 
     With `max_error`, layers stay f32 where they must for the results of the batches to be off by at most so much, over
     the largest result: those first in which bytes change the layer's own result most.
@@ -114,8 +114,8 @@ def quantize(
     >>> exported = kas.torch.to_mlir(network, example)
     >>> weights = list(exported.tensors.values())
     >>> quantized = kas.quantize(exported.module, batches, weights)
-    >>> call = quantized.compile("forward", prepare_weights=True).bind(x, *weights)
-    >>> call.prepare()
+    >>> call = quantized.compile("forward", prepack_weights=True).bind(x, *weights)
+    >>> call.prepack()
     >>> y = call()
 
     Raises `kas.Error` where the function has no such layer or a layer's data is not finite, `ValueError` without a

@@ -158,7 +158,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What became of a candidate."""
+    """The outcome of a candidate."""
 
     candidate: Candidate
     metrics: dict[str, float] = field(default_factory=dict)

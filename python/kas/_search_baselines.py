@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `kas.search` compares its candidates with, beside the network itself: operators that people made."""
+"""The baselines of `kas.search` next to the network itself: operators that people made."""
 
 from __future__ import annotations
 

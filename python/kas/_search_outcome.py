@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `kas.search` is given and gives: budgets, candidates with their metrics, outcomes, callbacks."""
+"""Arguments and results of `kas.search`: budgets, candidates with their metrics, outcomes, callbacks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _UNITS = {
     }.items()
     for name in names
 }
-"""What a budget of text is of, by what people write."""
+"""The quantities of budgets, by the words of their texts."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Trained:
 
 @dataclass
 class SearchOutcome:
-    """What a search found. `best` is the best of the final round, or of those trained longest without one."""
+    """The outcome of a search. `best` is the best of the final round, or of those trained longest without one."""
 
     trainer: Trainer
     database: str | None
@@ -122,7 +122,7 @@ class SearchOutcome:
     is_complete: bool
     """Not interrupted: the budget was used up, or the space."""
     baselines: dict[str, dict[str, float]] = field(default_factory=dict)
-    """What else candidates were compared with, by name: the same means, `flops`, `params` and `flops_ratio`, and
+    """The other baselines of candidates, by name: the same means, `flops`, `params` and `flops_ratio`, and
     `latency_ms` where it was measured. Those that could not be trained are left out."""
     _networks: dict[tuple[int, int], nn.Module] = field(default_factory=dict, repr=False)
     """Trained networks by candidate and seed."""
@@ -219,7 +219,7 @@ class SearchOutcome:
 
 
 class SearchCallback:
-    """What a search reports while it runs; derive from it. An exception ends the search, as Ctrl-C does."""
+    """Receives reports of a search while it runs; derive from it. An exception ends the search, as Ctrl-C does."""
 
     def candidate(self, entry: Trained) -> None:
         """A candidate has its outcome."""

@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `kas.search` makes of its arguments: the trainer, the space, and the names that an objective may have."""
+"""The setup of `kas.search` from its arguments: the trainer, the space, and the names that an objective may have."""
 
 from __future__ import annotations
 

@@ -221,10 +221,10 @@ static Binding getSizes(OperatorOp op, const formulas::Sizes &sizes) {
   return binding;
 }
 
-using RandomMaker = test::RandomOperator (*)(mlir::OpBuilder &, uint64_t seed);
+using MakeRandomFn = test::RandomOperator (*)(mlir::OpBuilder &, uint64_t seed);
 
 static SessionJob makeRandomJob(std::string name, uint64_t seed,
-                                RandomMaker make, bool isForWarpgroups,
+                                MakeRandomFn make, bool isForWarpgroups,
                                 const SessionOptions &options) {
   return [=](mlir::MLIRContext &context) {
     mlir::OwningOpRef<mlir::ModuleOp> module =

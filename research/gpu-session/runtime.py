@@ -9,7 +9,7 @@ from ctypes import byref, c_char, c_char_p, c_double, c_int32, c_size_t, c_uint3
 
 import numpy as np
 
-NOT_A_NUMBER = 0x7FFF7FFF
+QUIET_NAN = 0x7FFF7FFF
 """In f32 and, twice, in f16 and bf16: what no kernel writes is detected."""
 
 
@@ -120,7 +120,7 @@ class Program:
 
     def _fill(self, buffer: c_void_p, size: int) -> None:
         if size % 4 == 0:
-            self.device.call("kasRtBufferFill", buffer, c_uint32(NOT_A_NUMBER))
+            self.device.call("kasRtBufferFill", buffer, c_uint32(QUIET_NAN))
 
     def _create_buffers(self) -> None:
         size = self.function.get("scratch_bytes", 0)

@@ -13,7 +13,7 @@ import yaml
 
 
 class SpecError(ValueError):
-    """What is wrong with a file, with its line."""
+    """An error in a file, with its line."""
 
 
 class Reader:

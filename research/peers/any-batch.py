@@ -86,7 +86,7 @@ class Compiled:
 
     def __init__(self, exported: Any, threads: int, any_batch: bool):
         start = time.perf_counter()
-        self.function = exported.module.compile("forward", threads=threads, prepare_weights=True, any_batch=any_batch)
+        self.function = exported.module.compile("forward", threads=threads, prepack_weights=True, any_batch=any_batch)
         self.seconds = round(time.perf_counter() - start, 2)
         self.weights = [tensor.detach().numpy() for tensor in exported.tensors.values()]
         self.prepared = False
@@ -94,7 +94,7 @@ class Compiled:
     def bind(self, data: numpy.ndarray) -> Any:
         bound = self.function.bind(data, *self.weights)
         if not self.prepared:
-            bound.prepare()
+            bound.prepack()
             self.prepared = True
         bound()
         return bound

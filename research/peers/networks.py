@@ -8,7 +8,7 @@
     networks.py --networks=swin_t,vit_b_32 --rounds=4   some of them
     networks.py --threads=2 --batch=16
     networks.py --backend --peers=                      torch.compile(backend="kas") beside kas alone
-    networks.py --bytes --networks=resnet50             layers that multiply bytes, too
+    networks.py --bytes --networks=resnet50             layers in int8, too
     networks.py --bf16                                  products of bf16, too
 
 A program for the Python of the build (`tools/python.sh`), with torchvision beside it for all networks but the language
@@ -17,7 +17,7 @@ kas beside PyTorch's output, over its largest value; the least and the median mi
 `to_best_peer`, the least time of the fastest other one over ours (above 1 kas is faster). At the end the geometric
 mean. With `--backend` also `backend_to_kas`, the least time of kas over that of PyTorch with kas as its backend (below
 1 PyTorch adds something), the number of graphs and what PyTorch runs in them. With `--bytes` also networks whose
-layers multiply bytes, calibrated on the same random images: of kas by `kas.quantize`, of the peers by ONNX Runtime's
+layers compute in int8, calibrated on the same random images: of kas by `kas.quantize`, of the peers by ONNX Runtime's
 static quantizer (QDQ, per channel), their errors, `bytes_to_f32`, the least time of f32 by kas over that of bytes by
 kas, and `bytes_to_best_peer`; with `qdq_error`, `qdq_to_f32` and `qdq_to_best_peer` the same of kas on the file of
 the peers. With `--bf16` also `bf16_error`, `bf16_to_f32` and `bf16_to_best_peer` of networks whose
@@ -178,7 +178,7 @@ class Kas:
 
 
 class KasBytes(Kas):
-    """The same with layers that multiply bytes."""
+    """The same with layers in int8."""
 
     def __init__(self, network: nn.Module, batches: list[torch.Tensor], expected: torch.Tensor, threads: int):
         exported = kas.torch.to_mlir(network, batches[0])
@@ -202,7 +202,7 @@ class KasFile(Kas):
 
 
 def quantize_onnx(path: str, batches: list[torch.Tensor]) -> str:
-    """The path of the model at `path` with layers that multiply bytes, as ONNX Runtime quantizes it."""
+    """The path of the model at `path` with layers in int8, as ONNX Runtime quantizes it."""
     import onnx
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
@@ -349,7 +349,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--networks", default=",".join(NETWORKS), help=names)
     parser.add_argument("--peers", default="onnxruntime,openvino,pytorch", help="with which to compare")
     parser.add_argument("--backend", action="store_true", help="time torch.compile with kas as its backend as well")
-    parser.add_argument("--bytes", action="store_true", help="time layers that multiply bytes as well")
+    parser.add_argument("--bytes", action="store_true", help="time layers in int8 as well")
     parser.add_argument("--bf16", action="store_true", help="time products of bf16 as well")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--batch", type=int, default=1)

@@ -11,7 +11,7 @@ usage() {
 usage: research/peers/peers-all.sh [options]
 
 Measures operators, what a search finds, and networks on one and two threads; results are left in build/peers/*.jsonl, and
-research/reports/cpu-benchmarks.md and research/reports/roofline.svg are written anew.
+research/reports/cpu-benchmarks.md and research/reports/roofline.svg are written again.
 
   --tools=DIR where kas-opt and kas-translate are (default build/bin)
   --warm      compiles everything, measures nothing

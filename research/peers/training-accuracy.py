@@ -38,7 +38,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from peerbench.fashionmnist import make_network, read_part
 
-BATCH, STEP_SIZE, MOMENTUM, WEIGHT_DECAY, VALIDATION = 64, 0.1, 0.9, 5e-4, 5000
+BATCH, LEARNING_RATE, MOMENTUM, WEIGHT_DECAY, VALIDATION = 64, 0.1, 0.9, 5e-4, 5000
 
 
 def train_kas(seed: int, options: argparse.Namespace, folder: Path, winograd: bool = True) -> dict:
@@ -49,7 +49,12 @@ def train_kas(seed: int, options: argparse.Namespace, folder: Path, winograd: bo
     command = [str(Path(os.environ.get("KAS_BIN", "")) / "kas-train"), str(folder / "network.mlir"), "--json"]
     command += ["--data=fashion-mnist", f"--validation={VALIDATION}", f"--limit={options.limit}"]
     command += [f"--weights={folder / 'weights.npz'}", f"--seed={seed}", f"--epochs={options.epochs}"]
-    command += [f"--step-size={STEP_SIZE}", f"--momentum={MOMENTUM}", "--nesterov", f"--weight-decay={WEIGHT_DECAY}"]
+    command += [
+        f"--learning-rate={LEARNING_RATE}",
+        f"--momentum={MOMENTUM}",
+        "--nesterov",
+        f"--weight-decay={WEIGHT_DECAY}",
+    ]
     command.append(f"--winograd={winograd}".lower())
     output = subprocess.run([*command, "--augment=flip"], check=True, stdout=subprocess.PIPE, text=True).stdout
     lines = [json.loads(line) for line in output.splitlines()]
@@ -68,7 +73,7 @@ def train_torch(seed: int, options: argparse.Namespace) -> dict:
     matrices = [parameter for parameter in network.parameters() if parameter.dim() >= 2]
     others = [parameter for parameter in network.parameters() if parameter.dim() < 2]
     groups = [{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": others}]
-    optimizer = torch.optim.SGD(groups, lr=STEP_SIZE, momentum=MOMENTUM, nesterov=True)
+    optimizer = torch.optim.SGD(groups, lr=LEARNING_RATE, momentum=MOMENTUM, nesterov=True)
     steps = options.limit // BATCH * options.epochs
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     generator = torch.Generator().manual_seed(seed)

@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from peerbench.fashionmnist import make_network, read_part
 
-BATCH, VALIDATION, STEP_SIZE = 64, 5000, 0.1
+BATCH, VALIDATION, LEARNING_RATE = 64, 5000, 0.1
 
 
 def get_cpu_seconds(who: int) -> float:
@@ -51,7 +51,7 @@ def search(network: torch.nn.Module, options: argparse.Namespace, folder: Path) 
         [binary / "kas-opt", folder / "network.mlir", "-kas-extract", "-o", folder / "sites.mlir"], check=True
     )
     training = f"--data=fashion-mnist --limit={options.limit} --validation={VALIDATION} --epochs={options.epochs}"
-    training += f" --step-size={STEP_SIZE} --nesterov --weight-decay=5e-4 --augment=flip --test=none"
+    training += f" --learning-rate={LEARNING_RATE} --nesterov --weight-decay=5e-4 --augment=flip --test=none"
     text = f"space=@conv2d seed=1 evaluations={options.candidates} evaluators=flops,training objective=-accuracy"
     text += f" rungs=1,3,6 database={folder / 'found.db'} training='{training}'"
     command = [binary / "kas-opt", folder / "sites.mlir", f"-kas-search={text}", "-o", folder / "found.mlir"]
@@ -70,7 +70,7 @@ def train(network: torch.nn.Module, train: tuple, test: tuple, candidates: list[
 
     parts = take(train, 0, options.limit), take(train, 60000 - VALIDATION, 60000), take(test, 0, 10000)
     data = kas.evaluate.Data("fashion-mnist", *parts, 10)
-    recipe = kas.evaluate.Recipe(options.epochs, BATCH, "sgd", STEP_SIZE, weight_decay=5e-4, recalibrate=False)
+    recipe = kas.evaluate.Recipe(options.epochs, BATCH, "sgd", LEARNING_RATE, weight_decay=5e-4, recalibrate=False)
     trainer = kas.evaluate.Trainer(network, data, recipe, space="conv2d")
     for candidate in candidates:
         metrics, _ = trainer.train_once(candidate["operator"], epochs=int(candidate["metrics"]["epochs"]))

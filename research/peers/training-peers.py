@@ -49,7 +49,7 @@ NETWORKS = {
     "resnet8-wide": ("dense", 32, [1, 1, 1]),
     "resnet18-dense": ("dense", 64, [2, 2, 2, 2]),
 }
-STEP_SIZE, MOMENTUM, WEIGHT_DECAY = 0.1, 0.9, 5e-4
+LEARNING_RATE, MOMENTUM, WEIGHT_DECAY = 0.1, 0.9, 5e-4
 
 
 def make_kas_step(network: nn.Module, images: torch.Tensor, labels: torch.Tensor, products: bool):
@@ -60,7 +60,7 @@ def make_kas_step(network: nn.Module, images: torch.Tensor, labels: torch.Tensor
         passes += ",kas-attach-cpu-target,kas-winograd{threads=1}"
     step = exported.module.run(passes).compile("train_step", threads=1)
     values = {name: tensor.detach().numpy().copy() for name, tensor in exported.tensors.items()}
-    arguments = [images.numpy(), labels.numpy().astype(numpy.float32), numpy.array(STEP_SIZE, numpy.float32)]
+    arguments = [images.numpy(), labels.numpy().astype(numpy.float32), numpy.array(LEARNING_RATE, numpy.float32)]
     for name, shape in step.arguments[3:]:
         arguments.append(values.get(name, numpy.zeros(shape, numpy.float32)))
     return lambda: float(step(*arguments)[0])
@@ -72,7 +72,7 @@ def make_torch_step(network: nn.Module, images: torch.Tensor, labels: torch.Tens
     others = [parameter for parameter in network.parameters() if parameter.dim() < 2]
     optimizer = torch.optim.SGD(
         [{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": others}],
-        lr=STEP_SIZE,
+        lr=LEARNING_RATE,
         momentum=MOMENTUM,
         nesterov=True,
     )

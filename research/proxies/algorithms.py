@@ -48,7 +48,7 @@ def main() -> None:
             database = folder / f"{algorithm}-{seed}.db"
             finished = folder / f"{algorithm}-{seed}.txt"
             if not finished.exists():
-                # The effort of earlier calls does not count against the budget: a run that was cut off starts anew.
+                # The effort of earlier calls does not count against the budget: a run that was cut off starts again.
                 database.unlink(missing_ok=True)
                 outcome = kas.search(
                     evaluate.DigitsNetwork(), evaluate.digits(train=arguments.train), budget, space=space,

@@ -296,7 +296,7 @@ def policy_surrogate(task: Task, order, budget: float):
     best, known, left, learned = None, [], list(order), None
     while left:
         index = left[0]
-        # It learns anew after every fifth training.
+        # It learns again after every fifth training.
         if len(known) >= 10 and len(known) % 5 == 0:
             learned = Combination(trusted_from=-1, folds=5, least=10).fit(
                 features_of(task, known, STATIC), [task.runs[k][0]["validation"] for k in known]

@@ -37,7 +37,7 @@ from pathlib import Path
 
 import torch
 from gpt2 import Compiled, find_operator, replace
-from sequences import BATCH, LENGTH, MAKERS, TEXT, NextToken
+from sequences import BATCH, FACTORIES, LENGTH, TEXT, NextToken
 from structured_linear import ROOT
 from times import list_bindings
 
@@ -186,7 +186,7 @@ def propose_rate(bits):
 
 def tune(options):
     torch.set_num_threads(options.threads)
-    sequences = MAKERS[options.task](options.text, options.steps)
+    sequences = FACTORIES[options.task](options.text, options.steps)
     first, count = options.part
     for width, operator in list_tuned(options.task)[first - 1 :: count]:
         while (rate := propose_rate(get_rates(read_store(options.store, options.task), width, operator))) is not None:
@@ -212,7 +212,7 @@ def train(options):
     torch.set_num_threads(options.threads)
     records = read_store(options.store, options.task)
     known = {(r["width"], r["operator"], r["seed"]) for r in records if "bits" in r}
-    sequences = MAKERS[options.task](options.text, options.steps)
+    sequences = FACTORIES[options.task](options.text, options.steps)
     first, count = options.part
     jobs = [(seed, width, operator) for seed in range(options.seeds) for width, operator in list_points(options.task)]
     own = [job for job in jobs[first - 1 :: count] if (job[1], job[2], job[0]) not in known]
@@ -239,7 +239,7 @@ def measure(options):
     torch.set_num_threads(1)
     records = read_store(options.store, options.task)
     known = {(r["width"], r["operator"], r["tokens"]) for r in records if "least_ms" in r}
-    kinds = MAKERS[options.task](options.text, options.steps).kinds
+    kinds = FACTORIES[options.task](options.text, options.steps).kinds
     for tokens in options.tokens:
         timers = {}
         for width, operator in list_points(options.task):
@@ -367,7 +367,7 @@ def report(options):
 def predict(options):
     """Rank correlations of the operators' mean bits at the largest width that both tasks have operators at."""
     means = {}
-    for task in MAKERS:
+    for task in FACTORIES:
         bits = defaultdict(list)
         for record in read_store(options.store, task):
             if "test_bits" in record and record["operator"] != "dense":
@@ -390,7 +390,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=("tune", "train", "time", "report", "predict"))
     parser.add_argument("store", type=Path)
-    parser.add_argument("--task", choices=tuple(MAKERS), default="characters")
+    parser.add_argument("--task", choices=tuple(FACTORIES), default="characters")
     parser.add_argument("--text", type=Path, default=TEXT, help="a text that gzip has compressed")
     parser.add_argument("--seeds", type=read_positive, default=3)
     parser.add_argument("--steps", type=read_positive, default=STEPS)

@@ -208,7 +208,7 @@ def make_facts(_, steps):
     return draw_parts(f"facts {FACTS}", 3 * FACTS, steps, draw)
 
 
-MAKERS = {
+FACTORIES = {
     "characters": make_characters,
     "pairs": make_pairs,
     "copy": make_copy,

@@ -130,7 +130,7 @@ def choose_fastest(layer, part, candidates, tokens):
 class Layer:
     """A layer of kas with its weights packed ahead, as an object file would have it."""
 
-    def __init__(self, operator, binding, arrays=None, prepare_weights=True):
+    def __init__(self, operator, binding, arrays=None, prepack_weights=True):
         own = {name: binding[name] for name in (*operator.symbols[0], *operator.symbols[1])}
         shapes = operator.shapes(own)
         tensors = [shapes.data, *shapes.weights]
@@ -144,7 +144,7 @@ class Layer:
             f"  return %r : {types[-1]}\n}}\n",
             f"<{operator.name}>",
         )
-        module.run(str(CPUPipeline(threads=1, prepare_weights=prepare_weights or None)))
+        module.run(str(CPUPipeline(threads=1, prepack_weights=prepack_weights or None)))
         self.program = module._handle.load(2)
         generator = numpy.random.default_rng(0)
         if arrays is None:
@@ -152,10 +152,10 @@ class Layer:
         self.arrays = arrays
         self.output = numpy.zeros(shapes.output, numpy.float32)
         self.given = [*arrays, self.output]
-        if count := self.program.get_num_prepared_elements("forward"):
+        if count := self.program.get_num_prepacked_elements("forward"):
             memory = numpy.zeros(count + 16, numpy.float32)
             packed = memory[-(memory.ctypes.data // 4) % 16 :][:count]
-            self.program.call("forward_prepare", [*arrays[1:], packed], 1, False)
+            self.program.call("forward_prepack", [*arrays[1:], packed], 1, False)
             self.given.append(packed)
         self.time(1)
 

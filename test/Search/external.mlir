@@ -9,7 +9,7 @@
 
 // An object that is no answer.
 // RUN: kas-opt %s -kas-search="evaluations=1 evaluators=external external=cat retries=0" 2>&1 | FileCheck %s --check-prefix=ECHO
-// ECHO: kas-search: worker 0 is started anew: the worker answered '{\22id\22:0,{{.*}}...'
+// ECHO: kas-search: worker 0 is started again: the worker answered '{\22id\22:0,{{.*}}...'
 // ECHO: warning: found no operator: all 1 candidates failed, the first because external: the worker answered '{{.*}}'{{$}}
 
 // A worker that does nothing is killed; so is all that it has started. The name is that of this run: others run beside it.

@@ -20,7 +20,7 @@
 // RUN: kas-opt %s -kas-search="evaluations=2 evaluators=latency,flops runner=%t/nonsense" 2>&1 | FileCheck %s --check-prefixes=NONE,NONSENSE
 // RUN: kas-opt %s -kas-search="evaluations=2 evaluators=latency,flops runner=%t/other" 2>&1 | FileCheck %s --check-prefixes=NONE,OTHER
 // RUN: kas-opt %s -kas-search="evaluations=2 evaluators=latency runner=%t/fail progress=true" 2>&1 | FileCheck %s --check-prefixes=PROGRESS,NONE,FAIL
-// PROGRESS: {"event":"message","text":"worker 0 is started anew: the worker ended with code 3"}
+// PROGRESS: {"event":"message","text":"worker 0 is started again: the worker ended with code 3"}
 // PROGRESS: {"event":"candidate","id":0,"seconds":{{[0-9.e-]+}},"failure":"latency: the worker ended with code 3"}
 // CRASH: warning: found no operator: all 2 candidates failed, the first because latency: the worker died: Segmentation fault
 // HANG: warning: found no operator: all 2 candidates failed, the first because latency: the worker does not answer in time

@@ -126,7 +126,7 @@ std::string Instance::drawName() {
                                       "\"../up\"",
                                       "\"\\00\"",
                                       "\"%s\"",
-                                      "\"forward_prepare\"",
+                                      "\"forward_prepack\"",
                                       "_mlir_x",
                                       "malloc",
                                       "memcpy",

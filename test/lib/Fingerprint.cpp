@@ -36,17 +36,17 @@ static uint64_t getName(uint64_t name, uint64_t count) {
 /// depends on a position at all differs there. Then other borders, those of one
 /// axis beside the middle of the others, which share a block of these, and more
 /// in between.
-std::vector<OutputPlace> kas::test::choosePlaces(const ConcreteOperator &op,
-                                                 unsigned count) {
+std::vector<OutputPosition>
+kas::test::choosePositions(const ConcreteOperator &op, unsigned count) {
   llvm::SmallVector<unsigned> axes;
   for (auto [index, axis] : llvm::enumerate(op.outputs))
     if (!axis.isUnordered && axis.size > 1)
       axes.push_back(index);
   unsigned numNeighbors = axes.size(),
            numMixed = axes.size() > 1 ? axes.size() : 0;
-  std::vector<OutputPlace> places;
+  std::vector<OutputPosition> places;
   for (unsigned number = 0; number < count; ++number) {
-    OutputPlace &place = places.emplace_back();
+    OutputPosition &place = places.emplace_back();
     for (auto [index, axis] : llvm::enumerate(op.outputs)) {
       bool isOdd = index % 2;
       int64_t middle = axis.size / 2 + isOdd;
@@ -74,7 +74,7 @@ std::vector<OutputPlace> kas::test::choosePlaces(const ConcreteOperator &op,
 namespace {
 /// Steps through the points of an operator's loops and makes a row of each:
 /// its place and its nodes. Only what depends on a loop that moved is computed
-/// anew.
+/// again.
 class RowWalker {
 public:
   /// Without `runsOrderedOutputs` these stay at the place that is set. The
@@ -187,7 +187,7 @@ void Fingerprinter::addColumn(size_t size, bool isWeight) {
 }
 
 void Fingerprinter::tabulate(const ConcreteOperator &op,
-                             llvm::ArrayRef<OutputPlace> places) {
+                             llvm::ArrayRef<OutputPosition> places) {
   columns.clear();
   names.clear();
   nodes.clear();
@@ -246,7 +246,7 @@ void Fingerprinter::tabulate(const ConcreteOperator &op,
   support = 0;
   if (places.empty())
     walk();
-  for (const OutputPlace &place : places) {
+  for (const OutputPosition &place : places) {
     for (auto [index, value] : llvm::enumerate(place))
       if (!op.outputs[index].isUnordered)
         walker.setOutput(index, value);
@@ -617,12 +617,13 @@ uint64_t Fingerprinter::individualize() {
 }
 
 size_t Fingerprinter::countRows(const ConcreteOperator &op) {
-  tabulate(op, choosePlaces(op, options.numPlaces));
+  tabulate(op, choosePositions(op, options.numPositions));
   return numRows;
 }
 
 uint64_t Fingerprinter::compute(const ConcreteOperator &op) {
-  std::vector<OutputPlace> places = choosePlaces(op, options.numPlaces);
+  std::vector<OutputPosition> places =
+      choosePositions(op, options.numPositions);
   tabulate(op, places);
   uint64_t kind = 1;
   if (!reduce()) {

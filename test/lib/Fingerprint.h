@@ -22,13 +22,13 @@ namespace kas::test {
 /// `count` positions of the output, the same for all operators of one space:
 /// one in the middle, a corner, the neighbors of the first, others. None, which
 /// stands for all, when it is 0.
-std::vector<OutputPlace> choosePlaces(const ConcreteOperator &op,
-                                      unsigned count);
+std::vector<OutputPosition> choosePositions(const ConcreteOperator &op,
+                                            unsigned count);
 
 /// How much of an operator a fingerprint looks at.
 struct FingerprintOptions {
-  /// Positions of the output (`choosePlaces`); all of them when 0.
-  unsigned numPlaces = 0;
+  /// Positions of the output (`choosePositions`); all of them when 0.
+  unsigned numPositions = 0;
   /// Of the positions of the data that occur beside each of these, the middle
   /// one, the first and the last: up to 3; all of them when 0.
   unsigned numSlices = 0;
@@ -71,7 +71,8 @@ private:
     bool isWeight = false;
   };
 
-  void tabulate(const ConcreteOperator &op, llvm::ArrayRef<OutputPlace> places);
+  void tabulate(const ConcreteOperator &op,
+                llvm::ArrayRef<OutputPosition> places);
   template <typename Walk>
   void chooseSlices(const Walk &walk);
   ProductTable makeTable(const ConcreteOperator &op) const;

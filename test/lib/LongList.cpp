@@ -185,7 +185,7 @@ public:
     size_t count = 0;
     for (const Bucket &bucket : buckets)
       count += bucket.size();
-    log << "left by binding " << binding + 1 << ", " << options.numPlaces
+    log << "left by binding " << binding + 1 << ", " << options.numPositions
         << " places";
     if (options.numSlices)
       log << " with " << options.numSlices << " of the data each";
@@ -219,11 +219,11 @@ public:
   /// Whether they agree at all places at all bindings that both have. Few
   /// places come first: they are enough to tell most apart.
   bool isSame(const Candidate &other) const {
-    for (unsigned numPlaces : {2u, 8u, 0u})
+    for (unsigned numPositions : {2u, 8u, 0u})
       for (size_t binding = 0; binding < operators.size(); ++binding)
         if (operators[binding] && other.operators[binding] &&
-            !areEqual(makeTable(binding, numPlaces),
-                      other.makeTable(binding, numPlaces)))
+            !areEqual(makeTable(binding, numPositions),
+                      other.makeTable(binding, numPositions)))
           return false;
     return true;
   }
@@ -231,10 +231,10 @@ public:
   const size_t number;
 
 private:
-  ProductTable makeTable(size_t binding, unsigned numPlaces) const {
+  ProductTable makeTable(size_t binding, unsigned numPositions) const {
     const ConcreteOperator &op = *operators[binding];
     ProductTable table =
-        ProductTable::tabulate(op, choosePlaces(op, numPlaces));
+        ProductTable::tabulate(op, choosePositions(op, numPositions));
     table.reduce();
     return table;
   }

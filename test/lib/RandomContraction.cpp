@@ -91,13 +91,13 @@ void Generator::drawExtents() {
     if (coordinate.isLast)
       longer.push_back(&coordinate);
   }
-  auto countProducts = [&] {
+  auto countMACs = [&] {
     int64_t products = 1;
     for (const Coordinate &coordinate : coordinates)
       products *= coordinate.extent;
     return products;
   };
-  while (countProducts() > maxProducts) {
+  while (countMACs() > maxProducts) {
     Coordinate *longest =
         *llvm::max_element(longer, [](Coordinate *a, Coordinate *b) {
           return a->extent < b->extent;

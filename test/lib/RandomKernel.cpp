@@ -18,7 +18,7 @@ using namespace mlir;
 
 namespace {
 
-class KernelMaker : GrowingKernel {
+class RandomKernelBuilder : GrowingKernel {
 public:
   using GrowingKernel::GrowingKernel;
 
@@ -538,5 +538,5 @@ private:
 KernelOp kas::test::addRandomKernel(ModuleOp module, StringRef name,
                                     uint64_t seed,
                                     const RandomKernelOptions &options) {
-  return KernelMaker(module, name, seed, options).make();
+  return RandomKernelBuilder(module, name, seed, options).make();
 }

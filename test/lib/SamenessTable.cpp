@@ -35,9 +35,9 @@ static bool setValues(llvm::ArrayRef<ConcreteCoord> coords,
 
 namespace {
 /// Makes the row of a point from the values of the coordinates.
-class RowMaker {
+class RowBuilder {
 public:
-  explicit RowMaker(const ConcreteOperator &op) : op(op) {
+  explicit RowBuilder(const ConcreteOperator &op) : op(op) {
     auto countAxes = [&](llvm::ArrayRef<ConcreteAxis> axes) {
       numAxes += llvm::count_if(
           axes, [](const ConcreteAxis &axis) { return axis.isUnordered; });
@@ -96,12 +96,12 @@ void ProductTable::combineEqual() {
 }
 
 /// Adds the rows of all points of `loops`, the other loops being as they are.
-static void addRows(const ConcreteOperator &op, const RowMaker &maker,
+static void addRows(const ConcreteOperator &op, const RowBuilder &builder,
                     llvm::ArrayRef<unsigned> loops, std::vector<int64_t> values,
                     std::vector<ProductRow> &rows) {
   for (size_t level = loops.size() + 1; level > 0;) {
     if (setValues(op.coords, values))
-      rows.push_back(maker.make(values));
+      rows.push_back(builder.make(values));
     // The next point, the last loop the fastest.
     for (level = loops.size(); level > 0; --level) {
       unsigned loop = loops[level - 1];
@@ -113,10 +113,10 @@ static void addRows(const ConcreteOperator &op, const RowMaker &maker,
 }
 
 ProductTable ProductTable::tabulate(const ConcreteOperator &op,
-                                    llvm::ArrayRef<OutputPlace> places) {
-  RowMaker maker(op);
+                                    llvm::ArrayRef<OutputPosition> places) {
+  RowBuilder builder(op);
   ProductTable table;
-  table.numAxes = maker.numAxes;
+  table.numAxes = builder.numAxes;
   table.numWeights = op.weights.size();
   table.divisor = op.divisor;
   auto isPlaced = [&](unsigned index) {
@@ -129,12 +129,12 @@ ProductTable ProductTable::tabulate(const ConcreteOperator &op,
       loops.push_back(index);
   std::vector<int64_t> values(op.coords.size(), 0);
   if (places.empty())
-    addRows(op, maker, loops, values, table.rows);
-  for (const OutputPlace &place : places) {
+    addRows(op, builder, loops, values, table.rows);
+  for (const OutputPosition &place : places) {
     for (unsigned index = 0; index < op.outputs.size(); ++index)
       if (isPlaced(index))
         values[index] = place[index];
-    addRows(op, maker, loops, values, table.rows);
+    addRows(op, builder, loops, values, table.rows);
   }
   table.combineEqual();
   return table;

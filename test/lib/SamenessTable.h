@@ -37,14 +37,14 @@ struct ProductRow {
 };
 
 /// A value for each output; those on unordered axes do not count.
-using OutputPlace = llvm::SmallVector<int64_t, 4>;
+using OutputPosition = llvm::SmallVector<int64_t, 4>;
 
 /// See "Sameness of operators" in docs/internals/rationale/sameness.md.
 struct ProductTable {
   /// Every product of `op`, with nothing taken out; of `places`, if there are
   /// any, only those that are added there.
   static ProductTable tabulate(const ConcreteOperator &op,
-                               llvm::ArrayRef<OutputPlace> places = {});
+                               llvm::ArrayRef<OutputPosition> places = {});
 
   /// Takes out redundancy until there is none: elements of a weight in the same
   /// places up to a factor are one; a weight with one element, or whose element

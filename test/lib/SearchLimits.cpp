@@ -101,7 +101,7 @@ private:
   int64_t getMax(const Size &size) const;
   bool isSignatureStride(unsigned index) const;
 
-  bool canTakeInTurn(llvm::SmallVector<unsigned> &done) const;
+  bool canTakeInOrder(llvm::SmallVector<unsigned> &done) const;
   /// W15: the weights that have a reduction have as many elements as the weight
   /// that they are together, under every binding.
   bool isCostlyRank(unsigned reduction) const;
@@ -190,7 +190,7 @@ int64_t LimitFinder::getMax(const Size &size) const {
 
 /// W2: each weight takes a coordinate, the last of those that have it, and
 /// leaves one.
-bool LimitFinder::canTakeInTurn(llvm::SmallVector<unsigned> &done) const {
+bool LimitFinder::canTakeInOrder(llvm::SmallVector<unsigned> &done) const {
   if (done.size() == graph.weights.size())
     return true;
   unsigned doneMask = 0;
@@ -207,7 +207,7 @@ bool LimitFinder::canTakeInTurn(llvm::SmallVector<unsigned> &done) const {
         (limits.weightShares && llvm::all_of(graph.weights[weight], isTaken)))
       continue;
     done.push_back(weight);
-    if (canTakeInTurn(done))
+    if (canTakeInOrder(done))
       return true;
     done.pop_back();
   }
@@ -242,7 +242,7 @@ bool LimitFinder::isCostlyRank(unsigned reduction) const {
 
 void LimitFinder::checkWeights() {
   llvm::SmallVector<unsigned> done;
-  if (!canTakeInTurn(done))
+  if (!canTakeInOrder(done))
     violated.set(WeightTakesNoneOrAll);
   for (llvm::ArrayRef<unsigned> weight : graph.weights)
     for (unsigned index : weight) {

@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torch_mlir")
 
 import random_networks  # noqa: E402
-from sample_wise import ASSERTION, Tokens  # noqa: E402
+from per_sample import ASSERTION, Tokens  # noqa: E402
 
 import kas.torch  # noqa: E402
 from kas.torch import to_mlir  # noqa: E402
@@ -57,16 +57,16 @@ def call(function: kas.Function, *tensors: numpy.ndarray) -> numpy.ndarray:
     memory = numpy.full(int(numpy.prod(shape)) + 32, numpy.nan, numpy.float32)
     memory[-16:] = memory[:16] = 7
     bound = function.bind(*tensors, out=memory[16:-16].reshape(shape))
-    bound.prepare()
+    bound.prepack()
     result = bound()
     assert (memory[:16] == 7).all() and (memory[-16:] == 7).all()
     return result
 
 
-@pytest.mark.parametrize("prepare", [True, False])
+@pytest.mark.parametrize("prepack", [True, False])
 @pytest.mark.parametrize("threads", [1, 2, 0])
-def test_sizes(prepare: bool, threads: int) -> None:
-    function = mlp().compile("forward", threads=threads, prepare_weights=prepare, any_batch=True)
+def test_sizes(prepack: bool, threads: int) -> None:
+    function = mlp().compile("forward", threads=threads, prepack_weights=prepack, any_batch=True)
     assert function.any_batch
     w, v = weights()
     for batch in [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 100]:
@@ -85,7 +85,7 @@ def test_random_networks(start: int) -> None:
         batch = case.shape[0]
         try:
             function = case.module.compile(
-                "forward", threads=1 + seed % 2, prepare_weights=seed % 3 != 0, any_batch=True
+                "forward", threads=1 + seed % 2, prepack_weights=seed % 3 != 0, any_batch=True
             )
         except kas.Error as error:
             # Norms that take statistics of the batch, and batches of one sample.
@@ -109,7 +109,7 @@ def test_attention(threads: int) -> None:
     torch.manual_seed(0)
     model = Tokens().eval()
     exported = to_mlir(model, torch.randn(6, 8, 3, 3))
-    function = exported.module.compile("forward", threads=threads, prepare_weights=True, any_batch=True)
+    function = exported.module.compile("forward", threads=threads, prepack_weights=True, any_batch=True)
     arrays = [tensor.detach().numpy() for tensor in exported.tensors.values()]
     for batch in [1, 2, 5, 6, 13]:
         data = torch.randn(batch, 8, 3, 3)
@@ -125,7 +125,7 @@ def test_parts_of_few_samples(threads: int) -> None:
     layers = [torch.nn.Conv2d(8, 8, 3, padding=1, groups=8), torch.nn.Conv2d(8, 32, 1), torch.nn.Conv2d(32, 8, 1)]
     model = torch.nn.Sequential(*layers, *layers).eval()
     exported = to_mlir(model, torch.randn(4, 8, 96, 96))
-    function = exported.module.compile("forward", threads=threads, prepare_weights=True, any_batch=True)
+    function = exported.module.compile("forward", threads=threads, prepack_weights=True, any_batch=True)
     arrays = [tensor.detach().numpy() for tensor in exported.tensors.values()]
     for batch in [1, 3, 9]:
         data = torch.randn(batch, 8, 96, 96)
@@ -159,8 +159,8 @@ def test_what_does_not_fit() -> None:
         function(x, w.T.copy(), v)
     with pytest.raises(ValueError, match="'x' must have the shape"):
         function(numpy.array(3, numpy.float32), w, v, out=numpy.empty((1, 64), numpy.float32))
-    with pytest.raises(kas.Error, match="prepared before the first call"):
-        mlp().compile("forward", prepare_weights=True, any_batch=True)(x, w, v)
+    with pytest.raises(kas.Error, match="prepacked before the first call"):
+        mlp().compile("forward", prepack_weights=True, any_batch=True)(x, w, v)
     with pytest.raises(ValueError, match="requires any_batch=False"):
         mlp().compile("forward", any_batch=True, check="exact")
 
@@ -215,8 +215,8 @@ int main(void) {
     w[i] = i % 7 - 3;
   for (int i = 0; i < 256 * 64; ++i)
     v[i] = i % 5 - 2;
-  void *packed = aligned_alloc(64, forward_prepared_elements() * sizeof(float));
-  if (forward_prepare(w, v, packed))
+  void *packed = aligned_alloc(64, forward_prepacked_elements() * sizeof(float));
+  if (forward_prepack(w, v, packed))
     return 1;
   for (int64_t samples = 0; samples < 40; ++samples) {
     float *x = guarded(samples * 128 * sizeof(float)), *y = guarded(samples * 64 * sizeof(float));
@@ -254,7 +254,7 @@ def test_from_c(tmp_path: Path) -> None:
     def run(*command: str | Path) -> str:
         return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
 
-    options = "threads=1 prepare-weights=true any-batch=true"
+    options = "threads=1 prepack-weights=true any-batch=true"
     run(tools / "kas-opt", "forward.mlir", f"-kas-cpu-pipeline={options}", "-o", "l.mlir")
     run(tools / "kas-translate", "-kas-to-object", "l.mlir", "-o", "forward.o")
     lowered = "--kas-lowered=l.mlir"

@@ -148,7 +148,7 @@ def test_two_networks_link_into_one_program_that_cmake_builds(folder, tmp_path):
     one, two = export(folder, "one"), export(folder, "two", "--precision=int8", f"--calibration={folder}/examples.npy")
     (tmp_path / "main.c").write_text(
         '#include "one_weights.h"\n#include "two_weights.h"\n#include <stdio.h>\n'
-        "static _Alignas(64) float packed1[ONE_PREPARED_ELEMENTS], packed2[TWO_PREPARED_ELEMENTS];\n"
+        "static _Alignas(64) float packed1[ONE_PREPACKED_ELEMENTS], packed2[TWO_PREPACKED_ELEMENTS];\n"
         "static _Alignas(64) char workspace1[ONE_WORKSPACE_BYTES + 1], workspace2[TWO_WORKSPACE_BYTES + 1];\n"
         "int main(void) {\n  float x[144], y[10], z[10];\n"
         "  for (int i = 0; i < 144; ++i)\n    x[i] = (i % 7 - 3) / 2.0f;\n"

@@ -80,7 +80,7 @@ func.func @f(%x: {data}) -> {result} {{
 
 @pytest.mark.parametrize("seed", range(12))
 def test_random_poolings(seed):
-    """Windows, strides and paddings of both kinds, whole images, zeros of both signs and what is no number."""
+    """Windows, strides and paddings of both kinds, whole images, zeros of both signs and NaN."""
     random = numpy.random.default_rng(seed)
     is_sum = bool(seed % 2)
     rows, columns = (int(size) for size in random.integers(5, 60, 2))
@@ -369,7 +369,7 @@ def test_bound_calls_see_what_the_arrays_hold(conv):
             array[:] = other
         assert call() is output
         assert relative_error(output, op.evaluate(binding, *arrays)) < 1e-5
-    call.prepare()  # does nothing here
+    call.prepack()  # does nothing here
     with pytest.raises(ValueError, match="'data' must have the shape"):
         function.bind(arrays[1], arrays[0], out=output)
 
@@ -388,22 +388,22 @@ func.func @forward(%x: tensor<64x128xf32>, %w: tensor<256x128xf32> {kas.name = "
 """
 
 
-def test_prepared_weights():
+def test_prepacked_weights():
     generator = numpy.random.default_rng(0)
     x, w = (generator.standard_normal(shape, numpy.float32) for shape in ((64, 128), (256, 128)))
-    function = kas.parse(NETWORK).compile("forward", threads=1, prepare_weights=True)
+    function = kas.parse(NETWORK).compile("forward", threads=1, prepack_weights=True)
     assert [name for name, _ in function.arguments] == ["arg0", "w"]
     call = function.bind(x, w)
-    with pytest.raises(kas.Error, match="requires weights that were prepared before the first call"):
+    with pytest.raises(kas.Error, match="requires weights that were prepacked before the first call"):
         call()
     for _ in range(2):
-        call.prepare()
+        call.prepack()
         assert numpy.allclose(call(), x @ w.T, atol=1e-3)
         assert numpy.allclose(function(x, w), x @ w.T, atol=1e-3)
         w *= 2
     assert numpy.allclose(call(), x @ w.T / 2, atol=1e-3)  # those that were packed
-    with pytest.raises(ValueError, match="check='exact' requires prepare_weights=False"):
-        kas.parse(NETWORK).compile("forward", prepare_weights=True, check="exact")
+    with pytest.raises(ValueError, match="check='exact' requires prepack_weights=False"):
+        kas.parse(NETWORK).compile("forward", prepack_weights=True, check="exact")
 
 
 def _one_row(inputs, outputs, groups, schedule=""):
@@ -447,7 +447,7 @@ def _one_row(inputs, outputs, groups, schedule=""):
         (96, 46, 2, "kas_cpu.schedule = #kas_cpu.schedule<strategy = panels, depth = 32>, "),
     ],
 )
-def test_one_row_of_prepared_weights(inputs, outputs, groups, schedule, threads):
+def test_one_row_of_prepacked_weights(inputs, outputs, groups, schedule, threads):
     generator = numpy.random.default_rng(inputs)
     # Sums of integers are exact in any order.
     x, w = (
@@ -455,9 +455,9 @@ def test_one_row_of_prepared_weights(inputs, outputs, groups, schedule, threads)
         for shape in ((groups, inputs), (groups, outputs, inputs))
     )
     module = kas.parse(_one_row(inputs, outputs, groups, schedule))
-    function = module.compile("forward", threads=threads, prepare_weights=True)
+    function = module.compile("forward", threads=threads, prepack_weights=True)
     call = function.bind(x, w)
-    call.prepare()
+    call.prepack()
     assert (call() == numpy.einsum("gi,goi->go", x, w)).all()
 
 
@@ -492,7 +492,7 @@ def test_transposes(shape: tuple[int, ...], order: tuple[int, ...], threads: int
 @pytest.mark.parametrize("operation", ["maximumf", "minimumf"])
 @pytest.mark.parametrize("size", [1, 7, 16, 100, 1000])
 def test_largest_of_lines(operation: str, size: int) -> None:
-    """In vectors, with what is no number and with zeros of both signs as IEEE 754 has it."""
+    """In vectors, with NaN and with zeros of both signs as IEEE 754 has it."""
     module = kas.parse(f"""
     func.func @forward(%x: tensor<6x{size}xf32>, %i: tensor<6xf32>) -> tensor<6xf32> {{
       %y = linalg.generic {{

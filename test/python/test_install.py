@@ -79,7 +79,7 @@ def write_wheel(path):
 
 
 def test_an_environment_that_was_interrupted(tmp_path):
-    """tools/python.sh, killed while it makes the environment, makes it anew.
+    """tools/python.sh, killed while it makes the environment, makes it again.
 
     A package that is missing is an error that says what to do, and leaves nothing.
     """

@@ -55,7 +55,7 @@ def test_options_of_the_cpu_pipeline():
         triple="x86_64-unknown-linux-gnu",
         features="+avx2",
         register_tiles=False,
-        prepare_weights=True,
+        prepack_weights=True,
         precision="bf16",
         algorithm="im2col",
         split_batch=False,

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 
+import numpy
 import pytest
 
 import kas
@@ -76,6 +77,16 @@ def test_former_names():
         conv.compile_gradient(1, binding, road="loops")
     with pytest.raises(TypeError, match=r"expected one of them, got both"):
         conv.compile_gradient(1, binding, road="loops", lowering="loops")
+    module = kas.Module(
+        "func.func @f(%x: tensor<2xf32>, %w: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
+    )
+    with pytest.warns(DeprecationWarning, match=r"the argument 'prepare_weights' is now called 'prepack_weights'"):
+        function = module.compile("f", threads=1, prepare_weights=True)
+    x = numpy.ones(2, numpy.float32)
+    call = function.bind(x, x)
+    with pytest.warns(DeprecationWarning, match=r"'prepare' is now called 'prepack'"):
+        call.prepare()
+    assert (call() == x).all()
 
 
 @pytest.mark.parametrize("name", ["bench1", "compare", "study"])

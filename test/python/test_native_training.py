@@ -106,7 +106,7 @@ def test_the_reason_is_given_where_a_network_is_not_taken(data):
         wide.train_once(None)
 
 
-def test_a_loss_that_is_no_number_is_a_failure(data):
+def test_a_loss_of_nan_is_a_failure(data):
     recipe = dataclasses.replace(RECIPE, optimizer="sgd", learning_rate=1e30, warmup_steps=0, recalibrate=False)
     with pytest.raises(evaluate.TrainingFailure, match="the loss is"):
         train(data, recipe, "native")

@@ -55,7 +55,7 @@ def run_openvino(model, arrays):
 
 
 def make_integers(shapes, seed):
-    """Integers from -2 to 2, for which sums of products of few numbers are exact."""
+    """Integers from -2 to 2, for which contractions of few numbers are exact."""
     generator = numpy.random.default_rng(seed)
     return [generator.integers(-2, 3, shape).astype(numpy.float32) for shape in shapes]
 

@@ -29,8 +29,8 @@ def round_to_bf16(array):
 
 def run(precision, x, w):
     y = numpy.empty((64, 96), numpy.float32)
-    call = kas.Module(MODULE).compile("f", threads=1, prepare_weights=True, precision=precision).bind(x, w, out=y)
-    call.prepare()
+    call = kas.Module(MODULE).compile("f", threads=1, prepack_weights=True, precision=precision).bind(x, w, out=y)
+    call.prepack()
     call()
     return y
 

@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Networks whose layers multiply bytes."""
+"""Networks with layers in int8."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class Simulated(Network):
         return ((x / step + zero).round().clamp(0, 255) - zero) * step
 
 
-@pytest.mark.parametrize("prepare_weights", [False, True])
-def test_values(prepare_weights: bool) -> None:
+@pytest.mark.parametrize("prepack_weights", [False, True])
+def test_values(prepack_weights: bool) -> None:
     torch.manual_seed(0)
     network = Network().eval()
     batches = [torch.randn(2, 3, 9, 11) for _ in range(3)]
@@ -76,14 +76,14 @@ def test_values(prepare_weights: bool) -> None:
     quantized = kas.quantize(exported.module, batches, weights)
     assert str(quantized).count("arith.extui") == 4
     assert "forward_ranges" not in str(quantized)
-    run = quantized.compile("forward", threads=1, prepare_weights=prepare_weights)
+    run = quantized.compile("forward", threads=1, prepack_weights=prepack_weights)
     simulated = Simulated(network, measure_ranges(exported.module, batches, weights))
     with torch.no_grad():
         for batch in batches:
             expected = simulated(batch.double())
             call = run.bind(batch, *weights)
-            if prepare_weights:
-                call.prepare()
+            if prepack_weights:
+                call.prepack()
             output = call()
             largest = expected.abs().max()
             # A value between two bytes may be rounded to the other one.
@@ -144,7 +144,7 @@ def test_errors() -> None:
 
 
 def test_found_network() -> None:
-    """Of found operators, too, the layers that sum over channels multiply bytes, and decisions stay the same."""
+    """Of found operators, too, the layers that sum over channels are int8, and decisions stay the same."""
     network = kas.zoo.create("pooled64_fashion_found_1")
     generator = numpy.random.default_rng(0)
     batch = torch.from_numpy(generator.normal(size=(32, 1, 32, 32)).astype(numpy.float32))
@@ -214,7 +214,7 @@ def make_quantized(network: nn.Module, batches: list[torch.Tensor], folder: path
 @pytest.mark.parametrize("data", ["QUInt8", "QInt8"])
 @pytest.mark.parametrize("per_channel", [False, True])
 def test_quantized_onnx(tmp_path: pathlib.Path, data: str, per_channel: bool) -> None:
-    """Files with QDQ pairs: layers multiply bytes, and results are those of ONNX Runtime up to a step."""
+    """Files with QDQ pairs: layers are int8, and results are those of ONNX Runtime up to a step."""
     runtime = pytest.importorskip("onnxruntime")
     kinds = pytest.importorskip("onnxruntime.quantization").QuantType
     onnx = pytest.importorskip("kas.onnx")
@@ -231,11 +231,11 @@ def test_quantized_onnx(tmp_path: pathlib.Path, data: str, per_channel: bool) ->
     assert "linalg.conv_2d_nchw_fchw " not in text
     assert "linalg.matmul" not in text
     session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    run = loaded.module.compile("forward", prepare_weights=True)
+    run = loaded.module.compile("forward", prepack_weights=True)
     for batch in batches:
         (expected,) = session.run(None, {"x": batch.numpy()})
         call = run.bind(batch.numpy(), *loaded.tensors.values())
-        call.prepare()
+        call.prepack()
         found = call()
         step = numpy.unique(numpy.abs(numpy.diff(numpy.unique(expected))))[0]
         # Sums between two bytes may be rounded to the other one, in each of the layers.
@@ -275,7 +275,7 @@ class Rounded(nn.Module):
 
 
 def test_quantized_pt2e(tmp_path: pathlib.Path) -> None:
-    """A file of an exported program that is quantized: layers multiply bytes."""
+    """A file of an exported program that is quantized: layers are int8."""
     importlib.import_module("torch.ao.quantization.fx._decomposed")
     torch.manual_seed(0)
     network, x = Rounded().eval(), torch.randn(2, 3, 9, 7)
@@ -287,14 +287,14 @@ def test_quantized_pt2e(tmp_path: pathlib.Path) -> None:
     assert text.count("arith.extui") == 2
     assert "linalg.conv_2d" not in text
     assert "linalg.matmul" not in text
-    call = exported.module.compile("forward", prepare_weights=True).bind(x, *exported.tensors.values())
-    call.prepare()
+    call = exported.module.compile("forward", prepack_weights=True).bind(x, *exported.tensors.values())
+    call.prepack()
     with torch.no_grad():
         assert (call() - network(x)).abs().max() < 1e-4
 
 
 def test_network_of_found_operators() -> None:
-    """Operators that are kept as such in a network: their stages that sum over channels multiply bytes."""
+    """Operators that are kept as such in a network: their stages that sum over channels are int8."""
     network = kas.zoo.create("pooled64_fashion_found_1")
     generator = numpy.random.default_rng(0)
     batch = torch.from_numpy(generator.normal(size=(8, 1, 32, 32)).astype(numpy.float32))

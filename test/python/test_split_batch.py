@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torch_mlir")
 
 import random_networks  # noqa: E402
-from sample_wise import ASSERTION, Tokens  # noqa: E402
+from per_sample import ASSERTION, Tokens  # noqa: E402
 
 import kas.torch  # noqa: E402
 
@@ -27,15 +27,15 @@ def run(module: kas.Module, tensors: list[numpy.ndarray], size: int, threads: in
     shapes = [shape for _, shape in module.clone().compile("forward", threads=1).results]
     module.run(
         f"kas-attach-cpu-target,kas-specialize,kas-split-batch{{size={size}}},"
-        f"kas-cpu-pipeline{{threads={threads} prepare-weights=true split-batch=false}}"
+        f"kas-cpu-pipeline{{threads={threads} prepack-weights=true split-batch=false}}"
     )
     program = module._handle.load(2)
     results = [numpy.full(shape, numpy.nan, numpy.float32) for shape in shapes]
     arguments: list[Any] = [*tensors, *results]
-    if count := program.get_num_prepared_elements("forward"):
+    if count := program.get_num_prepacked_elements("forward"):
         memory = numpy.zeros(count + 16, numpy.float32)
         packed = memory[-(memory.ctypes.data // 4) % 16 :][:count]
-        program.call("forward_prepare", [*tensors[1:], packed], 1, False)
+        program.call("forward_prepack", [*tensors[1:], packed], 1, False)
         arguments.append(packed)
     program.call("forward", arguments, 1, False)
     return results, "forward_part" in str(module)

@@ -112,7 +112,7 @@ def test_views_of_nothing(shape):
     assert kas.torch.explain()[-1].reason is None
 
 
-def test_what_all_samples_share_is_read_anew():
+def test_what_all_samples_share_is_read_again():
     memory = numpy.zeros((5, 6), numpy.float32)
     compiled = None
     for batch, value in ((3, 1), (9, 2), (4, 3), (9, 4)):
@@ -593,7 +593,7 @@ def test_networks_learn_as_with_pytorch():
             optimizer.step()
             losses[-1].append(loss.item())
     assert losses[0] == pytest.approx(losses[1], rel=1e-3) and losses[0][-1] < losses[0][0]
-    # Each graph once: weights that change are not compiled anew.
+    # Each graph once: weights that change are not compiled again.
     assert len(kas.torch.explain()) == 2
 
 

@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What operations mean at the edges, through torch.compile: numbers near zero, no numbers, no elements, one element."""
+"""What operations mean at the edges, through torch.compile: numbers near zero, NaN, no elements, one element."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_numbers_near_zero():
     compile_and_compare(call, torch.cat([EDGES, torch.tensor([1e-20, -1e-12, 1e-4, -26.5, -80.0, 88.0])]))
 
 
-def test_no_numbers():
+def test_nan():
     def compare(x, y):
         return x == x, x != x, x == y, x < y, x >= y, torch.maximum(x, y), torch.minimum(x, y), torch.fmax(x, y)
 
@@ -64,7 +64,7 @@ def test_no_numbers():
     compile_and_compare(compare, EDGES, OTHER, exact_zeros=False)
 
     def weigh(x):
-        # Infinity times nothing is no number.
+        # Infinity times zero is NaN.
         return functional.glu(x, 1), x.sigmoid(), torch.logaddexp(x[0], x[1]), torch.logaddexp2(x[0], x[1])
 
     for call in (bound, reduce, pool, weigh):
@@ -101,7 +101,7 @@ EMPTY = {
     "sum": lambda x, y: (x.sum(0), x.sum(1), x.sum() + 1, x.prod(0)),
     "mean": lambda x, y: (x.mean(0), x.mean(), torch.var_mean(x, 0), x.std()),
     "product": lambda x, y: (x.t() @ x, x @ y.t(), functional.linear(x, y)),
-    "sum of products": lambda x, y: torch.addmm(torch.ones(5, 5), x.t(), x),
+    "contraction": lambda x, y: torch.addmm(torch.ones(5, 5), x.t(), x),
     "views": lambda x, y: (x.view(5, 0), x.reshape(0, 5, 1), x.repeat(3, 2), x.flatten(), x.expand(2, 0, 5)),
     "concatenation": lambda x, y: torch.cat([x, y * 2, x]),
     "softmax": lambda x, y: (x.softmax(0), x.softmax(1), functional.layer_norm(x, (5,))),

@@ -74,7 +74,7 @@ CASES = {
 def test_networks(name: str, training: Training) -> None:
     if name == "mobilenet_v2" and not training.adamw:
         # Larger steps make chaos of it: rounding alone moves PyTorch's parameters by half of their size.
-        training = training._replace(step_size=2e-4)
+        training = training._replace(learning_rate=2e-4)
     check(*CASES[name], training)
 
 
@@ -187,7 +187,7 @@ def test_dropout() -> None:
 
     module = exported.module.run("kas-training-step{momentum=0}")
     step, evaluate = module.compile("train_step"), module.compile("evaluate")
-    assert [name for name, _ in step.arguments[:4]] == ["input", "labels", "step_size", "seed"]
+    assert [name for name, _ in step.arguments[:4]] == ["input", "labels", "learning_rate", "seed"]
     tensors = [tensor.detach() for tensor in exported.tensors.values()]
     results = step(data, labels.float(), torch.tensor(0.5), seed, *tensors)
     for result, parameter in zip(results[2:], network.parameters()):

@@ -83,11 +83,11 @@ class Attention(nn.Module):
         return self.head(self.layer(tokens).mean(1))
 
 
-def train_by_kas(network: nn.Module, options: str, images, labels, step_size: float):
+def train_by_kas(network: nn.Module, options: str, images, labels, learning_rate: float):
     """The losses, and all parameters, statistics and state after the steps."""
     exported = kas.torch.to_mlir(network, images[0], fold_batch_norms=False)
     function = exported.module.run(f"kas-training-step{{{options}}}").compile("train_step", threads=1)
-    assert [name for name, _ in function.arguments[:3]] == ["input", "labels", "step_size"]
+    assert [name for name, _ in function.arguments[:3]] == ["input", "labels", "learning_rate"]
     values = {name: tensor.detach().numpy().copy() for name, tensor in exported.tensors.items()}
     for name, shape in function.arguments[3:]:
         values.setdefault(name, numpy.zeros(shape, numpy.float32))
@@ -98,7 +98,7 @@ def train_by_kas(network: nn.Module, options: str, images, labels, step_size: fl
         results = function(
             batch.numpy(),
             numbers.numpy().astype(numpy.float32),
-            numpy.array(step_size, numpy.float32),
+            numpy.array(learning_rate, numpy.float32),
             *values.values(),
         )
         losses.append(float(results[0]))
@@ -131,18 +131,18 @@ ADAMW = ("optimizer=adamw weight-decay=0.05 clip-norm=0.5", 0.5, 2e-3)
 
 
 @pytest.mark.parametrize("make", [residual, separable, Attention])
-@pytest.mark.parametrize("options,clip,step_size", [SGD, ADAMW])
-def test_equals_pytorch(make, options: str, clip: float, step_size: float) -> None:
+@pytest.mark.parametrize("options,clip,learning_rate", [SGD, ADAMW])
+def test_equals_pytorch(make, options: str, clip: float, learning_rate: float) -> None:
     generator = torch.Generator().manual_seed(0)
     torch.manual_seed(1)
     network = make()
     images = [torch.randn(BATCH, 3, 9, 9, generator=generator) for _ in range(10)]
     labels = [torch.randint(0, 5, (BATCH,), generator=generator) for _ in images]
-    losses, correct, values = train_by_kas(network, options, images, labels, step_size)
+    losses, correct, values = train_by_kas(network, options, images, labels, learning_rate)
     if "adamw" in options:
         expected = train_by_torch(
             network,
-            lambda groups: torch.optim.AdamW(groups, lr=step_size, weight_decay=0.05),
+            lambda groups: torch.optim.AdamW(groups, lr=learning_rate, weight_decay=0.05),
             nn.functional.cross_entropy,
             clip,
             images,
@@ -151,7 +151,7 @@ def test_equals_pytorch(make, options: str, clip: float, step_size: float) -> No
     else:
         expected = train_by_torch(
             network,
-            lambda groups: torch.optim.SGD(groups, lr=step_size, momentum=0.9, nesterov=True, weight_decay=0.01),
+            lambda groups: torch.optim.SGD(groups, lr=learning_rate, momentum=0.9, nesterov=True, weight_decay=0.01),
             lambda logits, numbers: nn.functional.cross_entropy(logits, numbers, label_smoothing=0.1),
             clip,
             images,

@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Convolutions in linalg by Winograd's algorithm, forward and as gradients by the data, against sums of products."""
+"""Convolutions in linalg by Winograd's algorithm, forward and as gradients by the data, against contractions."""
 
 import numpy
 import pytest
@@ -43,7 +43,7 @@ func.func @f(%x: tensor<{n}x{i}x{h}x{w}xf32>, %w: tensor<{o}x{i}x3x3xf32>, %v: t
     "n, i, o, h, w", [(12, 16, 16, 32, 32), (3, 8, 24, 17, 30), (1, 32, 16, 14, 14), (9, 192, 192, 7, 8)]
 )
 @pytest.mark.parametrize("threads", [1, 2])
-def test_agrees_with_sums_of_products(n, i, o, h, w, threads):
+def test_agrees_with_contractions(n, i, o, h, w, threads):
     text = NETWORK.format(n=n, i=i, o=o, h=h, w=w, h2=h + 2, w2=w + 2)
     generator = numpy.random.default_rng(n * 100 + h)
     shapes = [(n, i, h, w), (o, i, 3, 3), (i, o, 3, 3)]

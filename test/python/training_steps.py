@@ -21,7 +21,7 @@ class Training(NamedTuple):
     """How a network is trained; the options of the pass say the same."""
 
     options: str
-    step_size: float
+    learning_rate: float
     adamw: bool = False
     clip_norm: float = 0.0
     weight_decay: float = 0.0
@@ -68,7 +68,7 @@ def by_kas(
         given = {
             "input": data.numpy().astype(numpy.float32),
             "labels": labels.numpy().astype(numpy.float32),
-            "step_size": numpy.array(training.step_size, numpy.float32),
+            "learning_rate": numpy.array(training.learning_rate, numpy.float32),
         }
         results = function(*((given | values)[name] for name, _ in function.arguments))
         losses.append(float(results[0]))
@@ -90,11 +90,11 @@ def by_torch(
     optimizer: torch.optim.Optimizer
     if training.adamw:
         optimizer = torch.optim.AdamW(
-            groups, lr=training.step_size, weight_decay=training.weight_decay, eps=training.epsilon
+            groups, lr=training.learning_rate, weight_decay=training.weight_decay, eps=training.epsilon
         )
     else:
         optimizer = torch.optim.SGD(
-            groups, lr=training.step_size, momentum=0.9, nesterov=True, weight_decay=training.weight_decay
+            groups, lr=training.learning_rate, momentum=0.9, nesterov=True, weight_decay=training.weight_decay
         )
     losses, correct = [], []
     for data, labels in batches:

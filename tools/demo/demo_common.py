@@ -1,4 +1,4 @@
-"""What the reports of both demos have in common: spaces of layers, the events of a search, and steps by name."""
+"""Shared by the reports of both demos: spaces of layers, the events of a search, and steps by name."""
 
 import json
 import re

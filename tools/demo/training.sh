@@ -6,7 +6,7 @@ space=conv2d
 threads=$(nproc)
 # What trainings have in common, and what is left out where only the steps themselves are to be seen.
 data=(--data=fashion-mnist --validation=5000 --split-seed=0 --augment=flip)
-recipe=(--optimizer=adamw --step-size=4e-3 --weight-decay=0.02 --schedule=cosine:warm-up=10%)
+recipe=(--optimizer=adamw --learning-rate=4e-3 --weight-decay=0.02 --schedule=cosine:warm-up=10%)
 search_size=(--limit=6000 --epochs=3) rungs=1,3 size=(--limit=12000 --epochs=6) seeds=3 rounds=5
 if ((seconds < 60)); then
   search_size=(--limit=640 --epochs=1) rungs=1 size=(--limit=640 --epochs=1) seeds=2 rounds=2

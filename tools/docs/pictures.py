@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the pictures of docs/internals/one-operator-six-forms.md show.
+"""The contents of the pictures of docs/internals/one-operator-six-forms.md show.
 
 A station is its name, caption, code, and the function to the next one.
 """

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the machine code of kernels for NVIDIA's GPUs says about their speed,
+// Facts about the speed of kernels for NVIDIA's GPUs from their machine code,
 // without such a GPU.
 //
 //===----------------------------------------------------------------------===//

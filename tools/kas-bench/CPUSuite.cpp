@@ -131,7 +131,7 @@ static void compare(StringRef name, const Case &entry, int64_t macs,
   llvm::SmallVector<std::function<void()>> functions =
       llvm::map_to_vector(contenders, [](Contender &c) { return c.run; });
   functions.push_back([&] { peak.run(); });
-  llvm::SmallVector<Timing> timings = measureInTurn(functions, options);
+  llvm::SmallVector<Timing> timings = measureInterleaved(functions, options);
   double peakGflops = 1e-6 * peakFlops / timings.back().min;
   double gflop = 2e-9 * static_cast<double>(macs);
   double best = 0;
@@ -179,7 +179,7 @@ static Error runCase(mlir::MLIRContext &context, const Case &entry,
   CPUPipelineOptions pipeline;
   pipeline.threads = settings.threads;
   // The others' weights are packed ahead, too.
-  pipeline.prepareWeights = true;
+  pipeline.prepackWeights = true;
   auto function =
       compileForCPU(*loaded->module, operatorFunctionName, pipeline);
   if (!function)
@@ -192,7 +192,7 @@ static Error runCase(mlir::MLIRContext &context, const Case &entry,
   if (!results)
     return results.takeError();
 
-  if (Error error = function->prepare(*arguments))
+  if (Error error = function->prepack(*arguments))
     return error;
   std::vector<std::unique_ptr<PeerLayer>> peers;
   if (llvm::is_contained(settings.peers, "onednn"))

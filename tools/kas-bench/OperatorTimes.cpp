@@ -40,7 +40,7 @@ Expected<TimedFunction> kas::compileOperator(mlir::MLIRContext &context,
   auto module = createOperatorModule(*concrete);
   CPUPipelineOptions pipeline;
   pipeline.threads = 1;
-  pipeline.prepareWeights = true;
+  pipeline.prepackWeights = true;
   return TimedFunction::compile(*module, operatorFunctionName, pipeline);
 }
 
@@ -107,8 +107,8 @@ std::vector<double> kas::timeOperators(mlir::MLIRContext &context,
   options.minRuns = 3;
   options.seconds = 0.004;
   options.warmUpRuns = 1;
-  for (auto [timing, owner] :
-       llvm::zip_equal(measureInTurn(functions, options, /*rounds=*/3), owners))
+  for (auto [timing, owner] : llvm::zip_equal(
+           measureInterleaved(functions, options, /*rounds=*/3), owners))
     times[owner] = timing.min;
   return times;
 }

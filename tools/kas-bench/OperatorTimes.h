@@ -18,8 +18,8 @@
 
 namespace kas {
 
-/// An operator at one binding, ready to run on one thread, its weights prepared
-/// as a network's are.
+/// An operator at one binding, ready to run on one thread, its weights
+/// prepacked as a network's are.
 llvm::Expected<TimedFunction>
 compileOperator(mlir::MLIRContext &context,
                 const search::SearchProblem &problem,

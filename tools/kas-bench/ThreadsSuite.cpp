@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What more threads bring: each operator is compiled for one thread and for
-// several, and both are timed in turn.
+// The gain by more threads: each operator is compiled for one thread and for
+// several, and both are timed interleaved.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,17 +71,17 @@ static Error measurePeak(mlir::MLIRContext &context,
     for (int i = 0; i < repetitions; ++i)
       kernel.run();
   };
-  auto timings =
-      measureInTurn({[&] { repeat(kernels.front()); },
-                     [&] {
-                       std::vector<std::thread> others;
-                       for (TimedFunction &kernel : llvm::drop_begin(kernels))
-                         others.emplace_back([&] { repeat(kernel); });
-                       repeat(kernels.front());
-                       for (std::thread &thread : others)
-                         thread.join();
-                     }},
-                    getTimingOptions(settings));
+  auto timings = measureInterleaved(
+      {[&] { repeat(kernels.front()); },
+       [&] {
+         std::vector<std::thread> others;
+         for (TimedFunction &kernel : llvm::drop_begin(kernels))
+           others.emplace_back([&] { repeat(kernel); });
+         repeat(kernels.front());
+         for (std::thread &thread : others)
+           thread.join();
+       }},
+      getTimingOptions(settings));
   report.print({"peak", getMetricName(settings),
                 settings.threads * timings[0].median / timings[1].median, ""});
   return Error::success();
@@ -100,7 +100,7 @@ static Error measureOperator(mlir::MLIRContext &context, StringRef op,
   for (unsigned threads : {1u, settings.threads}) {
     CPUPipelineOptions pipeline;
     pipeline.threads = threads;
-    pipeline.prepareWeights = true;
+    pipeline.prepackWeights = true;
     auto function =
         compileForCPU(*loaded->module, operatorFunctionName, pipeline);
     if (!function)
@@ -115,14 +115,14 @@ static Error measureOperator(mlir::MLIRContext &context, StringRef op,
   if (!results)
     return results.takeError();
   for (CompiledFunction &function : functions)
-    if (Error error = function.prepare(*arguments))
+    if (Error error = function.prepack(*arguments))
       return error;
   auto run = [&](const CompiledFunction &function) {
     llvm::cantFail(function(*arguments, *results));
   };
-  auto timings =
-      measureInTurn({[&] { run(functions[0]); }, [&] { run(functions[1]); }},
-                    getTimingOptions(settings));
+  auto timings = measureInterleaved(
+      {[&] { run(functions[0]); }, [&] { run(functions[1]); }},
+      getTimingOptions(settings));
   BenchLine line{name, getMetricName(settings),
                  timings[0].median / timings[1].median, ""};
   report.print({name, "time_ms", timings[1].median, "ms", timings[1]});

@@ -23,7 +23,7 @@ TimedFunction::compile(mlir::ModuleOp module, llvm::StringRef name,
   auto results = function->getSignature().makeResults();
   if (!results)
     return results.takeError();
-  if (llvm::Error error = function->prepare(*arguments))
+  if (llvm::Error error = function->prepack(*arguments))
     return error;
   TimedFunction timed(std::move(*function), std::move(*arguments),
                       std::move(*results));

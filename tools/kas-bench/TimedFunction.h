@@ -20,7 +20,7 @@ namespace kas {
 
 class TimedFunction {
 public:
-  /// The function `name` of `module` on random arguments, its weights prepared
+  /// The function `name` of `module` on random arguments, its weights prepacked
   /// if `pipeline` says so. It ran once.
   static llvm::Expected<TimedFunction>
   compile(mlir::ModuleOp module, llvm::StringRef name,

@@ -70,7 +70,7 @@ static Error measureCompilation(mlir::MLIRContext &context, StringRef op,
   CPUPipelineOptions pipeline;
   pipeline.threads = settings.threads;
   // As the latency evaluator of a search does.
-  pipeline.prepareWeights = true;
+  pipeline.prepackWeights = true;
   Error failure = Error::success();
   auto compile = [&] {
     auto function =

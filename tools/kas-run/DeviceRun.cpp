@@ -38,7 +38,7 @@ public:
 
   Error run(llvm::ArrayRef<Tensor> arguments,
             llvm::MutableArrayRef<Tensor> results) override {
-    if (Error error = function.prepare(arguments))
+    if (Error error = function.prepack(arguments))
       return error;
     return function(arguments, results);
   }
@@ -60,7 +60,7 @@ CPUPipelineOptions kas::getCPUOptions(const RunSettings &settings) {
   CPUPipelineOptions options;
   options.threads = settings.threads;
   if (settings.precision == GPUPrecision::BF16)
-    options.precision = codegen::ProductPrecision::BF16;
+    options.precision = codegen::ContractionPrecision::BF16;
   return options;
 }
 
@@ -92,13 +92,13 @@ loadOnCPU(mlir::ModuleOp module, StringRef name, const RunSettings &settings,
   jit.cache = &cache;
   CPUPipelineOptions pipeline = getCPUOptions(settings);
   // Weights do not change between the runs.
-  pipeline.prepareWeights = true;
+  pipeline.prepackWeights = true;
   auto function = compileForCPU(module, name, pipeline, jit);
   if (!function)
     return function.takeError();
   report.compileMilliseconds = function->getCompileMilliseconds();
   report.compileTimes = function->getTimes();
-  report.preparedElements = function->getNumPreparedElements();
+  report.prepackedElements = function->getNumPrepackedElements();
   return std::make_unique<OnCPU>(std::move(*function));
 }
 

@@ -110,7 +110,7 @@ static MacCount countMACs(mlir::func::FuncOp function) {
     for (int64_t range : op.getStaticLoopRanges())
       points *= range;
     macs.all += points * products;
-    macs.existing += codegen::countExistingPoints(op) * products;
+    macs.existing += codegen::countExistingIterations(op) * products;
   });
   return macs;
 }

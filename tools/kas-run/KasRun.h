@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the modes of kas-run share: settings, files, the report.
+// Shared by the modes of kas-run: settings, files, the report.
 //
 //===----------------------------------------------------------------------===//
 
@@ -84,7 +84,7 @@ struct RunReport {
   execution::CompileTimes compileTimes;
   /// How many elements of packed weights were made before the runs; none on
   /// other devices.
-  std::optional<int64_t> preparedElements;
+  std::optional<int64_t> prepackedElements;
   std::optional<execution::Profile> profile;
   std::optional<double> maxRelativeError;
   /// What an exact check has drawn, as text and in JSON, and where results

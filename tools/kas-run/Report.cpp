@@ -90,8 +90,8 @@ static void printJSON(llvm::raw_ostream &stream, const RunReport &report) {
   }
   if (report.compileMilliseconds)
     json.attribute("compile_ms", *report.compileMilliseconds);
-  if (report.preparedElements)
-    json.attribute("prepared_elements", *report.preparedElements);
+  if (report.prepackedElements)
+    json.attribute("prepared_elements", *report.prepackedElements);
   if (report.timing) {
     json.attribute("median_ms", report.timing->median);
     json.attribute("min_ms", report.timing->min);

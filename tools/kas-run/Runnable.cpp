@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What running an operator and running a kernel have in common: devices, data,
+// Shared by running an operator and running a kernel: devices, data,
 // the comparison with the reference.
 //
 //===----------------------------------------------------------------------===//

@@ -66,11 +66,11 @@ static Expected<double> timeFunction(mlir::ModuleOp module,
   }
   CPUPipelineOptions pipeline = getCPUOptions(settings);
   // A network's weights do not change: packing them costs it nothing.
-  pipeline.prepareWeights = true;
+  pipeline.prepackWeights = true;
   auto function = compileForCPU(module, name, pipeline);
   if (!function)
     return function.takeError();
-  if (Error error = function->prepare(*arguments))
+  if (Error error = function->prepack(*arguments))
     return error;
   if (Error error = (*function)(*arguments, *results))
     return error;

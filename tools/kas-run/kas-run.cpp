@@ -72,12 +72,13 @@ struct Options {
       cl::cat(category)};
   cl::opt<GPUPrecision> precision{
       "precision", cl::init(GPUPrecision::F32),
-      cl::desc("What factors of products may be rounded to: with cuda for "
-               "tensor cores, with cpu bf16 where that saves time"),
+      cl::desc(
+          "The type that factors of products may be rounded to: with cuda for "
+          "tensor cores, with cpu bf16 where that saves time"),
       codegen::getPrecisionValues(), cl::cat(category)};
   cl::opt<codegen::GPUElements> elements{
       "elements", cl::init(codegen::GPUElements::F32),
-      cl::desc("What tensors are kept in on devices with CUDA or Vulkan"),
+      cl::desc("Storage type of tensors on devices with CUDA or Vulkan"),
       codegen::getElementsValues(), cl::cat(category)};
   cl::list<std::string> inputs{
       "input", cl::value_desc("x.npy"),

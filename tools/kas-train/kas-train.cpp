@@ -62,9 +62,12 @@ struct Options {
   cl::opt<int64_t> epochs{"epochs", cl::init(10),
                           cl::desc("Passes over the examples (default: 10)"),
                           cl::cat(category)};
-  cl::opt<double> stepSize{"step-size", cl::init(0.1),
-                           cl::desc("The largest step size (default: 0.1)"),
-                           cl::cat(category)};
+  cl::opt<double> learningRate{
+      "learning-rate", cl::init(0.1),
+      cl::desc("The largest learning rate (default: 0.1)"), cl::cat(category)};
+  cl::alias stepSize{"step-size", cl::Hidden, cl::aliasopt(learningRate),
+                     cl::desc("The former name of --learning-rate"),
+                     cl::cat(category)};
   cl::opt<std::string> schedule{
       "schedule", cl::init("cosine"),
       cl::desc("How it changes: constant, milestones, cosine (default), "
@@ -167,7 +170,7 @@ Expected<TrainSettings> Options::get() const {
   settings.program.winograd = winograd;
   TrainerOptions &trainer = settings.trainer;
   trainer.epochs = epochs;
-  trainer.stepSize = stepSize;
+  trainer.learningRate = learningRate;
   trainer.schedule = schedule;
   trainer.stop = stop;
   trainer.seed = seed;

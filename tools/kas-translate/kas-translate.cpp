@@ -113,8 +113,9 @@ int main(int argc, char **argv) {
   mlir::registerAllTranslations();
   llvm::cl::opt<std::string> lowered(
       "kas-lowered",
-      llvm::cl::desc("What -kas-cpu-pipeline made of the module, for "
-                     "-kas-to-c-header: declares what prepares weights there"),
+      llvm::cl::desc("The module as lowered by -kas-cpu-pipeline, for "
+                     "-kas-to-c-header: declares the functions that prepack "
+                     "weights there"),
       llvm::cl::value_desc("lowered.mlir"));
   kas::target::registerTranslations([&] { return lowered.getValue(); });
   llvm::cl::opt<std::string> binding(

@@ -55,7 +55,7 @@ struct Options {
       cl::desc("The function to tune (default: forward)"), cl::cat(category)};
   cl::opt<std::string> network{
       "network", cl::value_desc("name"),
-      cl::desc("What the network is called in the database (default: the "
+      cl::desc("The name of the network in the database (default: the "
                "file's name)"),
       cl::cat(category)};
   cl::opt<int64_t> trials{
@@ -96,7 +96,7 @@ struct Options {
       cl::cat(category)};
   cl::opt<Baseline> baseline{
       "baseline",
-      cl::desc("What a kernel without a tuned schedule is, and what schedules "
+      cl::desc("The schedule of a kernel that is not tuned, which others "
                "must be faster than"),
       cl::values(
           clEnumValN(Baseline::Model, "model",
@@ -120,8 +120,9 @@ struct Options {
                         cl::cat(category)};
   cl::opt<std::string> device{
       "device", cl::value_desc("name"), cl::init("cpu"),
-      cl::desc("What to tune for: cpu (default), vulkan or cuda, the last two "
-               "also with the number of a device as in cuda:1"),
+      cl::desc(
+          "The device to tune for: cpu (default), vulkan or cuda, the last two "
+          "also with the number of a device as in cuda:1"),
       cl::cat(category)};
   cl::opt<unsigned> threads{"threads", cl::init(1),
                             cl::desc("Threads of parallel loops"),

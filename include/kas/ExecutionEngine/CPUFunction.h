@@ -30,28 +30,28 @@ public:
   double getCompileMilliseconds() const { return compileMilliseconds; }
   const CompileTimes &getTimes() const { return module->getTimes(); }
 
-  /// How many elements the weights take as `prepare` packs them; 0 where none
+  /// How many elements the weights take as `prepack` packs them; 0 where none
   /// are packed ahead.
-  int64_t getNumPreparedElements() const { return numPrepared; }
+  int64_t getNumPrepackedElements() const { return numPrepacked; }
   /// Whether it was compiled with `anyBatch` of the pipeline, so that the first
   /// dimension of the data and of the results may have any size.
   bool hasAnyBatch() const { return anyBatch; }
   /// Packs the weights, that is all arguments but the data, for the calls that
   /// follow; these do not look at them again where that is all that they are
   /// needed for. Must run before the first call, and again when a weight has
-  /// changed. Does nothing without `prepareWeights` of the pipeline. Error: the
+  /// changed. Does nothing without `prepackWeights` of the pipeline. Error: the
   /// assertion that failed.
-  llvm::Error prepare(llvm::ArrayRef<Tensor> arguments);
+  llvm::Error prepack(llvm::ArrayRef<Tensor> arguments);
   /// The same of memory of somebody else, one pointer per argument; returns
   /// null or the message, which lives as long as this object.
-  const char *prepare(llvm::ArrayRef<float *> arguments);
+  const char *prepack(llvm::ArrayRef<float *> arguments);
 
   /// Runs the function. The tensors must have the shapes of the signature, but
   /// for the number of samples where there may be any, which the data says;
   /// results are overwritten. Error: what the assertion (`cf.assert`) says that
   /// failed, with its place ("FILE:LINE:COLUMN: TEXT"); the results are not
   /// specified then, everything else is as it was. Also where weights have to
-  /// be prepared first. For functions of f32 alone.
+  /// be prepacked first. For functions of f32 alone.
   llvm::Error operator()(llvm::ArrayRef<Tensor> arguments,
                          llvm::MutableArrayRef<Tensor> results) const;
 
@@ -73,17 +73,17 @@ private:
 
   FunctionSignature signature;
   std::unique_ptr<CompiledModule> module;
-  CompiledModule::Function function = nullptr, prepareFunction = nullptr;
-  /// The weights as `prepareFunction` packs them.
+  CompiledModule::Function function = nullptr, prepackFunction = nullptr;
+  /// The weights as `prepackFunction` packs them.
   Tensor packed;
-  int64_t numPrepared = 0;
+  int64_t numPrepacked = 0;
   bool anyBatch = false;
   double compileMilliseconds = 0;
 };
 
-/// How many elements `@NAME_prepare` of a lowered module fills; 0 if there is
+/// How many elements `@NAME_prepack` of a lowered module fills; 0 if there is
 /// no such function.
-int64_t getNumPreparedElements(mlir::ModuleOp module, llvm::StringRef name);
+int64_t getNumPrepackedElements(mlir::ModuleOp module, llvm::StringRef name);
 
 /// Whether the function `name` of a lowered module takes a number of samples.
 bool takesNumSamples(mlir::ModuleOp module, llvm::StringRef name);

@@ -36,7 +36,7 @@ compileToObject(mlir::ModuleOp module, unsigned optLevel = 2);
 /// buffers in row-major order: the arguments, then the results; it returns null
 /// or the text of the assertion that failed, a constant of the object.
 /// `lowered`, what `-kas-cpu-pipeline` made of the module, says which of them
-/// need prepared weights: what prepares them is declared as well. Errors: what
+/// need prepacked weights: what prepacks them is declared as well. Errors: what
 /// `FunctionSignature::get` says, names that C does not allow, no function, a
 /// lowered module of other functions.
 llvm::Error writeCHeader(mlir::ModuleOp module, llvm::raw_ostream &stream,

@@ -83,7 +83,7 @@ struct ProfiledOperation {
 /// for the call itself and for interruptions by other processes.
 struct Profile {
   /// One loop nest in the fastest run.
-  struct Lap {
+  struct Interval {
     size_t operation = 0;
     /// From the begin of the function.
     double beginMilliseconds = 0, milliseconds = 0;
@@ -99,7 +99,7 @@ struct Profile {
   /// In the order in which they run.
   std::vector<ProfiledOperation> operations;
   /// Of the fastest run; they add up to its time but for the call itself.
-  std::vector<Lap> laps;
+  std::vector<Interval> intervals;
   MachineRoof roof;
   double compileMilliseconds = 0;
   /// From the begin of the first; kernels are compiled on several threads.
@@ -115,7 +115,7 @@ struct Profile {
 };
 
 /// Compiles the function `name` of `module`, which stays as it is, with its
-/// weights prepared, and runs it as `timing` says, on one thread of callers.
+/// weights prepacked, and runs it as `timing` says, on one thread of callers.
 /// Results are overwritten. Error: what compileForCPU or an assertion says.
 llvm::Expected<Profile> profileOnCPU(mlir::ModuleOp module,
                                      llvm::StringRef name,

@@ -45,12 +45,12 @@ struct TimingOptions {
 Timing measure(llvm::function_ref<void()> function,
                const TimingOptions &options = {});
 
-/// Times several functions in turn, in `rounds` rounds, so that what slows the
-/// machine down for a while slows all of them. Each gets the runs and the time
-/// of `options`; the warm-up runs come in every round.
+/// Times several functions interleaved, in `rounds` rounds, so that what slows
+/// the machine down for a while slows all of them. Each gets the runs and the
+/// time of `options`; the warm-up runs come in every round.
 llvm::SmallVector<Timing>
-measureInTurn(llvm::ArrayRef<std::function<void()>> functions,
-              const TimingOptions &options = {}, int64_t rounds = 5);
+measureInterleaved(llvm::ArrayRef<std::function<void()>> functions,
+                   const TimingOptions &options = {}, int64_t rounds = 5);
 
 /// Lets the C library keep large blocks that are freed instead of giving them
 /// back to the system, for the whole process: compiled functions allocate their

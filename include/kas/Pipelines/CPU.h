@@ -36,8 +36,8 @@ struct CPUPipelineOptions {
   /// take the lowering path over linalg.
   bool packOperators = true;
   /// Rearrange weights in a function of its own, which is to be called once
-  /// before (`-kas-prepare-weights`); else at each call.
-  bool prepareWeights = false;
+  /// before (`-kas-prepack-weights`); else at each call.
+  bool prepackWeights = false;
   /// Let functions take batches of any size, with the number of samples as
   /// their last argument; the batch that a function has is the largest that it
   /// is fast for (`-kas-batch-versions`). An error for functions that do not
@@ -48,16 +48,17 @@ struct CPUPipelineOptions {
   bool workspace = false;
   /// Compute a batch in parts, all layers of each before the next one, where
   /// that takes less time by the cost model (`-kas-split-batch`). Only with
-  /// weights that are prepared.
+  /// weights that are prepacked.
   bool splitBatch = true;
-  /// Cut sums of products into register tiles; without it they are plain loops,
+  /// Cut contractions into register tiles; without it they are plain loops,
   /// as an independent way to compute the same.
   bool registerTiles = true;
   /// How convolutions are computed where it suits them.
   codegen::ConvolutionAlgorithm algorithm = codegen::ConvolutionAlgorithm::Auto;
   /// What the factors of products of f32 may be rounded to where the target has
-  /// instructions for that and it saves time (`-kas-float-products`).
-  codegen::ProductPrecision precision = codegen::ProductPrecision::F32;
+  /// instructions for that and it saves time
+  /// (`-kas-set-contraction-precision`).
+  codegen::ContractionPrecision precision = codegen::ContractionPrecision::F32;
   /// Round factors also where that takes longer, for tests of such products.
   bool roundAll = false;
   /// Functions with at least so many loop nests are split into one function for

@@ -36,8 +36,8 @@ struct DirectPlan {
   llvm::SmallVector<unsigned> looped, unrolled;
   /// A reduction along the vectors that is unrolled, too: the places of a
   /// window along a line. Where data has stride 2 these share what is loaded.
-  std::optional<unsigned> lineLoop;
-  bool sharesLines = false;
+  std::optional<unsigned> imageRowLoop;
+  bool sharesImageRows = false;
   /// In how many groups rows and columns are cut, so that all threads find
   /// work.
   int64_t rowGroups = 1, columnGroups = 1;

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A sum of products as loops and indices, and what tiles of it see: the plain
+// A contraction as loops and indices, and what tiles of it see: the plain
 // data that plans are made of.
 //
 //===----------------------------------------------------------------------===//
@@ -40,7 +40,7 @@ struct LoopNest {
     llvm::SmallVector<IndexExpr, 4> indices;
     llvm::SmallVector<int64_t, 4> shape;
     /// Whether a copy is made ahead of the calls.
-    bool isPrepared = false;
+    bool isPrepacked = false;
 
     int64_t getNumElements() const;
     IndexExpr getAddress() const;
@@ -50,7 +50,7 @@ struct LoopNest {
   Tensor output;
   llvm::SmallVector<Tensor, 3> inputs;
   llvm::SmallVector<Guard, 4> guards;
-  /// Whether inputs that do not step with the vectors count as prepared,
+  /// Whether inputs that do not step with the vectors count as prepacked,
   /// whatever they are.
   bool packsScalars = false;
 
@@ -66,7 +66,7 @@ struct StridedTensor {
   llvm::SmallVector<int64_t, 12> strides;
   /// One more than the largest address.
   int64_t size = 0;
-  bool isPrepared = true;
+  bool isPrepacked = true;
 };
 
 /// An address that is any function of the loops.
@@ -76,7 +76,7 @@ struct IndexedTensor {
   /// By dimensions, where they are known.
   llvm::SmallVector<IndexExpr, 4> index;
   llvm::SmallVector<int64_t, 4> shape;
-  bool isPrepared = false;
+  bool isPrepacked = false;
 };
 
 /// The innermost columns at which some guards hold; at these, everything is
@@ -89,7 +89,7 @@ struct ColumnSegment {
   llvm::SmallVector<Guard, 4> guards;
 };
 
-/// A sum of products as the strategies for CPUs see it: loops by what steps
+/// A contraction as the strategies for CPUs see it: loops by what steps
 /// with them. Loops of one iteration are left out.
 struct TileNest {
   llvm::SmallVector<Loop, 12> loops;
@@ -102,7 +102,7 @@ struct TileNest {
   /// not read.
   llvm::SmallVector<Guard, 4> guards;
   /// Whether elements are words of several narrow ones.
-  bool isOfWords = false;
+  bool isOfVNNIGroups = false;
   /// Whether the output holds values that the sums are added to.
   bool accumulates = false;
   /// Batches step with both kinds of inputs (or none), rows with scalar inputs
@@ -125,11 +125,11 @@ struct TileNest {
   }
   /// Whether there are segments, and all addresses of vector inputs step by one
   /// of `allowed` from column to column.
-  bool hasSteps(llvm::ArrayRef<int64_t> allowed) const;
+  bool hasStrides(llvm::ArrayRef<int64_t> allowed) const;
   /// Whether a vector input, or that it exists, depends on `loop`.
-  bool stepsWithVectors(unsigned loop) const;
+  bool stridesVectors(unsigned loop) const;
   /// Whether all vector inputs may be copied ahead of the calls.
-  bool hasPreparedVectors() const;
+  bool hasPrepackedVectors() const;
   /// Sets the roles of loops and the segments; false where no input steps with
   /// the output's last dimension.
   bool classify();

@@ -36,7 +36,7 @@ struct PanelPlan {
   /// the others, the last of which may be narrower, are in registers together.
   int64_t loopedVectors = 0;
   /// Whether all panels are packed ahead of the calls: they hold weights.
-  bool isPrepared = false;
+  bool isPrepacked = false;
   /// How panels are copied.
   PanelCopy copy = PanelCopy::Vectors;
   /// In how many groups the rows are cut, so that all threads find work.

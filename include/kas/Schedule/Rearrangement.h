@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Other layouts of the tensors of a sum of products, in which tiles suit it
+// Other layouts of the tensors of a contraction, in which tiles suit it
 // that do not suit it as it is.
 //
 //===----------------------------------------------------------------------===//
@@ -26,7 +26,7 @@ struct Rearrangement {
     unsigned input;
     llvm::SmallVector<unsigned> loops;
     /// Whether it is made ahead of the calls.
-    bool isPrepared = true;
+    bool isPrepacked = true;
   };
   llvm::SmallVector<Copy> copies;
   /// The loops that are the dimensions of the output before it is transposed;
@@ -38,8 +38,8 @@ struct Rearrangement {
   bool empty() const { return copies.empty() && outputLoops.empty(); }
   /// `nest` on what the copies and the output are then.
   LoopNest apply(const LoopNest &nest) const;
-  /// What transposing, and copying what is not prepared, takes at each call, in
-  /// halves of a cycle.
+  /// What transposing, and copying what is not prepacked, takes at each call,
+  /// in halves of a cycle.
   int64_t getTime(const LoopNest &nest) const;
 };
 
@@ -50,7 +50,7 @@ std::optional<Rearrangement> chooseRearrangement(const LoopNest &nest,
                                                  const TileOptions &options,
                                                  std::optional<int64_t> &time);
 
-/// How a sum of products is cut into tiles, in the layout in which that takes
+/// How a contraction is cut into tiles, in the layout in which that takes
 /// the least time.
 struct LayoutPlan {
   std::optional<Rearrangement> rearrangement;

@@ -88,7 +88,7 @@ struct RowVectorPlan {
   /// The shape of the data, the shape of a copy with zeros around it, and how
   /// many of them come before each dimension; empty where the data is read as
   /// it is.
-  llvm::SmallVector<int64_t> dataShape, borderedShape, bordersBefore;
+  llvm::SmallVector<int64_t> dataShape, paddedShape, paddingBefore;
   /// Parts of the time: products and loads, and transposed stores.
   int64_t productTime = 0, storeTime = 0;
   /// Estimated time, in halves of a cycle; without packing where that is done

@@ -76,7 +76,7 @@ struct StageWork {
   }
 };
 
-/// Of `nest` on one thread, with prepared weights.
+/// Of `nest` on one thread, with prepacked weights.
 StageWork getStageWork(const LoopNest &nest, const TileTarget &target);
 
 } // namespace kas::schedule

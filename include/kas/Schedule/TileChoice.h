@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Which tiles a sum of products is cut into: panels, direct tiles, or vectors
+// Which tiles a contraction is cut into: panels, direct tiles, or vectors
 // along the rows, by the time of their plans.
 //
 //===----------------------------------------------------------------------===//
@@ -29,7 +29,7 @@ enum class TileStrategy : uint8_t { Panels, Direct, RowVectors };
 struct TileOptions {
   int64_t threads = 1;
   /// What rearranges weights runs once, not at each call.
-  bool prepared = false;
+  bool prepacked = false;
   /// All strategies, or this one alone.
   std::optional<TileStrategy> strategy;
   /// Whether the others are tried where that one does not suit.
@@ -40,8 +40,8 @@ struct TileOptions {
   bool mayComputeTwice = true;
   /// What follows takes this time where the tiles do not compute it, and which
   /// of them do.
-  int64_t tailTime = 0;
-  bool directTakesTail = false, rowVectorsTakeTail = false;
+  int64_t epilogueTime = 0;
+  bool directTakesEpilogue = false, rowVectorsTakeEpilogue = false;
 };
 
 struct TileChoice {

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// How sums of products are cut into register tiles, as numbers: what code for
+// How contractions are cut into register tiles, as numbers: what code for
 // CPUs is made by, and what its time is predicted by. All times are in halves
 // of a cycle of a core that begins two arithmetic operations and two loads per
 // cycle.
@@ -143,7 +143,7 @@ struct RowTileShape {
   int64_t outer, height, width, rows, depth;
   /// Whether the last tile of a line may begin before the one ahead of it ends.
   bool mayOverlap = false;
-  /// Elements of the data, all of which each tile of rows reads anew.
+  /// Elements of the data, all of which each tile of rows reads again.
   int64_t dataElements = 0;
 };
 

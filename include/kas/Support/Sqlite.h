@@ -105,11 +105,11 @@ public:
 
   /// Nothing was ever written to the file.
   llvm::Expected<bool> isNew() const;
-  /// The file has this `PRAGMA application_id` and `user_version`; `maker` is
+  /// The file has this `PRAGMA application_id` and `user_version`; `origin` is
   /// how the error describes files with another one, such as "that kas made",
   /// and `remedy` what it adds where the version is an older one.
   llvm::Error checkKind(int64_t applicationId, int64_t schemaVersion,
-                        llvm::StringRef maker,
+                        llvm::StringRef origin,
                         llvm::StringRef remedy = "") const;
   /// The cheap check of all pages.
   llvm::Error checkPages() const;

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// How the step size of an optimizer changes during a training. The definitions
-// are those of torch.optim.lr_scheduler.
+// How the learning rate of an optimizer changes during a training. The
+// definitions are those of torch.optim.lr_scheduler.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,32 +26,33 @@ enum class ScheduleKind { Constant, Milestones, Cosine, OneCycle };
 
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::Constant;
-  /// The step size ("learning rate"): the largest one of all kinds.
-  double stepSize = 0.1;
+  /// The learning rate: the largest one of all kinds.
+  double learningRate = 0.1;
   /// The steps of the whole training.
   int64_t numSteps = 1;
-  /// All kinds but OneCycle: steps in which the step size rises linearly from
-  /// `warmUpFactor` times its value (LinearLR). A cosine begins after them.
+  /// All kinds but OneCycle: steps in which the learning rate rises linearly
+  /// from `warmUpFactor` times its value (LinearLR). A cosine begins after
+  /// them.
   int64_t warmUpSteps = 0;
   double warmUpFactor = 0.1;
 
-  /// Milestones (MultiStepLR): the steps from which on the step size is
+  /// Milestones (MultiStepLR): the steps from which on the learning rate is
   /// multiplied by `factor` once more, ascending, those of the warm-up counted.
   llvm::SmallVector<int64_t> milestones;
   double factor = 0.1;
 
   /// Cosine (CosineAnnealingLR): what it falls to, reached after all steps.
-  double lastStepSize = 0;
+  double lastLearningRate = 0;
 
   /// OneCycle (OneCycleLR, with cosines): the share of the steps in which the
-  /// step size rises; what it is divided by at the start, and what that is
+  /// learning rate rises; what it is divided by at the start, and what that is
   /// divided by at the end.
   double rise = 0.3, startDivisor = 25, endDivisor = 1e4;
-  /// And the momentum: the smallest at the largest step size.
+  /// And the momentum: the smallest at the largest learning rate.
   double smallestMomentum = 0.85, largestMomentum = 0.95;
 };
 
-/// The step size as a function of the number of the step.
+/// The learning rate as a function of the number of the step.
 class Schedule {
 public:
   /// Errors: sizes and numbers of steps that are not positive, more warm-up
@@ -60,9 +61,9 @@ public:
   static llvm::Expected<Schedule> create(ScheduleOptions options);
 
   const ScheduleOptions &getOptions() const { return options; }
-  /// The step size of step number `step`, counted from 0. After all steps it
-  /// stays what it was at the end.
-  double getStepSize(int64_t step) const;
+  /// The learning rate of step number `step`, counted from 0. After all steps
+  /// it stays what it was at the end.
+  double getLearningRate(int64_t step) const;
   /// The momentum that belongs to it; none except for OneCycle.
   std::optional<double> getMomentum(int64_t step) const;
 
@@ -83,8 +84,8 @@ private:
 ///
 /// STEPS and STEP may end with `%`: of `numSteps`, rounded down. Errors quote
 /// the text.
-llvm::Expected<Schedule> parseSchedule(llvm::StringRef text, double stepSize,
-                                       int64_t numSteps);
+llvm::Expected<Schedule> parseSchedule(llvm::StringRef text,
+                                       double learningRate, int64_t numSteps);
 
 } // namespace kas::training
 

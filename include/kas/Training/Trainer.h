@@ -25,7 +25,7 @@ struct TrainerOptions {
   int64_t epochs = 1;
   /// See `parseSchedule`.
   std::string schedule = "cosine";
-  double stepSize = 0.1;
+  double learningRate = 0.1;
   /// See `parseStopRule`; milestones count steps.
   std::string stop;
   /// Of the parameters to begin with, and of the order of the examples.

@@ -38,7 +38,7 @@ using TrainingState = std::vector<execution::Tensor>;
 
 /// What a step needs besides examples and state.
 struct StepSettings {
-  double stepSize = 0.1;
+  double learningRate = 0.1;
   /// Of what is random in the step (dropout): the seed of the training and the
   /// number of the step.
   uint64_t seed = 0;
@@ -72,7 +72,7 @@ public:
   llvm::ArrayRef<execution::TensorSignature> getState() const;
   /// The places in the state of what an evaluation needs: parameters and
   /// running statistics.
-  llvm::ArrayRef<unsigned> getParameterPlaces() const { return evaluated; }
+  llvm::ArrayRef<unsigned> getParameterPositions() const { return evaluated; }
   /// Milliseconds that compiling took.
   double getCompileMilliseconds() const { return compileMilliseconds; }
   /// A text that only networks have in common whose states have the same

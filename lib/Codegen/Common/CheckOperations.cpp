@@ -6,12 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the pipeline for CPUs does not take is an error at its head, and what it
-// left is one at its end.
-// Upstream's conversions say "failed to legalize operation" without a cause,
-// and some crash on types that they do not expect. Both checks name the
-// operation or type instead, with the pass that would lower it
-// (LoweringHints.cpp).
+// Operations that the pipeline for CPUs does not take are errors at its head,
+// and what it left is one at its end. Upstream's conversions say "failed to
+// legalize operation" without a cause, and some crash on types that they do not
+// expect. Both checks name the operation or type instead, with the pass that
+// would lower it (LoweringHints.cpp).
 //
 //===----------------------------------------------------------------------===//
 

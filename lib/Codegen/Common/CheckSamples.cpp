@@ -8,13 +8,13 @@
 //
 // The pass that reports where a function does not compute each sample of its
 // batch independently of the others.
-// Changes nothing; `findSamples` (SampleWise.cpp) is the analysis, and its
+// Changes nothing; `findSamples` (PerSample.cpp) is the analysis, and its
 // error names the operation that mixes samples.
 //
 //===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/Common/Passes.h"
-#include "kas/Codegen/Common/SampleWise.h"
+#include "kas/Codegen/Common/PerSample.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 

@@ -34,7 +34,7 @@ mlir::LogicalResult expandMath(mlir::Operation *root,
                                const MathExpansions &expansions);
 
 /// Rewrites `math.erf` on f32 as a quotient of polynomials: at most 5.5 units
-/// in the last place and 3.3e-7 off, odd, at most 1.0000002; what is no number
+/// in the last place and 3.3e-7 off, odd, at most 1.0000002; NaN
 /// stays so.
 void populateErfPatterns(mlir::RewritePatternSet &patterns);
 

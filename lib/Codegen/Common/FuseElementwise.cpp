@@ -55,8 +55,8 @@ bool isCopy(linalg::GenericOp op) {
 }
 
 /// Whether `value` does not depend on data of its function: weights, and what
-/// is made of them, once ahead of all calls where they are prepared. Asked anew
-/// each time: rewriting makes and erases values.
+/// is made of them, once ahead of all calls where they are prepacked. Asked
+/// again each time: rewriting makes and erases values.
 bool isOfWeights(Value value) {
   SetVector<Value> seen;
   seen.insert(value);

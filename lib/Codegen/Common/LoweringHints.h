@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What lowers operations that kas's pipelines do not take.
+// The passes that lower operations that kas's pipelines do not take.
 //
 //===----------------------------------------------------------------------===//
 

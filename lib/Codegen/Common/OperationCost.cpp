@@ -15,7 +15,7 @@
 
 #include "kas/Codegen/Common/OperationCost.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
-#include "kas/Dialect/Kas/Analysis/PointCount.h"
+#include "kas/Dialect/Kas/Analysis/IterationCount.h"
 #include "kas/Dialect/Kas/IR/KasNetworkOps.h"
 #include "kas/Dialect/Kas/Transforms/ExistingCost.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -25,7 +25,7 @@
 using namespace kas;
 using namespace mlir;
 
-int64_t kas::codegen::countExistingPoints(linalg::LinalgOp op) {
+int64_t kas::codegen::countExistingIterations(linalg::LinalgOp op) {
   SmallVector<Axis> axes;
   for (int64_t range : op.getStaticLoopRanges())
     axes.push_back({range, std::nullopt, nullptr});
@@ -43,7 +43,7 @@ int64_t kas::codegen::countExistingPoints(linalg::LinalgOp op) {
       if (!ShapedType::isDynamic(low) && !ShapedType::isDynamic(size))
         guards.push_back({index - low, size});
   }
-  return countPoints(axes, guards);
+  return countIterations(axes, guards);
 }
 
 // Conversions and selections move numbers; comparisons of floats do count.
@@ -89,8 +89,10 @@ std::optional<int64_t> kas::codegen::countFlops(Operation *op) {
   }
   if (llvm::any_of(linalgOp.getStaticLoopRanges(), ShapedType::isDynamic))
     return std::nullopt;
-  int64_t perPoint = llvm::count_if(*linalgOp.getBlock(), [](Operation &inner) {
-    return isFloatArithmetic(&inner);
-  });
-  return perPoint == 0 ? 0 : perPoint * countExistingPoints(linalgOp);
+  int64_t perIteration =
+      llvm::count_if(*linalgOp.getBlock(), [](Operation &inner) {
+        return isFloatArithmetic(&inner);
+      });
+  return perIteration == 0 ? 0
+                           : perIteration * countExistingIterations(linalgOp);
 }

@@ -26,7 +26,7 @@ using namespace mlir;
 namespace {
 
 /// An integer made of an int8 or uint8 `byte`: the byte plus `added`.
-struct ByteSum {
+struct Int8Sum {
   Value byte;
   bool isUnsigned = false;
   int64_t added = 0;
@@ -34,21 +34,21 @@ struct ByteSum {
 
 } // namespace
 
-/// An extended integer, of whatever width: `matchByteSum` checks for 8 bits.
-static std::optional<ByteSum> matchExtended(Value value) {
+/// An extended integer, of whatever width: `matchInt8Sum` checks for 8 bits.
+static std::optional<Int8Sum> matchExtended(Value value) {
   if (auto extended = value.getDefiningOp<arith::ExtUIOp>())
-    return ByteSum{extended.getIn(), /*isUnsigned=*/true};
+    return Int8Sum{extended.getIn(), /*isUnsigned=*/true};
   if (auto extended = value.getDefiningOp<arith::ExtSIOp>())
-    return ByteSum{extended.getIn(), /*isUnsigned=*/false};
+    return Int8Sum{extended.getIn(), /*isUnsigned=*/false};
   return std::nullopt;
 }
 
 /// Nothing where the sum may not fit its type, so that it would wrap.
-static std::optional<ByteSum> matchByteSum(Value value) {
+static std::optional<Int8Sum> matchInt8Sum(Value value) {
   // With the 8 bits of the byte the sum fits 16 bits and more.
   constexpr unsigned mostBits = 15;
   APInt number;
-  std::optional<ByteSum> sum;
+  std::optional<Int8Sum> sum;
   if (auto difference = value.getDefiningOp<arith::SubIOp>()) {
     sum = matchExtended(difference.getLhs());
     if (!sum || !matchPattern(difference.getRhs(), m_ConstantInt(&number)))
@@ -123,7 +123,7 @@ static bool isIntegerWithin(Value value, double least, double most) {
 
 /// The float from which `sum.byte` was converted, if that conversion is exact:
 /// the float is an integer in the range of int8 or uint8.
-static Value findFloat(const ByteSum &sum) {
+static Value findFloat(const Int8Sum &sum) {
   if (auto convert = sum.byte.getDefiningOp<arith::FPToUIOp>())
     return sum.isUnsigned && isIntegerWithin(convert.getIn(), 0, 255)
                ? convert.getIn()
@@ -144,7 +144,7 @@ struct ReadRoundedFloat : OpRewritePattern<arith::SIToFPOp> {
 
   LogicalResult matchAndRewrite(arith::SIToFPOp op,
                                 PatternRewriter &rewriter) const override {
-    auto sum = matchByteSum(op.getIn());
+    auto sum = matchInt8Sum(op.getIn());
     if (!sum || !op.getType().isF32())
       return rewriter.notifyMatchFailure(op, "not a byte that becomes f32");
     Value rounded = findFloat(*sum);
@@ -160,14 +160,14 @@ struct ReadRoundedFloat : OpRewritePattern<arith::SIToFPOp> {
 
 /// The sum of an int8 and its zero point in 32 bits, which vectors convert to
 /// f32 twice as many of as of 64 bits.
-struct NarrowByteSum : OpRewritePattern<arith::SIToFPOp> {
+struct NarrowInt8Sum : OpRewritePattern<arith::SIToFPOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(arith::SIToFPOp op,
                                 PatternRewriter &rewriter) const override {
     if (op.getIn().getType().isInteger(32))
       return rewriter.notifyMatchFailure(op, "has 32 bits already");
-    auto sum = matchByteSum(op.getIn());
+    auto sum = matchInt8Sum(op.getIn());
     if (!sum)
       return rewriter.notifyMatchFailure(op, "not the sum of a byte");
     Location loc = op.getLoc();
@@ -190,5 +190,5 @@ void kas::codegen::populateQuantizedArithmeticPatterns(
     RewritePatternSet &patterns) {
   // Tried first: it removes the conversion that the other one narrows.
   patterns.add<ReadRoundedFloat>(patterns.getContext(), /*benefit=*/2);
-  patterns.add<NarrowByteSum>(patterns.getContext());
+  patterns.add<NarrowInt8Sum>(patterns.getContext());
 }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Changes the number of samples of a function that is known to compute them
-// independently (SampleWise.cpp).
+// independently (PerSample.cpp).
 // Types of tensors with samples get the new size; tensors that are the same for
 // all samples are cut along that dimension, by making them again smaller where
 // that is free (fills, broadcasts), else by a slice. Operators whose first size
@@ -15,7 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Codegen/Common/SampleWise.h"
+#include "kas/Codegen/Common/PerSample.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -32,7 +32,7 @@ namespace {
 /// size already.
 class SampleResizer {
 public:
-  SampleResizer(func::FuncOp function, const SamplePlaces &samples,
+  SampleResizer(func::FuncOp function, const SamplePositions &samples,
                 int64_t size)
       : samples(samples), size(size), symbolTable(getModule(function)) {}
 
@@ -45,7 +45,7 @@ private:
   }
 
   /// The new size of the dimension that has the samples.
-  int64_t getSize(const SamplePlace &place) const {
+  int64_t getSize(const SamplePosition &place) const {
     return place.outer * size * place.inner;
   }
   /// Gives a tensor with samples the number of them that is wanted.
@@ -68,7 +68,7 @@ private:
   Value cutReshape(OpBuilder &builder, Operation *op, int64_t dim,
                    int64_t extent);
 
-  const SamplePlaces &samples;
+  const SamplePositions &samples;
   int64_t size;
   SymbolTable symbolTable;
   /// The operator with the new batch for each one; iterated nowhere, so its
@@ -87,12 +87,12 @@ static RankedTensorType withSize(Type type, int64_t dim, int64_t extent) {
 }
 
 void SampleResizer::resizeType(Value value) {
-  SamplePlace place = samples.places.at(value);
+  SamplePosition place = samples.places.at(value);
   value.setType(withSize(value.getType(), place.dim, getSize(place)));
 }
 
 //===----------------------------------------------------------------------===//
-// What is the same for each sample
+// Values that are the same for each sample
 //===----------------------------------------------------------------------===//
 
 void SampleResizer::cutOperand(OpOperand &operand, int64_t dim,
@@ -213,7 +213,7 @@ void SampleResizer::resizeOp(Operation *op) {
     return resizeSlice(slice, slice.getSource(), slice.getResult(),
                        slice.getDroppedDims());
   if (auto slice = dyn_cast<tensor::InsertSliceOp>(op)) {
-    SamplePlace place = samples.places.at(slice.getResult());
+    SamplePosition place = samples.places.at(slice.getResult());
     if (!samples.places.contains(slice.getDest()))
       cutOperand(slice.getDestMutable(), place.dim, getSize(place));
     return resizeSlice(slice, slice.getResult(), slice.getSource(),
@@ -227,7 +227,7 @@ void SampleResizer::resizeOp(Operation *op) {
   if (isa<tensor::CollapseShapeOp, tensor::PadOp, tensor::CastOp>(op))
     return;
   // Elementwise operations and concatenations.
-  SamplePlace place = samples.places.at(op->getResult(0));
+  SamplePosition place = samples.places.at(op->getResult(0));
   for (OpOperand &operand : op->getOpOperands())
     if (isa<RankedTensorType>(operand.get().getType()) &&
         !samples.places.contains(operand.get()))
@@ -254,7 +254,7 @@ void SampleResizer::resizeLinalg(linalg::LinalgOp op) {
 void SampleResizer::resizeSlice(OffsetSizeAndStrideOpInterface slice,
                                 Value whole, Value part,
                                 const llvm::SmallBitVector &dropped) {
-  SamplePlace place = samples.places.at(whole);
+  SamplePosition place = samples.places.at(whole);
   SmallVector<int64_t> sizes(slice.getStaticSizes());
   sizes[place.dim] = getSize(place);
   slice->setAttr("static_sizes",
@@ -294,7 +294,7 @@ void SampleResizer::resizeApply(ApplyOp apply) {
 }
 
 void kas::codegen::setNumSamples(func::FuncOp function,
-                                 const SamplePlaces &samples, int64_t size) {
+                                 const SamplePositions &samples, int64_t size) {
   SampleResizer resizer(function, samples, size);
   Block &body = function.getBody().front();
   for (BlockArgument argument : body.getArguments())

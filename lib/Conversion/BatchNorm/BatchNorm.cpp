@@ -39,7 +39,7 @@ public:
       : builder(builder), loc(loc), type(type) {
     for (unsigned dimension = 2; dimension < type.getRank(); ++dimension) {
       places.push_back(dimension);
-      numPlaces *= type.getDimSize(dimension);
+      numPositions *= type.getDimSize(dimension);
     }
     // Dimension 0 is the samples, dimension 1 the channel.
     allButChannel.push_back(0);
@@ -50,9 +50,10 @@ public:
   /// elements of `whole`, tensors of the data's type, of `rows`, which have one
   /// for each sample and channel, and of `channels`, one for each channel.
   /// The arguments of `body` come in the order `whole`, `rows`, `channels`.
-  SmallVector<Value> sumPlaces(unsigned count, ArrayRef<Value> whole,
-                               ArrayRef<Value> rows, ArrayRef<Value> channels,
-                               TensorEmitter::BodiesFn body) const {
+  SmallVector<Value> sumPositions(unsigned count, ArrayRef<Value> whole,
+                                  ArrayRef<Value> rows,
+                                  ArrayRef<Value> channels,
+                                  TensorEmitter::BodiesFn body) const {
     SmallVector<TensorWithoutDims> inputs;
     for (Value value : whole)
       inputs.push_back({value, {}});
@@ -82,7 +83,7 @@ public:
 
   /// The place in the middle of each sample and channel of `data`.
   /// A tensor [samples, channels]: a slice, no arithmetic.
-  Value getMiddlePlaces(Value data) const {
+  Value getMiddlePositions(Value data) const {
     SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0));
     for (unsigned dimension : places)
       offsets[dimension] = builder.getIndexAttr(type.getDimSize(dimension) / 2);
@@ -98,14 +99,14 @@ public:
 
   /// The dimensions that a tensor with one element for each channel lacks.
   ArrayRef<unsigned> getAllButChannel() const { return allButChannel; }
-  int64_t getNumPlaces() const { return numPlaces; }
+  int64_t getNumPositions() const { return numPositions; }
 
 private:
   OpBuilder &builder;
   Location loc;
   RankedTensorType type;
   SmallVector<unsigned> places, allButChannel;
-  int64_t numPlaces = 1;
+  int64_t numPositions = 1;
 };
 
 } // namespace
@@ -162,20 +163,20 @@ struct Statistics {
 static Statistics emitStatistics(OpBuilder &builder, Location loc, Value data,
                                  double count) {
   ChannelSums sums(builder, loc, cast<RankedTensorType>(data.getType()));
-  Value middle = sums.getMiddlePlaces(data);
-  SmallVector<Value> rows = sums.sumPlaces(
+  Value middle = sums.getMiddlePositions(data);
+  SmallVector<Value> rows = sums.sumPositions(
       2, data, middle, {},
       [](OpBuilder &builder, Location loc, ValueRange v) -> SmallVector<Value> {
         Value shifted = arith::SubFOp::create(builder, loc, v[0], v[1]);
         return {shifted, multiply(builder, loc, shifted, shifted)};
       });
   // mean = (places * sum of x0 + sum of (x - x0)) / count.
-  double numPlaces = sums.getNumPlaces();
+  double numPositions = sums.getNumPositions();
   Value mean = sums.sumSamples(
       {middle, rows[0]}, {},
       [&](OpBuilder &builder, Location loc, ValueRange v) -> Value {
         return arith::AddFOp::create(
-            builder, loc, scale(builder, loc, v[0], numPlaces / count),
+            builder, loc, scale(builder, loc, v[0], numPositions / count),
             scale(builder, loc, v[1], 1 / count));
       });
   Value variance = sums.sumSamples(
@@ -183,14 +184,14 @@ static Statistics emitStatistics(OpBuilder &builder, Location loc, Value data,
       [&](OpBuilder &builder, Location loc, ValueRange v) -> Value {
         // The row's mean from x0, the sum of squares from there, and how far
         // that is from the mean of all.
-        Value fromMiddle = scale(builder, loc, v[1], 1 / numPlaces);
+        Value fromMiddle = scale(builder, loc, v[1], 1 / numPositions);
         Value within = arith::SubFOp::create(
             builder, loc, v[2], multiply(builder, loc, v[1], fromMiddle));
         Value apart = arith::SubFOp::create(
             builder, loc, arith::AddFOp::create(builder, loc, v[0], fromMiddle),
             v[3]);
-        Value between = scale(builder, loc,
-                              multiply(builder, loc, apart, apart), numPlaces);
+        Value between = scale(
+            builder, loc, multiply(builder, loc, apart, apart), numPositions);
         // Rounding may make it slightly negative, and a variance below -epsilon
         // would give NaN later.
         return scale(builder, loc,
@@ -216,7 +217,7 @@ BatchNormGradients kas::emitBatchNormGradients(OpBuilder &builder,
   auto type = cast<RankedTensorType>(data.getType());
   double count = op.getNumElementsOfChannel();
   ChannelSums sums(builder, loc, type);
-  SmallVector<Value> rows = sums.sumPlaces(
+  SmallVector<Value> rows = sums.sumPositions(
       2, {gradient, data}, {}, mean,
       [](OpBuilder &builder, Location loc, ValueRange v) -> SmallVector<Value> {
         Value centred = arith::SubFOp::create(builder, loc, v[1], v[2]);

@@ -25,7 +25,7 @@ using namespace mlir;
 using namespace kas;
 
 namespace {
-/// Works on dimensions numbered anew: first one per dimension of the tensor
+/// Works on renumbered dimensions: first one per dimension of the tensor
 /// (targets), then the axes of the forward nest. An axis that has been solved
 /// for, or split, occurs nowhere any more.
 class GradientBuilder {
@@ -243,7 +243,7 @@ private:
     return true;
   }
 
-  /// Numbers the axes that are left anew, outputs first, and drops guards that
+  /// Renumbers the axes that are left, outputs first, and drops guards that
   /// hold everywhere.
   Coordinates makeNest() {
     for (Guard &guard : guards)

@@ -95,7 +95,7 @@ FailureOr<Value> KernelEmitter::emit(DagShiftOp op, ArrayRef<int64_t> shape) {
 FailureOr<Value> KernelEmitter::padForWindows(Value input,
                                               ArrayRef<int64_t> dims,
                                               ArrayRef<int64_t> windows,
-                                              WindowPlace place) {
+                                              WindowPosition place) {
   Shape shape(TensorSteps::getShape(input)), low(shape.size(), 0), high(low);
   for (auto [dim, window] : llvm::zip_equal(dims, windows)) {
     // An even window has one element more before its position than after it.

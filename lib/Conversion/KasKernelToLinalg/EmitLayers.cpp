@@ -58,7 +58,7 @@ FailureOr<Value> KernelEmitter::emitLayer(const LayerSizes &sizes, Value input,
                                           ArrayRef<int64_t> shape,
                                           ArrayRef<int64_t> windowDims,
                                           ArrayRef<int64_t> windows,
-                                          WindowPlace place) {
+                                          WindowPosition place) {
   ArrayRef<int64_t> spatial = shape.drop_front(2);
   // Pixels: one loop per spatial dimension, since windows index them one by
   // one.

@@ -177,13 +177,14 @@ private:
   FailureOr<Value> emitStep(mlir::Operation *op, ArrayRef<int64_t> shape);
   FailureOr<Value> emit(DagShiftOp op, ArrayRef<int64_t> shape);
   /// How windows are placed.
-  struct WindowPlace {
+  struct WindowPosition {
     int64_t dilation = 1;
     /// They end at their position instead of lying around it.
     bool isCausal = false;
   };
   FailureOr<Value> padForWindows(Value input, ArrayRef<int64_t> dims,
-                                 ArrayRef<int64_t> windows, WindowPlace place);
+                                 ArrayRef<int64_t> windows,
+                                 WindowPosition place);
   FailureOr<Value> emit(DagUnfoldOp op, ArrayRef<int64_t> shape);
   FailureOr<Value> emit(DagTransposeOp op, ArrayRef<int64_t> shape);
   FailureOr<Value> emit(DagShuffleOp op, ArrayRef<int64_t> shape);
@@ -194,7 +195,7 @@ private:
   FailureOr<Value> emitLayer(const LayerSizes &sizes, Value input,
                              ArrayRef<int64_t> shape,
                              ArrayRef<int64_t> windowDims,
-                             ArrayRef<int64_t> windows, WindowPlace place);
+                             ArrayRef<int64_t> windows, WindowPosition place);
   Value emitMixOfRun(Value input, ArrayRef<int64_t> shape, int64_t first,
                      int64_t last);
   FailureOr<Value> emit(DagMixOp op, ArrayRef<int64_t> shape);

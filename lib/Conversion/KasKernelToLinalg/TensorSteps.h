@@ -47,7 +47,7 @@ public:
   /// `value` times `factor`.
   mlir::Value scale(mlir::Value value, double factor);
 
-  /// A sum of products of two operands. The loops are those of the result, of
+  /// A contraction of two operands. The loops are those of the result, of
   /// shape `shape`, then the reductions, whose extents the operands tell.
   mlir::Value contract(llvm::ArrayRef<int64_t> shape, unsigned numReductions,
                        mlir::Value left, mlir::AffineMap leftMap,

@@ -63,7 +63,7 @@ public:
   void emit() {
     OpBuilder::InsertionGuard guard(b);
     bool parallel =
-        options.parallel && getNumPoints() >= options.minParallelWork;
+        options.parallel && getNumIterations() >= options.minParallelWork;
     for (unsigned axis = 0; axis < coordinates.numOutputs; ++axis) {
       if (getExtent(axis) == 1)
         addTrivialAxis();
@@ -72,7 +72,7 @@ public:
     }
     // Stored at once: each output element is written by one iteration, which is
     // what makes parallel outputs legal.
-    Value value = hasMax ? emitPoint() : emitSumOfPoint();
+    Value value = hasMax ? emitIteration() : emitSumOfIteration();
     if (value.getType() != elementType)
       value = arith::TruncFOp::create(b, elementType, value);
     AffineMap map = b.getMultiDimIdentityMap(coordinates.numOutputs);
@@ -229,7 +229,7 @@ private:
 
   /// Of all loops, reductions included: the work. As a double, since the
   /// product may exceed 64 bits.
-  double getNumPoints() const {
+  double getNumIterations() const {
     double points = 1;
     for (const Axis &axis : coordinates.axes)
       points *= static_cast<double>(axis.extent);
@@ -247,7 +247,7 @@ private:
 
   /// The value of an output point of a pure sum; means divide at the end.
   /// One division per output element, not one per mean.
-  Value emitSumOfPoint() {
+  Value emitSumOfIteration() {
     Value sum = emitSum(coordinates.numOutputs, createConstant(0));
     double divisor = coordinates.getMeanDivisor();
     if (divisor == 1)
@@ -256,7 +256,7 @@ private:
   }
 
   /// The value of an output point, 0 where it has none.
-  Value emitPoint() {
+  Value emitIteration() {
     SmallVector<Value> partial = emitReduction(coordinates.numOutputs);
     if (!hasFlags)
       return partial[0];

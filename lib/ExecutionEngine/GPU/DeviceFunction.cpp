@@ -84,7 +84,7 @@ DeviceFunction::load(const Device &device, const DeviceManifest &manifest,
 }
 
 /// NaN in f32 and, twice, in f16 and bf16.
-static constexpr uint32_t notANumber = 0x7fff7fff;
+static constexpr uint32_t quietNaN = 0x7fff7fff;
 
 Error DeviceFunction::createBuffers() {
   if (function.scratchBytes)
@@ -94,7 +94,7 @@ Error DeviceFunction::createBuffers() {
   // An element that a kernel reads before any has written it becomes NaN in the
   // result, which a comparison finds.
   if (scratch && function.scratchBytes % 4 == 0)
-    if (Error error = check(kasRtBufferFill(scratch, notANumber)))
+    if (Error error = check(kasRtBufferFill(scratch, quietNaN)))
       return error;
   buffers.assign(function.buffers.size(), nullptr);
   for (auto [buffer, handle] : llvm::zip_equal(function.buffers, buffers)) {
@@ -112,7 +112,7 @@ Error DeviceFunction::createBuffers() {
     if ((buffer.kind == BufferKind::Result ||
          buffer.kind == BufferKind::Status) &&
         buffer.getBytes() % 4 == 0)
-      if (Error error = check(kasRtBufferFill(handle, notANumber)))
+      if (Error error = check(kasRtBufferFill(handle, quietNaN)))
         return error;
   }
   return Error::success();

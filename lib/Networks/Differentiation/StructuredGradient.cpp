@@ -377,7 +377,7 @@ FailureOr<OperandGradient> StructuredReverse::run() {
   if (failed(body))
     return failure();
   // Only sums that are linear in the operand can do without its value.
-  if (isSumOfProducts(op) && !op.isDpsInit(&operand))
+  if (hasContractionBody(op) && !op.isDpsInit(&operand))
     if (auto windows = WindowGradient::match(op, operand))
       return emitWindowGradient(*windows, *body);
   FailureOr<Value> result = op.isDpsInit(&operand) ? emitInitGradient(*body)

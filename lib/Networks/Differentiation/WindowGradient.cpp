@@ -297,8 +297,9 @@ Value WindowGradient::cutOffsets(OpBuilder &builder, Value input,
 /// What `map` indexes, at the places of the phases and at the elements that
 /// windows read: zeros where there are none. Padding with zeros stands for
 /// positions before the first and after the last one.
-Value WindowGradient::cutPlaces(OpBuilder &builder, Value tensor, AffineMap map,
-                                ArrayRef<Phase> phases) const {
+Value WindowGradient::cutPositions(OpBuilder &builder, Value tensor,
+                                   AffineMap map,
+                                   ArrayRef<Phase> phases) const {
   Location loc = op.getLoc();
   RankedTensorType type = getType(tensor);
   SmallVector<OpFoldResult> starts, sizes, steps, low, high;
@@ -408,7 +409,7 @@ Value WindowGradient::emitPhases(OpBuilder &builder, Value gradient,
     }
     AffineMap map = op.getMatchingIndexingMap(input);
     Value cut = cutOffsets(builder, input->get(), map, phases);
-    inputs.push_back(cutPlaces(builder, cut, map, phases));
+    inputs.push_back(cutPositions(builder, cut, map, phases));
     SmallVector<AffineExpr> indices;
     for (AffineExpr expr : map.getResults()) {
       int index = isa<AffineDimExpr>(expr) ? -1 : findIndex(expr);
@@ -419,7 +420,7 @@ Value WindowGradient::emitPhases(OpBuilder &builder, Value gradient,
     maps.push_back(AffineMap::get(numLoops, 0, indices, builder.getContext()));
   }
   AffineMap result = op.getIndexingMapsArray().back();
-  inputs.push_back(cutPlaces(builder, gradient, result, phases));
+  inputs.push_back(cutPositions(builder, gradient, result, phases));
   maps.push_back(result.replaceDimsAndSymbols(places, {}, numLoops, 0));
   maps.push_back(output);
   return turnKept(builder, makeSum(inputs, maps, targetType.clone(shape)));

@@ -81,9 +81,9 @@ private:
   mlir::Value cutOffsets(mlir::OpBuilder &builder, mlir::Value input,
                          mlir::AffineMap &map,
                          llvm::ArrayRef<Phase> phases) const;
-  mlir::Value cutPlaces(mlir::OpBuilder &builder, mlir::Value tensor,
-                        mlir::AffineMap map,
-                        llvm::ArrayRef<Phase> phases) const;
+  mlir::Value cutPositions(mlir::OpBuilder &builder, mlir::Value tensor,
+                           mlir::AffineMap map,
+                           llvm::ArrayRef<Phase> phases) const;
   mlir::Value copy(mlir::OpBuilder &builder, mlir::Value tensor,
                    llvm::ArrayRef<int64_t> shape,
                    llvm::ArrayRef<mlir::AffineExpr> indices) const;

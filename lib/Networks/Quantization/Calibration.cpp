@@ -128,7 +128,7 @@ kas::networks::makeErrorsFunction(func::FuncOp function,
       function, name, [&](unsigned number, QuantizableLayer layer) {
         OpBuilder builder(layer.op);
         Value rounded = LayerQuantizer(builder, layer, ranges[number])
-                            .run(/*sharesBytes=*/false);
+                            .run(/*sharesInt8=*/false);
         // Both results must be there.
         builder.setInsertionPointAfter(layer.op);
         Location loc = layer.op.getLoc();

@@ -154,12 +154,12 @@ private:
   bool matchSteps(Value value) {
     if (auto convert = value.getDefiningOp<arith::UIToFPOp>()) {
       result.isUnsigned = true;
-      return isByte(convert.getIn());
+      return isInt8(convert.getIn());
     }
     auto convert = value.getDefiningOp<arith::SIToFPOp>();
     if (!convert)
       return false;
-    if (isByte(convert.getIn()))
+    if (isInt8(convert.getIn()))
       return true;
     if (auto difference = convert.getIn().getDefiningOp<arith::SubIOp>())
       return matchZeroPoint(difference.getRhs()) &&
@@ -168,7 +168,7 @@ private:
   }
 
   /// Whether `value` is the element of the int8 input.
-  bool isByte(Value value) {
+  bool isInt8(Value value) {
     OpOperand *input = getInput(value);
     return input && input->getOperandNumber() == 0;
   }
@@ -177,10 +177,10 @@ private:
   bool matchExtended(Value value) {
     if (auto extended = value.getDefiningOp<arith::ExtUIOp>()) {
       result.isUnsigned = true;
-      return isByte(extended.getIn());
+      return isInt8(extended.getIn());
     }
     auto extended = value.getDefiningOp<arith::ExtSIOp>();
-    return extended && isByte(extended.getIn());
+    return extended && isInt8(extended.getIn());
   }
 
   /// A constant, in the body or an operand whose elements are all equal.

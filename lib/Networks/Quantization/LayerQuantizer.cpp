@@ -40,7 +40,7 @@ tensor::PadOp kas::networks::getZeroPadding(Value value) {
 /// `value` rounded to the nearest of the integers from `lower` to `upper`, as a
 /// byte.
 /// `upper` may be 255: the byte has the bits of an unsigned one then.
-static Value roundToByte(OpBuilder &builder, Location loc, Value value,
+static Value roundToInt8(OpBuilder &builder, Location loc, Value value,
                          double lower, double upper) {
   auto constant = [&](double number) {
     return arith::ConstantOp::create(
@@ -81,8 +81,8 @@ LayerQuantizer::LayerQuantizer(OpBuilder &builder, QuantizableLayer layer,
 }
 
 /// Data and weights in f32: both are quantized by code that is emitted.
-Value LayerQuantizer::run(bool sharesBytes) {
-  Value data = quantizeData(sharesBytes);
+Value LayerQuantizer::run(bool sharesInt8) {
+  Value data = quantizeData(sharesInt8);
   quantizeWeights();
   return finish(data);
 }
@@ -218,7 +218,7 @@ void LayerQuantizer::readBytes(Value data, Value bytes) {
 }
 
 /// A padding with zeros becomes one with zero points.
-Value LayerQuantizer::quantizeData(bool sharesBytes) {
+Value LayerQuantizer::quantizeData(bool sharesInt8) {
   Value data = layer.data->get();
   tensor::PadOp pad = getZeroPadding(data);
   if (pad)
@@ -234,9 +234,9 @@ Value LayerQuantizer::quantizeData(bool sharesBytes) {
         Value steps = arith::MulFOp::create(inner, loc, values[0], factor);
         steps = arith::AddFOp::create(inner, loc, steps, offset);
         // Saturates: calibration may not have seen the largest value.
-        return roundToByte(inner, loc, steps, 0, 255);
+        return roundToInt8(inner, loc, steps, 0, 255);
       });
-  if (sharesBytes)
+  if (sharesInt8)
     readBytes(data, bytes);
   if (!pad)
     return bytes;
@@ -290,7 +290,7 @@ void LayerQuantizer::quantizeWeights() {
       Emitter::getParallel(rank),
       [](OpBuilder &inner, Location loc, ValueRange values) {
         Value steps = arith::DivFOp::create(inner, loc, values[0], values[1]);
-        return roundToByte(inner, loc, steps, -127, 127);
+        return roundToInt8(inner, loc, steps, -127, 127);
       });
   sumWeights();
 }

@@ -19,7 +19,7 @@
 
 namespace kas::networks {
 
-/// Says that `function` has no layers that bytes can stand for.
+/// Says that `function` has no layers that int8 can stand for.
 mlir::InFlightDiagnostic emitNoLayers(mlir::func::FuncOp function);
 
 /// Fails, with a diagnostic, unless there is a finite range for each layer of
@@ -27,7 +27,7 @@ mlir::InFlightDiagnostic emitNoLayers(mlir::func::FuncOp function);
 mlir::LogicalResult verifyRanges(mlir::func::FuncOp function,
                                  llvm::ArrayRef<DataRange> ranges);
 
-/// The layers of `function` that multiply bytes, less zero points that are
+/// The layers of `function` in int8, less zero points that are
 /// operands, and add the products in i32.
 llvm::SmallVector<QuantizableLayer>
 findIntegerLayers(mlir::func::FuncOp function);
@@ -96,9 +96,9 @@ public:
   LayerQuantizer(mlir::OpBuilder &builder, QuantizableLayer layer, double scale,
                  int32_t zeroPoint);
 
-  /// What stands for the result of the layer. Where `sharesBytes`, what adds
+  /// What stands for the result of the layer. Where `sharesInt8`, what adds
   /// the data of the layer later on reads its bytes.
-  mlir::Value run(bool sharesBytes = true);
+  mlir::Value run(bool sharesInt8 = true);
   /// The same for data and weights that are bytes already, unsigned and signed
   /// ones. `steps` has the step of each weight, equal in each channel.
   mlir::Value run(mlir::Value data, mlir::Value weights, mlir::Value steps);
@@ -108,7 +108,7 @@ public:
 
 private:
   void findChannels();
-  mlir::Value quantizeData(bool sharesBytes);
+  mlir::Value quantizeData(bool sharesInt8);
   void readBytes(mlir::Value data, mlir::Value bytes);
   void quantizeWeights();
   void sumWeights();

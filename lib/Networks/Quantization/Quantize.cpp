@@ -49,7 +49,7 @@ static bool isQuantizable(linalg::LinalgOp op) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     return type && type.hasStaticShape() && type.getElementType().isF32();
   };
-  return isSumOfProducts(op) && op.getNumDpsInputs() == 2 &&
+  return hasContractionBody(op) && op.getNumDpsInputs() == 2 &&
          llvm::all_of(op->getOperands(), isF32) &&
          op.getMatchingIndexingMap(op.getDpsInitOperand(0))
              .isProjectedPermutation() &&

@@ -263,7 +263,7 @@ Expected<LayerScorer::Compiled *> LayerScorer::compile(unsigned layer,
     if (auto found = cache->entries.find(key); found != cache->entries.end())
       return found->second.get();
   }
-  auto made = compileAnew(layer, candidate);
+  auto made = recompile(layer, candidate);
   if (!made)
     return made.takeError();
   // Another thread may have been faster.
@@ -274,7 +274,7 @@ Expected<LayerScorer::Compiled *> LayerScorer::compile(unsigned layer,
 /// `candidate` has a function of data, weights and the initial value of the
 /// result.
 Expected<std::unique_ptr<LayerScorer::Compiled>>
-LayerScorer::compileAnew(unsigned layer, ModuleOp candidate) {
+LayerScorer::recompile(unsigned layer, ModuleOp candidate) {
   OwningOpRef<ModuleOp> copy = candidate.clone();
   auto function = copy->lookupSymbol<func::FuncOp>(layerFunctionName);
   if (!function || function.getNumArguments() < 2)

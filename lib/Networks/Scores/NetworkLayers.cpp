@@ -183,7 +183,7 @@ RankedTensorType kas::networks::checkClassifier(func::FuncOp function,
   return nullptr;
 }
 
-/// The builder's insertion point is moved; callers set it anew.
+/// The builder's insertion point is moved; callers set it again.
 func::FuncOp kas::networks::cloneAfter(OpBuilder &builder,
                                        func::FuncOp function, StringRef name) {
   builder.setInsertionPointAfter(function);

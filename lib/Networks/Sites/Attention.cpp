@@ -143,7 +143,7 @@ FailureOr<Product> AttentionMatcher::getProduct(Value result) {
   FailureOr<linalg::ContractionDimensions> dims =
       linalg::inferContractionDims(op);
   // More than one loop of a kind would need an order to compare elements by.
-  if (!isSumOfProducts(op) || failed(dims) || dims->m.size() != 1 ||
+  if (!hasContractionBody(op) || failed(dims) || dims->m.size() != 1 ||
       dims->n.size() != 1 || dims->k.size() != 1 ||
       !llvm::all_of(op.getIndexingMapsArray(),
                     [](AffineMap map) { return map.isProjectedPermutation(); }))

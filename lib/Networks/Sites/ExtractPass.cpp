@@ -16,7 +16,7 @@
 #include "kas/Networks/Passes.h"
 #include "kas/Networks/Sites/Extract.h"
 #include "kas/Networks/Sites/KernelSites.h"
-#include "kas/Support/Place.h"
+#include "kas/Support/FileLocation.h"
 
 namespace kas::networks {
 #define GEN_PASS_DEF_KASEXTRACTPASS
@@ -47,7 +47,7 @@ struct KasExtractPass
     // Written so that NaN fails.
     if (!(flopsRatio > 0) || !(minFlopsRatio > 0) ||
         !(minFlopsRatio < flopsRatio)) {
-      mlir::emitError(getPlace(getOperation()))
+      mlir::emitError(getFileLocation(getOperation()))
           << "options require 0 < 'min-flops-ratio' < "
              "'flops-ratio', got "
           << minFlopsRatio << " and " << flopsRatio;
@@ -56,7 +56,7 @@ struct KasExtractPass
     llvm::Expected<BindingAttr> binding =
         parseBinding(&getContext(), coefficients);
     if (!binding) {
-      mlir::emitError(getPlace(getOperation()))
+      mlir::emitError(getFileLocation(getOperation()))
           << "option 'coefficients': " << llvm::toString(binding.takeError());
       return signalPassFailure();
     }

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What substitution needs around a new operator: reshapes, the initial value of
-// the accumulator, old weights in the layout of the new one.
+// The operations around a new operator that substitution needs: reshapes, the
+// initial value of the accumulator, old weights in the layout of the new one.
 // An operator computes the layer alone: data and result may have channels split
 // into groups, the accumulator may start from a bias, and weights may be kept,
 // reshaped and transposed, where an operator has the same weight with its

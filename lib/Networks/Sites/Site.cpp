@@ -167,7 +167,7 @@ FailureOr<Site> kas::networks::matchSite(linalg::LinalgOp op,
                   op.getNumDpsInputs(), " operands");
     return failure();
   }
-  if (!isSumOfProducts(op))
+  if (!hasContractionBody(op))
     return failure();
   if (failed(checkTypes(op, reason)))
     return failure();

@@ -21,7 +21,7 @@
 #include "kas/Dialect/Kas/Analysis/FanIn.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Library/Operators.h"
-#include "kas/Support/Place.h"
+#include "kas/Support/FileLocation.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -142,7 +142,7 @@ private:
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// What the options and the marks name
+// The names in options and marks
 //===----------------------------------------------------------------------===//
 
 /// Null when no space is selected.
@@ -153,7 +153,7 @@ FailureOr<SpaceOp> Substituter::findSelectedSpace() {
     return SpaceOp();
   if (auto space = symbolTable.lookup<SpaceOp>(name))
     return space;
-  return mlir::emitError(getPlace(module))
+  return mlir::emitError(getFileLocation(module))
          << "requires a kas.space, got '@" << name << "'";
 }
 
@@ -163,11 +163,11 @@ FailureOr<OperatorOp> Substituter::findOperator(StringRef name) {
   if (auto op = symbolTable.lookup<OperatorOp>(name))
     return op;
   if (!name.starts_with("kas.") || symbolTable.lookup(name))
-    return mlir::emitError(getPlace(module))
+    return mlir::emitError(getFileLocation(module))
            << "requires a kas.operator, got '@" << name << "'";
   OwningOpRef<ModuleOp> library = parseNamedOperator(module.getContext(), name);
   if (!library)
-    return mlir::emitError(getPlace(module))
+    return mlir::emitError(getFileLocation(module))
            << "requires an operator of the library, got '" << name << "'";
   auto op = *library->getOps<OperatorOp>().begin();
   // Moved into this module under its full name.
@@ -211,7 +211,7 @@ LogicalResult Substituter::checkBinding(ArrayRef<OperatorOp> ops,
       if (llvm::none_of(ops, [&](OperatorOp op) {
             return op.getSymbolSet().lookup(symbol.getValue()).has_value();
           }))
-        return mlir::emitError(getPlace(module))
+        return mlir::emitError(getFileLocation(module))
                << "requires symbols of operator '" << name
                << "' in 'bind', got '" << symbol.getValue() << "'";
   return success();
@@ -225,7 +225,7 @@ FailureOr<MarkedSite> Substituter::findReplacement() {
   if (auto sequence = symbolTable.lookup<SequenceOp>(name)) {
     // A sequence has weights of normalizations, which no layer has.
     if (options.sameWeights)
-      return mlir::emitError(getPlace(module))
+      return mlir::emitError(getFileLocation(module))
              << "requires a kas.operator for the weights of the layers, got "
                 "the sequence '@"
              << name << "'";
@@ -252,7 +252,7 @@ LogicalResult Substituter::findMarkedSites() {
       return failure();
     common = *found;
   } else if (options.binding && !options.binding.empty()) {
-    return mlir::emitError(getPlace(module))
+    return mlir::emitError(getFileLocation(module))
            << "requires an operator beside 'bind', got none";
   }
   // Layers that the option names and no mark has had yet.
@@ -295,7 +295,7 @@ LogicalResult Substituter::findMarkedSites() {
     if (missing.contains(name)) {
       // Nothing is replaced if the options are wrong.
       markedSites.clear();
-      return mlir::emitError(getPlace(module))
+      return mlir::emitError(getFileLocation(module))
              << "requires layers that are marked in 'layers', got '" << name
              << "'";
     }
@@ -648,7 +648,7 @@ FailureOr<SubstituteResult> Substituter::run() {
   if (failed(found))
     return failure();
   if (markedSites.empty())
-    mlir::emitWarning(getPlace(module))
+    mlir::emitWarning(getFileLocation(module))
         << "requires layers that are marked with '" << KasDialect::siteAttrName
         << "', got none; kas-extract marks them";
   return result;

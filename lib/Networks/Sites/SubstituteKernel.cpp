@@ -22,7 +22,7 @@
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/CanonicalizeKernel.h"
 #include "kas/Networks/Sites/KernelSites.h"
-#include "kas/Support/Place.h"
+#include "kas/Support/FileLocation.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/MapVector.h"
@@ -393,7 +393,7 @@ FailureOr<SubstituteResult> KernelSubstituter::run() {
   }
   finishArguments();
   if (marked.empty())
-    mlir::emitWarning(getPlace(module))
+    mlir::emitWarning(getFileLocation(module))
         << "requires layers that are marked with '" << KasDialect::siteAttrName
         << "' for " << (family.empty() ? "a kernel" : "'@") << family
         << (family.empty() ? "" : "'") << ", got none; kas-extract marks them";
@@ -426,7 +426,7 @@ kas::networks::substituteKernel(ModuleOp module, StringRef kernelName,
   family.consume_front("@");
   auto kernel = module.lookupSymbol<KernelOp>(kernelName);
   if (!kernel)
-    return mlir::emitError(getPlace(module))
+    return mlir::emitError(getFileLocation(module))
            << "requires a kas.kernel, got '@" << kernelName << "'";
   // Sizes must be numbers at each binding.
   if (!kernel.isSolved() || kernel.getBindings().empty())

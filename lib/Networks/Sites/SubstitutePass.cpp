@@ -14,7 +14,7 @@
 #include "kas/Networks/Passes.h"
 #include "kas/Networks/Sites/KernelSites.h"
 #include "kas/Networks/Sites/Substitute.h"
-#include "kas/Support/Place.h"
+#include "kas/Support/FileLocation.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 namespace kas::networks {
@@ -37,12 +37,12 @@ struct KasSubstitutePass
 
   void runOnOperation() override {
     if (!kernel.empty() && !operatorName.empty()) {
-      mlir::emitError(getPlace(getOperation()))
+      mlir::emitError(getFileLocation(getOperation()))
           << "options require 'operator' or 'kernel', got both";
       return signalPassFailure();
     }
     if (!kernel.empty() && !layers.empty()) {
-      mlir::emitError(getPlace(getOperation()))
+      mlir::emitError(getFileLocation(getOperation()))
           << "requires an operator beside 'layers', got a kernel";
       return signalPassFailure();
     }
@@ -56,7 +56,7 @@ struct KasSubstitutePass
     options.sameWeights = sameWeights;
     llvm::Expected<BindingAttr> binding = parseBinding(&getContext(), bind);
     if (!binding) {
-      mlir::emitError(getPlace(getOperation()))
+      mlir::emitError(getFileLocation(getOperation()))
           << "option 'bind': " << llvm::toString(binding.takeError());
       return signalPassFailure();
     }

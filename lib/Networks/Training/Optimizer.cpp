@@ -77,7 +77,7 @@ Value OptimizerEmitter::countStep(Value steps) {
   };
   // In double precision, once for all parameters.
   correctedSize = mapWithScalars(
-      builder, {stepSize, counted}, {},
+      builder, {learningRate, counted}, {},
       [&](OpBuilder &builder, Location loc, ValueRange v) -> Value {
         Value size =
             arith::ExtFOp::create(builder, loc, builder.getF64Type(), v[0]);
@@ -158,7 +158,7 @@ SmallVector<Value> OptimizerEmitter::updateBySGD(Value parameter,
   };
   // Without momentum there is no state.
   if (momentum == 0)
-    return {mapWithScalars(builder, {parameter, gradient}, stepSize,
+    return {mapWithScalars(builder, {parameter, gradient}, learningRate,
                            [&](OpBuilder &builder, Location loc, ValueRange v) {
                              return descend(builder, loc, v[0],
                                             decayed(builder, loc, v[1], v[0]),
@@ -171,14 +171,14 @@ SmallVector<Value> OptimizerEmitter::updateBySGD(Value parameter,
                    decayed(builder, loc, v[1], v[0]));
       });
   if (!options.nesterov)
-    return {mapWithScalars(builder, {parameter, average}, stepSize,
+    return {mapWithScalars(builder, {parameter, average}, learningRate,
                            [&](OpBuilder &builder, Location loc, ValueRange v) {
                              return descend(builder, loc, v[0], v[1], v[2]);
                            }),
             average};
   // The decay is computed again instead of being stored between two operations.
   Value updated =
-      mapWithScalars(builder, {parameter, gradient, average}, stepSize,
+      mapWithScalars(builder, {parameter, gradient, average}, learningRate,
                      [&](OpBuilder &builder, Location loc, ValueRange v) {
                        Value ahead =
                            add(builder, loc, decayed(builder, loc, v[1], v[0]),
@@ -208,7 +208,7 @@ SmallVector<Value> OptimizerEmitter::updateByAdamW(Value parameter,
   Value second = average(state[1], options.beta2, /*isSquare=*/true);
   Value updated = mapWithScalars(
       builder, {parameter, first, second},
-      {stepSize, correctedSize, correctionRoot},
+      {learningRate, correctedSize, correctionRoot},
       // v: parameter, m, s, lr, corrected lr, root of the correction.
       [&](OpBuilder &builder, Location loc, ValueRange v) -> Value {
         Type type = v[0].getType();

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What optimizers do to parameters and to their own state.
+// The updates of parameters and of their own state by optimizers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,10 +19,10 @@ namespace kas::networks {
 
 class OptimizerEmitter {
 public:
-  /// `stepSize` is a tensor of rank 0.
+  /// `learningRate` is a tensor of rank 0.
   OptimizerEmitter(mlir::OpBuilder &builder, const TrainingStepOptions &options,
-                   mlir::Value stepSize)
-      : builder(builder), options(options), stepSize(stepSize) {}
+                   mlir::Value learningRate)
+      : builder(builder), options(options), learningRate(learningRate) {}
 
   /// Endings of the names of the tensors that the optimizer keeps for each
   /// parameter.
@@ -54,9 +54,9 @@ private:
 
   mlir::OpBuilder &builder;
   const TrainingStepOptions &options;
-  mlir::Value stepSize;
-  /// AdamW's step size over the correction of the first moment, and the root of
-  /// that of the second one.
+  mlir::Value learningRate;
+  /// AdamW's learning rate over the correction of the first moment, and the
+  /// root of that of the second one.
   mlir::Value correctedSize, correctionRoot;
 };
 

@@ -80,7 +80,7 @@ static LogicalResult checkNames(func::FuncOp function, ArrayRef<unsigned> data,
   llvm::StringSet<llvm::BumpPtrAllocator> names;
   // Names that every step adds.
   for (StringRef added :
-       {"labels", "step_size", "seed", "step", "loss", "correct"})
+       {"labels", "learning_rate", "seed", "step", "loss", "correct"})
     names.insert(added);
   SmallVector<StringRef> kinds = OptimizerEmitter::getStateNames(options);
   for (unsigned index = 0; index < function.getNumArguments(); ++index) {

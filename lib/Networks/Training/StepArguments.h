@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the arguments of a network are in training.
+// The roles of the arguments of a network in training.
 //
 //===----------------------------------------------------------------------===//
 

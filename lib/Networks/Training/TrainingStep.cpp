@@ -59,7 +59,7 @@ private:
   /// so.
   double getDecay(BlockArgument parameter);
   /// Adds the optimizer's state and fills `results`.
-  void emitUpdates(Value stepSize, MutableArrayRef<Value> gradients);
+  void emitUpdates(Value learningRate, MutableArrayRef<Value> gradients);
 
   func::FuncOp step;
   OpBuilder builder;
@@ -152,9 +152,9 @@ double StepBuilder::getDecay(BlockArgument parameter) {
 }
 
 /// Clipping comes first: it needs all gradients.
-void StepBuilder::emitUpdates(Value stepSize,
+void StepBuilder::emitUpdates(Value learningRate,
                               MutableArrayRef<Value> gradients) {
-  OptimizerEmitter optimizer(builder, options, stepSize);
+  OptimizerEmitter optimizer(builder, options, learningRate);
   optimizer.clip(gradients);
   SmallVector<StringRef> kinds = OptimizerEmitter::getStateNames(options);
   // Parameter by parameter, all kinds of one next to each other.
@@ -168,8 +168,8 @@ void StepBuilder::emitUpdates(Value stepSize,
   Value steps, counted;
   if (OptimizerEmitter::countsSteps(options)) {
     // AdamW counts its steps in the state, so that a checkpoint has the count.
-    steps = insertArgument(step.getNumArguments(), stepSize.getType(), "step",
-                           "zeros");
+    steps = insertArgument(step.getNumArguments(), learningRate.getType(),
+                           "step", "zeros");
     counted = optimizer.countStep(steps);
   }
 
@@ -239,8 +239,8 @@ LogicalResult StepBuilder::run() {
   // After the data, so that calls of both functions begin alike.
   Value labels = insertArgument(
       position, getLabelsType(network.logits, options), "labels");
-  Value stepSize =
-      insertArgument(position + 1, scalar, "step_size", "constant(0.1)");
+  Value learningRate =
+      insertArgument(position + 1, scalar, "learning_rate", "constant(0.1)");
   // The seed comes after the learning rate.
   if (failed(seedDropouts(position + 2)))
     return failure();
@@ -257,7 +257,7 @@ LogicalResult StepBuilder::run() {
     return failure();
   results = {loss.value, loss.correct};
   resultNames = {"loss", "correct"};
-  emitUpdates(stepSize, *gradients);
+  emitUpdates(learningRate, *gradients);
   setResults(step, results);
   setResultNames(step, resultNames);
   return success();
@@ -319,7 +319,7 @@ kas::networks::makeEvaluation(func::FuncOp function, StringRef name,
 
 /// Evaluation first, because it needs the least: its errors are the clearest.
 /// For example, of a network with a normalization and SGD with momentum:
-///    @train_step(x, labels, step_size, w, n.running_mean, n.running_var,
+///    @train_step(x, labels, learning_rate, w, n.running_mean, n.running_var,
 ///                w.momentum)
 ///        -> loss, correct, w, n.running_mean, n.running_var, w.momentum
 ///    @evaluate(x, labels, w, n.running_mean, n.running_var) -> loss, correct

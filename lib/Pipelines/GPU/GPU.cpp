@@ -110,9 +110,10 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
   using Base = PassPipelineOptions<Options>;
   typename Base::template Option<std::string> device{
       *this, "device",
-      llvm::cl::desc("What schedules are chosen for: sm_80, sm_90, ..., "
-                     "vulkan or vulkan-cpu; by default that of the module or "
-                     "the pipeline")};
+      llvm::cl::desc(
+          "The device that schedules are chosen for: sm_80, sm_90, ..., "
+          "vulkan or vulkan-cpu; by default that of the module or "
+          "the pipeline")};
   typename Base::template Option<int64_t> maxThreads{
       *this, "max-threads",
       llvm::cl::desc("Most threads of a block; 0: those of the device"),
@@ -123,7 +124,7 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
       llvm::cl::init(0)};
 
   typename Base::template Option<GPUElements> elements{
-      *this, "elements", llvm::cl::desc("What tensors of f32 are kept in"),
+      *this, "elements", llvm::cl::desc("Storage type of tensors of f32"),
       llvm::cl::init(GPUFrontOptions().elements), getElementsValues()};
   typename Base::template Option<GPUStrategyChoice> strategy{
       *this, "strategy",
@@ -131,7 +132,7 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
       llvm::cl::init(GPUFrontOptions().strategy), getStrategyValues()};
   typename Base::template Option<GPUPrecision> precision{
       *this, "precision",
-      llvm::cl::desc("What factors of products may be rounded to"),
+      llvm::cl::desc("The type that factors of products may be rounded to"),
       llvm::cl::init(GPUFrontOptions().precision), getPrecisionValues()};
   typename Base::template Option<bool> verifyLowering{
       *this, "verify-lowering",
@@ -172,7 +173,7 @@ struct NVVMTextOptions : FrontTextOptions<NVVMTextOptions> {
       llvm::cl::desc("Such as +ptx80; by default a version of PTX that has all "
                      "of the chip")};
   Option<GPUFormat> format{
-      *this, "format", llvm::cl::desc("What binaries are made as"),
+      *this, "format", llvm::cl::desc("The format of binaries"),
       llvm::cl::init(NVVMPipelineOptions().format), getNVVMFormatValues()};
   Option<std::string> toolkit{
       *this, "toolkit",
@@ -183,7 +184,7 @@ struct NVVMTextOptions : FrontTextOptions<NVVMTextOptions> {
 /// The text form of SPIRVPipelineOptions.
 struct SPIRVTextOptions : FrontTextOptions<SPIRVTextOptions> {
   Option<SPIRVProfile> profile{
-      *this, "profile", llvm::cl::desc("What devices have"),
+      *this, "profile", llvm::cl::desc("The features that devices have"),
       llvm::cl::init(SPIRVPipelineOptions().profile), getProfileValues()};
 };
 } // namespace

@@ -193,7 +193,7 @@ LivingTree::NodeId CandidateSpace::chooseChild(LivingTree::NodeId id,
   // next to each other.
   llvm::SmallVector<llvm::SmallVector<LivingTree::NodeId, 16>, 8> kinds;
   uint32_t last = LivingTree::maxKinds;
-  // A value that no kind has, so the first living child begins a kind.
+  // A value that no kind has, so the first live child begins a kind.
   for (; child != node.firstChild + node.numChildren; ++child) {
     if (left[child] == 0)
       continue;

@@ -83,7 +83,7 @@ static constexpr double many = 1e9;
 static void addSpaceEntries(AllOptions &options, Entries &entries) {
   CandidateSpace::Options &space = options.space;
   entries.add("tree-expansions", space.treeExpansions, 0, 1e15,
-              "Build the tree of living states if it takes no more expansions");
+              "Build the live-state tree if it takes no more expansions");
   entries.add("tree-seconds", space.treeSeconds, 0, many,
               "The same in seconds; 0: no limit");
   entries.add("max-bytes", space.maxBytes, 0, 1e15,

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a search database holds while it is open. Private to the library.
+// The state of a search database while it is open. Private to the library.
 //
 //===----------------------------------------------------------------------===//
 

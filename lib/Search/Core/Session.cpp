@@ -63,7 +63,7 @@ Session::create(SessionSpace space, const SessionOptions &options) {
 /// Bounds are parsed again for each list of evaluators; each evaluator checks
 /// all bounds on the metrics that it gives itself.
 Error Session::makeEvaluators(llvm::ArrayRef<std::string> names,
-                              EvaluatorMaker make, Evaluators &evaluators) {
+                              MakeEvaluatorFn make, Evaluators &evaluators) {
   std::vector<MetricLimit> bounds;
   for (const std::string &text : options.bounds) {
     Expected<MetricLimit> bound = MetricLimit::parse(text);
@@ -81,12 +81,12 @@ Error Session::makeEvaluators(llvm::ArrayRef<std::string> names,
 }
 
 Error Session::makeEvaluators(llvm::ArrayRef<std::string> names,
-                              EvaluatorMaker make) {
+                              MakeEvaluatorFn make) {
   return makeEvaluators(names, make, evaluators);
 }
 
 Error Session::makeFinalEvaluators(llvm::ArrayRef<std::string> names,
-                                   EvaluatorMaker make) {
+                                   MakeEvaluatorFn make) {
   return makeEvaluators(names, make, finalEvaluators);
 }
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What searchers that draw from a `CandidateSpace` have in common: locking,
+// Shared by searchers that draw from a `CandidateSpace`: locking,
 // identifiers, rewards.
 //
 //===----------------------------------------------------------------------===//

@@ -235,7 +235,7 @@ void ExternalEvaluator::report(unsigned &reports, const Worker &worker,
     settings.report(
         &reports == &lineReports
             ? "more lines that are no JSON objects are not reported"
-            : "more workers that are started anew are not reported");
+            : "more workers that are started again are not reported");
   else
     settings.report("worker " + std::to_string(worker.index) + " " +
                     what.str());
@@ -403,10 +403,10 @@ Expected<Metrics> ExternalEvaluator::evaluate(const CandidateText &candidate) {
       giveBack(std::move(worker));
       return error;
     }
-    // The process is killed by the destructor and started anew for its next
+    // The process is killed by the destructor and started again for its next
     // candidate.
     std::string reason = llvm::toString(std::move(error));
-    report(lossReports, *worker, "is started anew: " + reason);
+    report(lossReports, *worker, "is started again: " + reason);
     worker->process.reset();
     worker->isLost = false;
     giveBack(std::move(worker));

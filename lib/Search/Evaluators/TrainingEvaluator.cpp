@@ -9,7 +9,7 @@
 // The evaluator `training`: accuracy of the network with the candidate in its
 // layers, trained by `kas-train --worker`.
 //
-// Each worker loads the network and the data once, then trains it anew for
+// Each worker loads the network and the data once, then trains it again for
 // every candidate. Which candidates are trained on is decided here (`Halving`)
 // and sent along with the request.
 //

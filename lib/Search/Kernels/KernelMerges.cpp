@@ -21,7 +21,7 @@ using namespace kas::search;
 
 /// Merging two tensors of which one is reordered along a dimension would add up
 /// different positions. `reorders` has two bits per spatial dimension.
-bool StepMaker::haveSameReorders() const {
+bool KernelStepBuilder::haveSameReorders() const {
   for (unsigned dim = 0; dim < left().shape.rank; ++dim) {
     unsigned role = left().shape.roles[dim];
     if (!isSpatial(role) || !right().shape.hasRole(role))
@@ -35,7 +35,7 @@ bool StepMaker::haveSameReorders() const {
 
 /// Also with swapped operands, where the step commutes and the shapes are the
 /// same.
-bool StepMaker::isMerged() const {
+bool KernelStepBuilder::isMerged() const {
   bool commutes = node.step != KernelStep::Sub;
   return llvm::any_of(data.getNodes(), [&](const FlatNode &other) {
     return other.step == node.step &&
@@ -48,7 +48,7 @@ bool StepMaker::isMerged() const {
 /// Element-wise `left op right`, where the left one is repeated along what only
 /// the right one has. Of two tensors of one shape each unordered pair is tried
 /// once.
-bool StepMaker::makeMerge() {
+bool KernelStepBuilder::makeMerge() {
   const FlatShape &l = left().shape, &r = right().shape;
   bool commutes = node.step != KernelStep::Sub;
   if (node.left == node.right || !haveSameReorders() || isMerged())
@@ -74,7 +74,7 @@ bool StepMaker::makeMerge() {
 }
 
 /// Bit i: variable i has a negative exponent.
-unsigned StepMaker::getVariablesBelow(SizeId size) const {
+unsigned KernelStepBuilder::getVariablesBelow(SizeId size) const {
   unsigned mask = 0, first = space.problem->symbols.size() -
                              space.problem->rules.variables.size();
   if (sizes.getVariables(size) == 0)
@@ -89,7 +89,7 @@ unsigned StepMaker::getVariablesBelow(SizeId size) const {
 /// `right / left = numerator / (x * ...)`: x may be any factor of the
 /// numerator. `code` says which one; without such a variable there is one
 /// choice, and the ratio must be legal.
-bool StepMaker::chooseFactor(SizeId ratio) {
+bool KernelStepBuilder::chooseFactor(SizeId ratio) {
   unsigned below = getVariablesBelow(ratio);
   if (below == 0)
     return code == 0 && sizes.isLegal(ratio);
@@ -108,7 +108,7 @@ bool StepMaker::chooseFactor(SizeId ratio) {
 /// The variants are those that named kernels use: A^T B (scaled or not), A B, A
 /// B^T (scaled or not), where a scaled product is divided by the square root of
 /// the inner size, as in attention.
-bool StepMaker::makeMatMul() {
+bool KernelStepBuilder::makeMatMul() {
   struct Variant {
     bool left, right, scaled;
   };
@@ -154,7 +154,7 @@ bool StepMaker::makeMatMul() {
 
 /// Solves a = b for one variable: either one in the denominator of b / a, or
 /// one in its numerator, to the first power.
-bool StepMaker::equalize(SizeId a, SizeId b) {
+bool KernelStepBuilder::equalize(SizeId a, SizeId b) {
   SizeId ratio = sizes.divide(b, a);
   if (ratio == oneSize)
     return true;

@@ -25,7 +25,7 @@ std::optional<PendingStep> kas::search::makeStep(KernelSpace &space,
                                                  const KernelStateData &data,
                                                  KernelStep step,
                                                  uint32_t code) {
-  return StepMaker(space, data, step, code).make();
+  return KernelStepBuilder(space, data, step, code).make();
 }
 
 /// How many codes there are for the last operand of `step`, at most. Upper

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a partial kernel must keep so that it can be completed: legal sizes,
+// The invariants of a partial kernel that can be completed: legal sizes,
 // steps that are left, budgets.
 //
 // Feasibility: what Canvas checks of a finished kernel is tested here after

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What all steps have in common, and steps with one operand.
+// Shared by all steps, and steps with one operand.
 //
 // Each `make...` function decodes `code`, checks what the step requires of its
 // operands, sets the result's shape and roles, and takes costs and implied
@@ -56,7 +56,7 @@ static bool isRedundant(KernelStep before, KernelStep after) {
 }
 
 /// Starts with the operand's shape: steps that keep it need not set it.
-bool StepMaker::makeByKind() {
+bool KernelStepBuilder::makeByKind() {
   using enum KernelStep;
   node.shape = left().shape;
   node.reorders = left().reorders;
@@ -108,7 +108,7 @@ bool StepMaker::makeByKind() {
 }
 
 /// Costs are sizes, too: elements times a small factor.
-void StepMaker::take(const Rules::Step &step) {
+void KernelStepBuilder::take(const Rules::Step &step) {
   node.shape = step.shape;
   llvm::copy(step.implied, node.implied.begin());
   node.flopsFactor = static_cast<uint8_t>(step.flopsFactor);
@@ -121,7 +121,7 @@ void StepMaker::take(const Rules::Step &step) {
 }
 
 /// The last check of every step: the result and all of its sizes are legal.
-bool StepMaker::finish() {
+bool KernelStepBuilder::finish() {
   if (node.shape.rank == 0 || node.shape.rank > limits.rank)
     return false;
   node.elements = rules.getProduct(node.shape, {0, node.shape.rank});
@@ -144,7 +144,7 @@ bool StepMaker::finish() {
 
 /// Two layers on one tensor compute two functions of one family: a single layer
 /// with more outputs covers most uses, so `repeats` is off by default.
-bool StepMaker::isTaken() const {
+bool KernelStepBuilder::isTaken() const {
   if (limits.repeats)
     return false;
   return llvm::any_of(data.getNodes(), [&](const FlatNode &other) {
@@ -156,7 +156,7 @@ bool StepMaker::isTaken() const {
 }
 
 /// The same step on the same operands is the same tensor.
-bool StepMaker::isRepeated() const {
+bool KernelStepBuilder::isRepeated() const {
   return llvm::any_of(data.getNodes(), [&](const FlatNode &other) {
     return other.step == node.step && other.left == node.left &&
            other.right == node.right && other.dims == node.dims &&
@@ -170,7 +170,7 @@ bool StepMaker::isRepeated() const {
 
 /// The lowest number that is free, so that equal kernels introduce variables in
 /// the same order.
-SizeId StepMaker::getFreshVariable() {
+SizeId KernelStepBuilder::getFreshVariable() {
   unsigned variable = llvm::countr_one(data.variables);
   if (variable >= limits.variables)
     return noSize;
@@ -181,7 +181,7 @@ SizeId StepMaker::getFreshVariable() {
 
 /// Code bit 0: a new variable (0) or the channels of the output (1) as the
 /// number of outputs. Bit 1: look at groups (0) or mix all channels (1).
-bool StepMaker::makeFC() {
+bool KernelStepBuilder::makeFC() {
   const FlatShape &shape = left().shape;
   if (code > 3 || data.numWeights >= limits.maxWeights || isTaken() ||
       shape.numChannels == 0)
@@ -208,7 +208,7 @@ bool StepMaker::makeFC() {
 
 /// Splits the first channel dimension in (groups, rest); the divisor is a
 /// symbol. One dimension of groups at most.
-bool StepMaker::makeGroup() {
+bool KernelStepBuilder::makeGroup() {
   const FlatShape &shape = left().shape;
   if (code >= space.divisors.size() || shape.numChannels == 0 ||
       shape.roles[0] != DimRole::Channel || shape.hasRole(DimRole::Group) ||
@@ -222,7 +222,7 @@ bool StepMaker::makeGroup() {
 }
 
 /// One group for each channel.
-bool StepMaker::makeGroupAll() {
+bool KernelStepBuilder::makeGroupAll() {
   const FlatShape &shape = left().shape;
   if (code != 0 || shape.numChannels == 0 || shape.hasRole(DimRole::Group) ||
       shape.rank + 2 - shape.numChannels > KernelProblem::maxRank)
@@ -235,7 +235,7 @@ bool StepMaker::makeGroupAll() {
 
 /// `code` = (dimension, amount, direction). The image is shifted cyclically
 /// along a spatial dimension.
-bool StepMaker::makeShift() {
+bool KernelStepBuilder::makeShift() {
   const FlatShape &shape = left().shape;
   unsigned dim = code / (2 * limits.shift), rest = code % (2 * limits.shift);
   if (dim >= shape.rank || !isSpatial(shape.roles[dim]))
@@ -257,7 +257,7 @@ bool StepMaker::makeShift() {
 
 /// `code` = (set of spatial dimensions, window, dilation). Each dimension gets
 /// a window dimension among the channels, in the order of the set.
-bool StepMaker::makeUnfold() {
+bool KernelStepBuilder::makeUnfold() {
   const FlatShape &shape = left().shape;
   unsigned dilation = code % limits.dilation;
   unsigned window = code / limits.dilation % space.maxWindows;
@@ -294,7 +294,7 @@ bool StepMaker::makeUnfold() {
 }
 
 /// Swaps the two spatial dimensions. Twice in a row is nothing.
-bool StepMaker::makeTranspose() {
+bool KernelStepBuilder::makeTranspose() {
   FlatShape &shape = node.shape;
   unsigned first = shape.numChannels;
   if (code != 0 || shape.rank != first + 2 || !isSpatial(shape.roles[first]) ||
@@ -309,7 +309,7 @@ bool StepMaker::makeTranspose() {
 
 /// Permutes channels so that those of different groups alternate: 1 2 3 4 5 6
 /// by 2 gives 1 4 2 5 3 6.
-bool StepMaker::makeShuffle() {
+bool KernelStepBuilder::makeShuffle() {
   const FlatShape &shape = left().shape;
   if (space.divisors.empty())
     return false;
@@ -326,7 +326,7 @@ bool StepMaker::makeShuffle() {
 
 /// Even positions first, then odd ones, along a spatial dimension, or back;
 /// each must be undone before the end. At most 3 deep, as there are two bits.
-bool StepMaker::makeReorder() {
+bool KernelStepBuilder::makeReorder() {
   const FlatShape &shape = left().shape;
   bool isInverse = node.step == KernelStep::InverseReorder;
   KernelStep opposite =
@@ -348,7 +348,7 @@ bool StepMaker::makeReorder() {
 }
 
 /// Code 0: a weight for all channel dimensions; code 1: for all spatial ones.
-bool StepMaker::makeScale() {
+bool KernelStepBuilder::makeScale() {
   const FlatShape &shape = left().shape;
   if (code > 1)
     return false;
@@ -364,7 +364,7 @@ bool StepMaker::makeScale() {
 
 /// Normalization with the four weights of inference per channel: factor,
 /// offset, mean, variance.
-bool StepMaker::makeNorm() {
+bool KernelStepBuilder::makeNorm() {
   const FlatShape &shape = left().shape;
   if (code != 0 || shape.numChannels == 0 || isTaken() ||
       left().step == KernelStep::Norm)
@@ -375,7 +375,7 @@ bool StepMaker::makeNorm() {
 
 // A learned map along one dimension, or along all spatial ones at once. A
 // layer has all channels, and groups stay apart.
-bool StepMaker::makeMix() {
+bool KernelStepBuilder::makeMix() {
   const FlatShape &shape = left().shape;
   unsigned dim = code / 3;
   if (dim > shape.rank)
@@ -411,7 +411,7 @@ bool StepMaker::makeMix() {
 
 /// `choice` 0 keeps the sizes, 1 makes the first one a new variable and the
 /// others 1, 2 takes the sizes of the output.
-bool StepMaker::chooseMixedSizes(unsigned choice) {
+bool KernelStepBuilder::chooseMixedSizes(unsigned choice) {
   const FlatShape &shape = left().shape;
   SizeId first = choice == 1 ? getFreshVariable() : oneSize;
   bool isChanged = false, hasOne = false;
@@ -432,7 +432,7 @@ bool StepMaker::chooseMixedSizes(unsigned choice) {
 }
 
 /// `code` is always 0. Costs depend on the function, see `getFlopsPerElement`.
-bool StepMaker::makeUnary() {
+bool KernelStepBuilder::makeUnary() {
   if (code != 0 || isRedundant(left().step, node.step) || isRepeated())
     return false;
   auto kind =
@@ -443,7 +443,7 @@ bool StepMaker::makeUnary() {
 }
 
 /// Other sets of dimensions would be many and of little use.
-bool StepMaker::isReducedSet(unsigned mask) const {
+bool KernelStepBuilder::isReducedSet(unsigned mask) const {
   const FlatShape &shape = left().shape;
   if (mask == 0 || mask >> shape.rank)
     return false;
@@ -459,13 +459,13 @@ bool StepMaker::isReducedSet(unsigned mask) const {
 }
 
 /// With a dimension of groups, softmax over all channels within a group.
-unsigned StepMaker::getPerGroupMask(const FlatShape &shape) {
+unsigned KernelStepBuilder::getPerGroupMask(const FlatShape &shape) {
   return getMask(shape, [](unsigned role) { return role != DimRole::Group; }) &
          ((1u << shape.numChannels) - 1);
 }
 
 /// A reduction over a window, or a whole spatial dimension, sees neighbours.
-void StepMaker::coverReduced(unsigned mask) {
+void KernelStepBuilder::coverReduced(unsigned mask) {
   const FlatShape &shape = left().shape;
   for (unsigned dim = 0; dim < shape.rank; ++dim)
     if ((mask >> dim & 1) && shape.roles[dim] >= Window)
@@ -475,7 +475,7 @@ void StepMaker::coverReduced(unsigned mask) {
 
 /// `code` is the set of dimensions. Folds of one kind in a row that could be
 /// one are left out.
-bool StepMaker::makeFold() {
+bool KernelStepBuilder::makeFold() {
   const FlatShape &shape = left().shape;
   if (!isReducedSet(code))
     return false;
@@ -496,7 +496,7 @@ bool StepMaker::makeFold() {
 }
 
 /// Keeps the shape; `code` as for folds.
-bool StepMaker::makeSoftmax() {
+bool KernelStepBuilder::makeSoftmax() {
   if (!isReducedSet(code) || left().step == KernelStep::Softmax)
     return false;
   node.dims = static_cast<uint8_t>(code);

@@ -52,10 +52,10 @@ struct FlatDomain {
 };
 
 /// Makes one step of a kernel.
-class StepMaker {
+class KernelStepBuilder {
 public:
-  StepMaker(KernelSpace &space, const KernelStateData &data, KernelStep step,
-            uint32_t code)
+  KernelStepBuilder(KernelSpace &space, const KernelStateData &data,
+                    KernelStep step, uint32_t code)
       : space(space), sizes(space.sizes), rules({space.sizes}), data(data),
         limits(space.problem->limits), code(code & 0xffff) {
     node.step = step;

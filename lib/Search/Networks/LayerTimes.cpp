@@ -46,8 +46,8 @@ struct LayerText final : Solution {
 /// What makes texts, one at a time. MLIR contexts are not safe to be used by
 /// several threads; `mutex` guards this one. Texts are made quickly compared to
 /// measuring.
-struct LayerTimes::Maker {
-  explicit Maker(const DialectRegistry &registry)
+struct LayerTimes::Builder {
+  explicit Builder(const DialectRegistry &registry)
       : context(registry, MLIRContext::Threading::DISABLED) {
     context.loadAllAvailableDialects();
   }
@@ -104,12 +104,12 @@ LayerTimes::create(std::shared_ptr<const NetworkProblem> problem,
                    const EvaluatorSettings &settings,
                    const EvaluatorFactory &factory) {
   std::unique_ptr<LayerTimes> times(new LayerTimes(problem));
-  times->maker = std::make_unique<Maker>(registry);
+  times->builder = std::make_unique<Builder>(registry);
   for (const std::string &bytecode : problem->modules) {
-    auto module = readBytecode(bytecode, &times->maker->context);
+    auto module = readBytecode(bytecode, &times->builder->context);
     assert(module && "a layer was written before");
     makeBias(*module);
-    times->maker->modules.push_back(std::move(module));
+    times->builder->modules.push_back(std::move(module));
   }
   // The evaluator gets functions instead of operators.
   EvaluatorSettings own = settings;
@@ -135,12 +135,12 @@ LayerTimes::create(std::shared_ptr<const NetworkProblem> problem,
 /// The module with the transformed layer, as text. `program` must qualify.
 Expected<std::string> LayerTimes::print(unsigned shape,
                                         ArrayRef<ProgramStep> program) {
-  std::lock_guard<std::mutex> lock(maker->mutex);
+  std::lock_guard<std::mutex> lock(builder->mutex);
   // Steps change their operands, so they work on a clone.
   OwningOpRef<ModuleOp> module =
-      cast<ModuleOp>(ModuleOp(*maker->modules[shape])->clone());
+      cast<ModuleOp>(ModuleOp(*builder->modules[shape])->clone());
   auto layer = module->lookupSymbol<func::FuncOp>(layerFunctionName);
-  IRRewriter rewriter(&maker->context);
+  IRRewriter rewriter(&builder->context);
   std::string reason;
   if (failed(applyProgram(rewriter, findConvolutions(layer).front(), program,
                           reason)))

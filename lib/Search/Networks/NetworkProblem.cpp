@@ -78,7 +78,7 @@ kas::search::findConvolutions(func::FuncOp function) {
 /// Only linalg operations that multiply and reduce: convolutions and matrix
 /// products, not poolings or elementwise operations. In f64, as products of
 /// large networks exceed 32 bits by far.
-double kas::search::countProducts(Operation *op) {
+double kas::search::countMACs(Operation *op) {
   double macs = 0;
   op->walk([&](linalg::LinalgOp inner) {
     if (inner.getNumReductionLoops() == 0 ||
@@ -114,7 +114,7 @@ FailureOr<NetworkProblem> NetworkProblem::get(func::FuncOp function,
   };
   if (function.isDeclaration() || !function.getBody().hasOneBlock())
     return report("no such block");
-  problem.otherMacs = countProducts(function);
+  problem.otherMacs = countMACs(function);
   // The first argument is the data.
   problem.otherParams = countElements(function.getArgumentTypes().drop_front());
   // By text, in the order of first appearance.
@@ -144,7 +144,7 @@ FailureOr<NetworkProblem> NetworkProblem::get(func::FuncOp function,
       name = given + "#" + std::to_string(count);
     problem.layers.push_back(
         {name, static_cast<unsigned>(index), shape->second});
-    problem.otherMacs -= countProducts(op);
+    problem.otherMacs -= countMACs(op);
     problem.otherParams -= countElements(weight);
   }
   if (problem.layers.empty())

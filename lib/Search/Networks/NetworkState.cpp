@@ -172,7 +172,7 @@ void ProgramTable::finish(ProgramNode &node) {
   if (failed(finishProgram(rewriter, parts, node.program, text)))
     return;
   auto layer = copy->lookupSymbol<func::FuncOp>(layerFunctionName);
-  node.macs = countProducts(layer);
+  node.macs = countMACs(layer);
   // Data is the first argument and `init` the last; weights are in between.
   for (Type type : layer.getArgumentTypes().drop_front().drop_back())
     node.params += static_cast<double>(cast<ShapedType>(type).getNumElements());

@@ -616,7 +616,7 @@ private:
   }
 
   /// The key for one numbering of the groups and exchange of the factors.
-  /// Evaluates all nodes anew: each may depend on the labels.
+  /// Evaluates all nodes again: each may depend on the labels.
   uint64_t computeOnce() {
     for (auto [index, node] : llvm::enumerate(graph.nodes)) {
       values[index] = evaluate(index);

@@ -23,7 +23,7 @@ using namespace kas;
 using namespace kas::search;
 
 //===----------------------------------------------------------------------===//
-// What is below a coordinate
+// The graph below a coordinate
 //===----------------------------------------------------------------------===//
 
 /// A weight indexed by one of these is a reshaped, rotated or sparse one (W1).

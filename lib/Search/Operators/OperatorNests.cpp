@@ -260,7 +260,7 @@ LoopNest StageIndices::build(const Stage &stage,
     LoopNest::Tensor &tensor = nest.inputs.emplace_back();
     setTensor(tensor, nodes);
     // All but the data are weights, or made of them.
-    tensor.isPrepared = number != 0;
+    tensor.isPrepacked = number != 0;
   }
   for (schedule::Guard &guard : nest.guards)
     guard.expr = resolve(guard.expr);

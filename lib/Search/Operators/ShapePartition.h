@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What coordinates become at the end of the game of the shape distance.
+// The coordinates at the end of the game of the shape distance.
 //
 //===----------------------------------------------------------------------===//
 

@@ -169,7 +169,7 @@ SizeId SizeTable::intern(const Size &size) {
 }
 
 /// Recursive over the exponents; `powers` has those below `index`. `intern` may
-/// grow the table, so `size` is looked up anew at each level.
+/// grow the table, so `size` is looked up again at each level.
 void SizeTable::collectBlocks(SizeId size, unsigned index, Powers powers,
                               llvm::SmallVectorImpl<SizeId> &list) {
   if (index == numPowers) {

@@ -29,9 +29,9 @@ using llvm::Expected;
 
 namespace {
 /// The settings are those of the candidates' evaluators, with reports off.
-class BaselineMaker {
+class BaselineBuilder {
 public:
-  BaselineMaker(SpaceOp layers, const EvaluatorSettings &given)
+  BaselineBuilder(SpaceOp layers, const EvaluatorSettings &given)
       : layers(layers), problem(SearchProblem::get(layers)), settings(given) {
     settings.space = layers;
     // The evaluators of the candidates say it.
@@ -65,7 +65,7 @@ private:
 
 /// The baseline has a problem of its own, made of the operator's symbols and
 /// the bindings of the layers.
-Error BaselineMaker::read(OperatorOp op, Baseline &baseline) {
+Error BaselineBuilder::read(OperatorOp op, Baseline &baseline) {
   Expected<GivenOperator> given = readOperator(op, problem);
   if (!given)
     return given.takeError();
@@ -86,7 +86,7 @@ Error BaselineMaker::read(OperatorOp op, Baseline &baseline) {
 }
 
 /// As above, for sequences: their evaluators need a sequence problem.
-Error BaselineMaker::read(SequenceOp op, Baseline &baseline) {
+Error BaselineBuilder::read(SequenceOp op, Baseline &baseline) {
   Expected<GivenSequence> given = readSequence(op, problem);
   if (!given)
     return given.takeError();
@@ -105,8 +105,8 @@ Error BaselineMaker::read(SequenceOp op, Baseline &baseline) {
 }
 
 mlir::Operation *
-BaselineMaker::find(llvm::StringRef name,
-                    mlir::OwningOpRef<mlir::ModuleOp> &library) {
+BaselineBuilder::find(llvm::StringRef name,
+                      mlir::OwningOpRef<mlir::ModuleOp> &library) {
   // Names with the prefix are those of the library, also when the module has a
   // symbol of this name.
   if (name.starts_with("kas.")) {
@@ -118,7 +118,7 @@ BaselineMaker::find(llvm::StringRef name,
 
 /// `kas-extract` notes the library operator that the layers compute. A failure
 /// is no error: then only workers can evaluate the network.
-Baseline BaselineMaker::makeNetwork() {
+Baseline BaselineBuilder::makeNetwork() {
   Baseline network;
   network.name = Baseline::networkName.str();
   network.isNetwork = true;
@@ -133,7 +133,7 @@ Baseline BaselineMaker::makeNetwork() {
 }
 
 /// Reports an unknown name at the module, a misfit at the operation.
-mlir::FailureOr<Baseline> BaselineMaker::make(llvm::StringRef name) {
+mlir::FailureOr<Baseline> BaselineBuilder::make(llvm::StringRef name) {
   name.consume_front("@");
   Baseline baseline;
   baseline.name = name.str();
@@ -159,10 +159,10 @@ mlir::FailureOr<Baseline> BaselineMaker::make(llvm::StringRef name) {
 mlir::FailureOr<std::vector<Baseline>>
 kas::search::makeBaselines(SpaceOp layers, llvm::ArrayRef<std::string> names,
                            const EvaluatorSettings &settings) {
-  BaselineMaker maker(layers, settings);
-  std::vector<Baseline> baselines{maker.makeNetwork()};
+  BaselineBuilder builder(layers, settings);
+  std::vector<Baseline> baselines{builder.makeNetwork()};
   for (const std::string &name : names) {
-    mlir::FailureOr<Baseline> baseline = maker.make(name);
+    mlir::FailureOr<Baseline> baseline = builder.make(name);
     if (mlir::failed(baseline))
       return mlir::failure();
     if (llvm::any_of(baselines, [&](const Baseline &other) {

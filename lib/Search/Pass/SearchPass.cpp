@@ -21,8 +21,8 @@
 #include "kas/Search/Pass/Baselines.h"
 #include "kas/Search/Pass/Passes.h"
 #include "kas/Search/Pass/SearchTarget.h"
+#include "kas/Support/FileLocation.h"
 #include "kas/Support/NearName.h"
-#include "kas/Support/Place.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
@@ -51,7 +51,7 @@ public:
 private:
   /// At the module, as options have no location of their own.
   InFlightDiagnostic emitError() {
-    return mlir::emitError(getPlace(getOperation()));
+    return mlir::emitError(getFileLocation(getOperation()));
   }
   InFlightDiagnostic emitError(llvm::Error error) {
     return emitError() << llvm::toString(std::move(error));

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the search pass can search: operators of a space, sequences, kernels,
+// The targets of the search pass: operators of a space, sequences, kernels,
 // and networks where they are registered.
 //
 // The pass knows this interface only: adding a kind of search means adding a

@@ -15,7 +15,7 @@
 #include "kas/Target/GPU/DeviceTranslations.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Pipelines/GPU/GPU.h"
-#include "kas/Support/Place.h"
+#include "kas/Support/FileLocation.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 
@@ -28,7 +28,7 @@ using namespace mlir;
 static LogicalResult writeBinary(ModuleOp module, llvm::raw_ostream &stream) {
   auto binary = module.lookupSymbol<gpu::BinaryOp>(kernelModuleName);
   if (!binary || binary.getObjects().size() != 1)
-    return emitError(getPlace(module))
+    return emitError(getFileLocation(module))
            << "expected a gpu.binary '@" << kernelModuleName
            << "' with one object (see -kas-nvvm-pipeline and "
               "-kas-spirv-pipeline), got "
@@ -43,7 +43,7 @@ static LogicalResult writeManifest(ModuleOp module, llvm::raw_ostream &stream) {
   auto manifest =
       module->getAttrOfType<StringAttr>(KasGPUDialect::manifestName);
   if (!manifest)
-    return emitError(getPlace(module))
+    return emitError(getFileLocation(module))
            << "expected a module with " << KasGPUDialect::manifestName
            << " (see -kas-gpu-write-manifest), got none";
   stream << manifest.getValue() << "\n";

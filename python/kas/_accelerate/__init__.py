@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `kas.accelerate` is made of."""
+"""The parts of `kas.accelerate`."""
 
 from .._errors import need
 

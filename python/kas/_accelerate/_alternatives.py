@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What may take the place of a layer, with weights that come from the layer's own."""
+"""The alternatives of a layer, with weights that come from the layer's own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torch import nn
 from ..zoo._layers import Shift, Shuffle
 from ._units import Unit
 
-Maker = Callable[[], nn.Module]
+Factory = Callable[[], nn.Module]
 SHARE = 0.75
 """The largest share of the multiply-adds of a layer that an alternative may have."""
 
@@ -208,7 +208,7 @@ def _round(channels: float) -> int:
 # ---- Which forms a layer has
 
 
-def list_forms(layer: nn.Module, unit: Unit) -> dict[str, Maker]:
+def list_forms(layer: nn.Module, unit: Unit) -> dict[str, Factory]:
     """What may take the place of a layer, by name; all have the shapes of the layer, and fewer multiply-adds."""
     if isinstance(layer, nn.Linear):
         forms = _list_linear(layer)
@@ -219,7 +219,7 @@ def list_forms(layer: nn.Module, unit: Unit) -> dict[str, Maker]:
     return {name: _checked(name, make, layer, unit) for name, make in forms.items()}
 
 
-def _checked(name: str, make: Maker, layer: nn.Module, unit: Unit) -> Maker:
+def _checked(name: str, make: Factory, layer: nn.Module, unit: Unit) -> Factory:
     """The form in evaluation mode, on the type of the layer."""
 
     def call() -> nn.Module:
@@ -232,9 +232,9 @@ def _checked(name: str, make: Maker, layer: nn.Module, unit: Unit) -> Maker:
     return call
 
 
-def _list_linear(layer: nn.Linear) -> dict[str, Maker]:
+def _list_linear(layer: nn.Linear) -> dict[str, Factory]:
     inputs, outputs = layer.in_features, layer.out_features
-    forms: dict[str, Maker] = {}
+    forms: dict[str, Factory] = {}
     for ratio in (2, 4, 8):
         rank = _round(min(inputs, outputs) / ratio)
         if rank >= 8 and rank * (inputs + outputs) <= SHARE * inputs * outputs:
@@ -242,14 +242,14 @@ def _list_linear(layer: nn.Linear) -> dict[str, Maker]:
     return forms
 
 
-def _list_convolution(layer: nn.Conv2d, unit: Unit) -> dict[str, Maker]:
+def _list_convolution(layer: nn.Conv2d, unit: Unit) -> dict[str, Factory]:
     own = _Layer(layer)
     inputs, outputs, taps = own.inputs, own.outputs, math.prod(own.geometry.kernel)
     points, all_points = math.prod(unit.output_shape[1:]), math.prod(unit.data_shape[1:])
     is_centred = own.geometry.is_centred
-    found: list[tuple[str, int, Maker]] = []
+    found: list[tuple[str, int, Factory]] = []
 
-    def add(name: str, macs: int, make: Maker) -> None:
+    def add(name: str, macs: int, make: Factory) -> None:
         found.append((name, macs, make))
 
     if inputs == outputs and unit.data_shape == unit.output_shape:
@@ -291,5 +291,5 @@ def _list_convolution(layer: nn.Conv2d, unit: Unit) -> dict[str, Maker]:
     return _fit(found, unit)
 
 
-def _fit(found: list[tuple[str, int, Maker]], unit: Unit) -> dict[str, Maker]:
+def _fit(found: list[tuple[str, int, Factory]], unit: Unit) -> dict[str, Factory]:
     return {name: make for name, macs, make in found if macs <= SHARE * unit.macs}

@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a network is compared with: what anybody would try first, trained as long and in the same way."""
+"""The baselines of a network: what anybody would try first, trained as long and in the same way."""
 
 from __future__ import annotations
 

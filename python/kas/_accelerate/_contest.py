@@ -50,7 +50,7 @@ class Contender:
 
 
 def measure_times(problem: Problem, contenders: Sequence[Contender]) -> None:
-    """Compiles all networks that are not, in the precision of the run, and times them in turn, beside the model."""
+    """Compiles all networks that are not, in the precision of the run, and times them with the model, interleaved."""
 
     def work(one: Contender) -> None:
         try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from ._alternatives import Maker, list_forms
+from ._alternatives import Factory, list_forms
 from ._distill import draw_inputs, recalibrate
 from ._imitation import imitate, observe_units
 from ._knapsack import Choice, Option, Place
@@ -42,7 +42,7 @@ class Alternative:
 
     unit: Unit
     form: str
-    make: Maker
+    make: Factory
     ms: float
     error: float = 0.0
     """What is left after imitation."""
@@ -89,7 +89,7 @@ class Library:
     def _measure(self) -> None:
         problem, least = self.problem, LEAST_SHARE * self.units.macs
         layers = [unit for unit in self.units.layers if unit.macs >= least]
-        jobs: list[tuple[int, Unit, str, Maker]] = []
+        jobs: list[tuple[int, Unit, str, Factory]] = []
         for unit in layers:
             layer = get_module(problem.model, unit.name)
             ms = self.times.measure(layer, unit.data_shape)

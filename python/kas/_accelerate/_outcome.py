@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `kas.accelerate` gives: the networks, what they are worth, and a folder with them."""
+"""The result of `kas.accelerate`: the networks, what they are worth, and a folder with them."""
 
 from __future__ import annotations
 

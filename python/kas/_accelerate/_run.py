@@ -82,7 +82,7 @@ def accelerate(
     again.
 
     The result says what is best, also where that is not a network of kas. Raises `ValueError` and `TypeError` for data
-    that do not fit, a metric that is no number, and a model that cannot be compiled, with the layer that is the reason.
+    that do not fit, a non-numeric metric, and a model that cannot be compiled, with the layer that is the reason.
     """
     options = Options(
         max_drop, confidence, target, minutes, threads, batch, precision, seed, workers or len(os.sched_getaffinity(0))

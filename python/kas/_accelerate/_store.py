@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a run keeps in its folder, so that the same call goes on: numbers as lines of JSON, weights as files."""
+"""The files of a run in its folder, so that the same call goes on: numbers as lines of JSON, weights as files."""
 
 from __future__ import annotations
 

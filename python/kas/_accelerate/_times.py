@@ -119,11 +119,11 @@ class Program:
         function = module.compile(
             "forward",
             threads=threads,
-            prepare_weights=prepared,
+            prepack_weights=prepared,
             precision="bf16" if precision == "bf16" else "f32",
         )
         self._call: BoundCall = function.bind(*self.inputs, *weights)
-        self._call.prepare()
+        self._call.prepack()
 
     def __call__(self, inputs: Any) -> Any:
         """The outputs for inputs of the shapes of the example."""
@@ -206,7 +206,7 @@ class LayerTimes:
             try:
                 return compile_network(module, example, self.threads, "int8", [example])
             except Error:
-                # A layer that does not multiply bytes, such as a depthwise one, stays as it is in networks, too.
+                # A layer that is not quantized to int8, such as a depthwise one, stays as it is in networks, too.
                 return compile_network(module, example, self.threads)
         return compile_network(module, example, self.threads, self.precision)
 

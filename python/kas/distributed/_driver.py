@@ -23,7 +23,7 @@ RequestT = TypeVar("RequestT")
 
 
 class Outcome(NamedTuple):
-    """What became of a task of a pool: one of the three."""
+    """The outcome of a task of a pool: one of the three."""
 
     task: int
     metrics: Mapping[str, Any] | None = None
@@ -69,7 +69,7 @@ class Pool(abc.ABC, Generic[RequestT]):
 
 
 class Summary(NamedTuple):
-    """What a run did."""
+    """The summary of a run."""
 
     evaluated: int
     failed: int

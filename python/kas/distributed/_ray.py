@@ -48,7 +48,7 @@ class RayPool(Pool[RequestT]):
 
     Connects to the cluster at `address` ("auto": the one that this machine is in; None: the one that this process is
     connected to, or else one on this machine). Actors that have no place yet wait for one: Ray's autoscaler sees that.
-    One that is gone, with its node or alone, is made anew wherever there is room. Each worker has `prefetch` further
+    One that is gone, with its node or alone, is made again wherever there is room. Each worker has `prefetch` further
     queued tasks. Actors end with this process.
     """
 

@@ -27,7 +27,7 @@ class TrainJob:
 
 
 class TrainingPool:
-    """What `kas.search(pool=...)` takes, made of a pool of this module whose evaluator is a `TrainJob`.
+    """A pool for `kas.search(pool=...)`, made of a pool of this module whose evaluator is a `TrainJob`.
 
     >>> workers = kas.distributed.RayPool(kas.distributed.TrainJob(trainer), 16, num_gpus=0.5, prefetch=0)
     >>> kas.search(network, "digits", pool=kas.distributed.TrainingPool(workers))

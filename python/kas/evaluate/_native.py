@@ -135,7 +135,7 @@ class Program:
             # Faster, and as accurate after a whole training (research/reports/training.md).
             step.run(f"kas-attach-cpu-target,kas-winograd{{threads={threads}}}")
             self.step: Function = step.compile("train_step", threads=threads)
-            self.forward: Function = module.compile("forward", threads=threads, prepare_weights=True)
+            self.forward: Function = module.compile("forward", threads=threads, prepack_weights=True)
         except (Error, ValueError) as error:
             raise UnsupportedNetworkError(str(error)) from error
 
@@ -168,7 +168,7 @@ class NativeTraining(Training):
         self._spare = {name: torch.zeros(shape) for name, shape in arguments}
         inputs, targets = self._step_function.arguments[:2]
         self._batch = torch.zeros(inputs[1]), torch.zeros(targets[1]), torch.zeros(())
-        """Inputs, targets and the step size of the step at hand."""
+        """Inputs, targets and the learning rate of the step at hand."""
         self._outcome = torch.zeros(()), torch.zeros(())
         """Its loss, and how many outputs were right."""
         self._steps = self._bind_step(self._state, self._spare), self._bind_step(self._spare, self._state)

@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What networks are trained for: loss, metrics, steps and optimizer."""
+"""The tasks that networks are trained for: loss, metrics, steps and optimizer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class InvalidMetricError(TypeError):
 
 
 class Task:
-    """What a network is trained for; derive from it. Only `loss` has to be there.
+    """The task that a network is trained for; derive from it. Only `loss` has to be there.
 
     >>> class Angle(kas.evaluate.Task):
     ...     metric = "degrees"

@@ -68,7 +68,7 @@ class Trainer:
 
     Called with a `Request` (or an operator, or its text) it trains `seeds` times by the whole recipe and gives the
     means of `accuracy` and `loss` on the validation set, of `test_accuracy`, and `accuracy_deviation` over seeds,
-    `epochs` and `train_seconds`. What goes wrong (a loss that is NaN, memory or time that is not enough, an operator
+    `epochs` and `train_seconds`. A failure (a loss that is NaN, memory or time that is not enough, an operator
     that does not fit) is a `TrainingFailure`. It can be pickled and sent to other processes, with its task, data and
     function.
     """
@@ -158,7 +158,7 @@ class Trainer:
 
         if isinstance(operator, str):
             operator = read_operator(operator)
-        # Normalizations may be measured anew by PyTorch, which any operator can be.
+        # Normalizations may be measured again by PyTorch, which any operator can be.
         backend = "pytorch" if self.backend == "native" else self.backend
 
         def put_in(model: nn.Module) -> nn.Module:

@@ -60,7 +60,7 @@ class Recipe:
     mixed_precision: bool = True
     """On GPUs only: bfloat16 where the device has it, else float16 with scaled losses."""
     recalibrate: bool = True
-    """Before each evaluation, normalizations take their statistics from the whole training set anew. After few steps
+    """Before each evaluation, normalizations take their statistics from the whole training set again. After few steps
     the running averages would say more about the recipe than about the network."""
 
     def __post_init__(self) -> None:
@@ -93,7 +93,7 @@ def seed_of(*parts: Any) -> int:
 
 
 def initialize(network: nn.Module, seed: int, modules: Iterable[str] | None = None) -> None:
-    """Draws the weights of the modules (all, or those named) anew.
+    """Draws the weights of the modules (all, or those named) again.
 
     Each has a stream of its own by its name: those that two networks have in common start equal.
     """

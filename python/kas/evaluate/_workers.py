@@ -87,7 +87,7 @@ class Pool:
     """`workers` processes with the trainer in each. One thread at a time may use it.
 
     `time_limit` is in seconds for one job, `memory_limit` in MiB of address space of a worker. A worker that is late or
-    dies is started anew; its job has failed, after a second try where it died by itself. `start_method` is that of
+    dies is started again; its job has failed, after a second try where it died by itself. `start_method` is that of
     `multiprocessing`; by default "fork", but "spawn" for other devices than the CPU: then a `TypeError` says what of
     the trainer cannot be pickled.
     """

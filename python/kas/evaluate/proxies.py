@@ -227,7 +227,7 @@ def _get_classes(trainer: Trainer) -> Data:
 
 
 class Teacher(NamedTuple):
-    """What the layers of a trained network see and give, by the path of the layer."""
+    """The inputs and outputs of the layers of a trained network, by the path of the layer."""
 
     inputs: dict[str, torch.Tensor]
     outputs: dict[str, torch.Tensor]

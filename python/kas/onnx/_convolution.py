@@ -163,7 +163,7 @@ class Convolution:
         )
 
     def _filters(self, body: Body, weights: Sequence[Value]) -> Value:
-        """The weight of Conv: sums of products of elements of the weights."""
+        """The weight of Conv: contractions of elements of the weights."""
         form, terms = self.form, self.form["terms"]
         product: Value | None = None
         for elements, weight in zip(form["elements"], weights):

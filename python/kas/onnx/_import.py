@@ -65,8 +65,8 @@ def load(
     `shapes`: those of inputs with symbolic sizes, by name. `constants`: values of inputs, by name, that are known:
     shapes, axes and other settings, which a compiled function cannot take; these are arguments no longer. `folder`: of
     the files with data outside of the model; by default that of its own file. Versions 1 and later of the standard
-    operations are read. Layers whose data and weights are dequantized (QDQ), as quantizers write them, multiply the
-    bytes ([`-kas-fuse-dequantize`](../reference/passes.md#-kas-fuse-dequantize)).
+    operations are read. Layers whose data and weights are dequantized (QDQ), as quantizers write them, compute in
+    int8 ([`-kas-fuse-dequantize`](../reference/passes.md#-kas-fuse-dequantize)).
 
     Raises `kas.MissingExtraError` without PyTorch and torch-mlir, `OSError` without the file, `ValueError` for a file
     that is no model, and for a model with what is not read: the message names operation, node, and what of it.

@@ -83,7 +83,7 @@ def lower(
             if 0 in result.tensor.shape[1:]:
                 raise RefusedNodeError(
                     f"requires results with elements, got '{value.name}' of shape {tuple(result.tensor.shape)}, "
-                    f"which {_find_maker(proto.graph, value.name)} makes"
+                    f"which {_find_producer(proto.graph, value.name)} makes"
                 )
         result_kinds[:] = [result.kind for result in results]
         # A result is neither an argument nor another result.
@@ -114,7 +114,7 @@ def _return(result: Value) -> torch.Tensor:
     return copy
 
 
-def _find_maker(graph: onnx.GraphProto, name: str) -> str:
+def _find_producer(graph: onnx.GraphProto, name: str) -> str:
     for index, node in enumerate(graph.node):
         if name in node.output:
             return f"{node.op_type} (node {node.name or f'number {index}'})"

@@ -38,7 +38,7 @@ class _Program:
         # A function without data has nothing but weights, which would be packed in each call.
         is_packed = bool(shapes and loaded.tensors)
         function = loaded.module.compile(
-            "forward", threads=session.threads, precision=session.precision, prepare_weights=is_packed
+            "forward", threads=session.threads, precision=session.precision, prepack_weights=is_packed
         )
         weights = [*loaded.tensors.values()]
         kinds = function.types[: len(shapes)]
@@ -48,7 +48,7 @@ class _Program:
         self._results = [_make_empty(shape, kind) for (_, shape), kind in zip(function.results, results)]
         self._call = function.bind(*self._inputs.values(), *weights, out=self._results)
         if is_packed:
-            self._call.prepare()
+            self._call.prepack()
         self._lock = threading.Lock()
 
     def run(self, inputs: Mapping[str, Any]) -> list[Any]:

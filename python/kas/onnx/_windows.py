@@ -156,7 +156,7 @@ class Windows(NamedTuple):
         return {group[0].dim: group[0].size for group in self.groups if not group[0].is_window}
 
     def convolve(self, body: Body, letters: str, weight: Value, weight_letters: str, result: str) -> Value | None:
-        """Conv, where the sum of products of this tensor and a weight is one."""
+        """Conv, where the contraction of this tensor and a weight is one."""
         if not self.windows or self.padding.fill != 0:
             return None
         kinds = dict(zip(letters, self.groups))
@@ -182,7 +182,7 @@ class Windows(NamedTuple):
 
 
 class _Convolution(NamedTuple):
-    """The parts of a sum of products that is a convolution."""
+    """The parts of a contraction that is a convolution."""
 
     source: Windows
     kinds: Mapping[str, tuple[Part, ...]]

@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What candidates are compared by, so that like is compared with like: rungs, baselines, units, warnings."""
+"""The terms that candidates are compared by, so that like is compared with like: rungs, baselines, units, warnings."""
 
 from __future__ import annotations
 

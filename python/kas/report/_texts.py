@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the IR of a candidate, or of a baseline, says: an operator, or operators one after the other."""
+"""The contents of the IR of a candidate, or of a baseline: an operator, or operators one after the other."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ Boxed = Callable[[list[Any]], list[Any]]
 
 
 class CompiledGraph(NamedTuple):
-    """What became of a graph that PyTorch gave to the backend."""
+    """The outcome of a graph that PyTorch gave to the backend."""
 
     operations: int
     """Of the graph, as PyTorch wrote it."""

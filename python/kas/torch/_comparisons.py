@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Comparisons and what is made of them, with PyTorch's results for what is no number.
+"""Comparisons and what is made of them, with PyTorch's results for NaN.
 
 torch-mlir takes each tensor to be equal to itself, and makes maxima and bounds that keep a NaN of one side alone.
 """

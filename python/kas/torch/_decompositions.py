@@ -5,7 +5,7 @@
 
 torch-mlir writes some activations as sums of a maximum and a minimum with zero. At zero (which whole channels can be)
 their derivative as it is written is then 0, while PyTorch's is that of one side: here only one side counts. And of some
-an exponential becomes infinite far out, where the value is right but the derivative, 0 times infinity, is no number.
+an exponential becomes infinite far out, where the value is right but the derivative, 0 times infinity, is NaN.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ LIMIT = 1 << 22
 class EffectiveConvolution:
     """The convolution that an operator is at a binding.
 
-    Its weight has the sums of products of the operator's weights; see
+    Its weight has the contractions of the operator's weights; see
     `include/kas/Dialect/Kas/Analysis/EffectiveConvolution.h`. Any batch is taken, and any size along a window.
     """
 

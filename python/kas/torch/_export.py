@@ -202,8 +202,8 @@ def to_mlir(
     `keep_operators`: each `KasModule` is a `kas.apply` of its operator, which the pipelines lower by the strategies of
     operators, and not the products and sums of its PyTorch code.
 
-    A quantized network, as PyTorch's PT2E flow makes it (`torch.export.load(file).module()`), multiplies the bytes of
-    its layers ([`-kas-fuse-dequantize`](../reference/passes.md#-kas-fuse-dequantize)); zero points that are 0 are no
+    A quantized network, as PyTorch's PT2E flow makes it (`torch.export.load(file).module()`), computes its layers
+    in int8 ([`-kas-fuse-dequantize`](../reference/passes.md#-kas-fuse-dequantize)); zero points that are 0 are no
     arguments.
 
     `dropout`: the network as in training, but for normalizations, with `kas.dropout` for `nn.Dropout`, `Dropout1d` to

@@ -174,7 +174,7 @@ def fit(
     errors: dict[str, float] = {}
     for name, module in modules.items():
         if not seen[name].is_finite():
-            raise ValueError(f"requires finite data of the layer '{name}', got infinity or what is no number")
+            raise ValueError(f"requires finite data of the layer '{name}', got infinity or NaN")
         if not seen[name].parts and seen[name].moment is None:
             raise ValueError(f"requires data for which the original runs its layer '{name}'")
         errors[name] = _fit_module(module, layers[name], seen[name].get_data(), rounds, tolerance)

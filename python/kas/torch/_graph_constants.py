@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a graph computes from nothing: tensors without elements, and sums, products and means over these.
+"""The values that a graph computes from nothing: tensors without elements, and sums, products and means over these.
 
 Compiled code for them is wrong about means, and torch-mlir ends the process; they are known before the graph is run.
 """

@@ -21,7 +21,7 @@ from ._element_types import keep_doubles, narrow_types, replace_unsigned
 from ._gradient_decompositions import get_training_table
 from ._graph_constants import fold_empty
 from ._loops import cut_loops, insert_loops
-from ._max_pooling import get_places_table, uses_places
+from ._max_pooling import get_indices_table, uses_indices
 
 
 class UnsupportedGraphError(Exception):
@@ -69,8 +69,8 @@ def trace(graph: Callable[..., Any], arguments: Sequence[Any], with_gradients: b
         return traced
 
     traced = decompose()
-    if uses_places(traced):
-        table |= get_places_table()
+    if uses_indices(traced):
+        table |= get_indices_table()
         traced = decompose()
     return traced
 

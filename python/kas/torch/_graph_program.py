@@ -193,7 +193,7 @@ class _Function(nn.Module):
         if self.key and not self.is_cached:
             _cache.store(self.key, str(self.module))
         del self.module
-        num_packed = self.program.get_num_prepared_elements("forward") if self.is_packed else 0
+        num_packed = self.program.get_num_prepacked_elements("forward") if self.is_packed else 0
         self.weights = PackedWeights(self.program, num_packed) if num_packed else None
 
     def forward(self, *arguments: torch.Tensor) -> Any:
@@ -227,7 +227,7 @@ class _Known(nn.Module):
 
 
 class Compiled(NamedTuple):
-    """What became of a graph."""
+    """The outcome of a graph."""
 
     program: nn.Module | None
     """Takes the tensors of the graph and gives what the graph gives; None where nothing was compiled."""

@@ -20,7 +20,7 @@ aten = torch.ops.aten
 INTEGERS = (torch.int64, torch.int32)
 
 
-def check_places(places: torch.Tensor, size: int, wraps: bool = False) -> torch.Tensor:
+def check_indices(places: torch.Tensor, size: int, wraps: bool = False) -> torch.Tensor:
     """The places as int64, an error where one is not less than `size`. `wraps`: those below 0 count from the end."""
     body = f"""%size = arith.constant {size} : i64
 %zero = arith.constant 0 : i64
@@ -108,7 +108,7 @@ def index_select(data: torch.Tensor, dim: int, places: torch.Tensor) -> Any:
     """`torch.index_select`."""
     if not _is_known(data, places):
         return NotImplemented
-    places = check_places(places.reshape(-1), data.shape[dim] if data.dim() else 1)
+    places = check_indices(places.reshape(-1), data.shape[dim] if data.dim() else 1)
     rows = read_rows(_to_rows(data, dim), places)
     if not data.dim():
         return rows.reshape(())
@@ -120,7 +120,7 @@ def index_select(data: torch.Tensor, dim: int, places: torch.Tensor) -> Any:
 def _write_along(
     data: torch.Tensor, dim: int, places: torch.Tensor, source: torch.Tensor, reduce: str = "", wraps: bool = False
 ) -> torch.Tensor:
-    places = check_places(places.reshape(-1), data.shape[dim] if data.dim() else 1, wraps)
+    places = check_indices(places.reshape(-1), data.shape[dim] if data.dim() else 1, wraps)
     rows = write_rows(_to_rows(data, dim), places, _to_rows(source, dim if source.dim() else 0), reduce)
     return _from_rows(rows, data, dim)
 
@@ -174,7 +174,7 @@ def index_reduce(
         return data.clone()
     if not _is_known(data, places, source) or data.dtype == torch.bool or source.dtype != data.dtype:
         return NotImplemented
-    places = check_places(places.reshape(-1), data.shape[dim] if data.dim() else 1)
+    places = check_indices(places.reshape(-1), data.shape[dim] if data.dim() else 1)
     rows = _reduce_rows(_to_rows(data, dim), places, _to_rows(source, dim if source.dim() else 0), reduce, include_self)
     return _from_rows(rows, data, dim)
 
@@ -224,10 +224,10 @@ def _get_strides(shape: Sequence[int]) -> list[int]:
 def _find_elements(data: torch.Tensor, dim: int, places: torch.Tensor) -> torch.Tensor:
     """The number of the element of `data` for each of the places along a dimension."""
     if not data.dim():
-        return check_places(places.reshape(-1), 1)
+        return check_indices(places.reshape(-1), 1)
     places = places.reshape(1) if not places.dim() else places
     dim, strides = dim % data.dim(), _get_strides(data.shape)
-    found = check_places(places, data.shape[dim]) * strides[dim]
+    found = check_indices(places, data.shape[dim]) * strides[dim]
     return (found + _get_offset(places.shape, strides, dim)).reshape(-1)
 
 
@@ -290,7 +290,7 @@ def take(data: torch.Tensor, places: torch.Tensor) -> Any:
     """`torch.take`."""
     if not _is_known(data, places):
         return NotImplemented
-    elements = check_places(places.reshape(-1), data.numel(), wraps=True)
+    elements = check_indices(places.reshape(-1), data.numel(), wraps=True)
     return read_rows(data.reshape(-1, 1), elements).reshape(places.shape)
 
 
@@ -300,7 +300,7 @@ def put(data: torch.Tensor, places: torch.Tensor, source: torch.Tensor, accumula
         return data.clone()
     if not _is_known(data, places, source) or (accumulate and data.dtype == torch.bool):
         return NotImplemented
-    elements = check_places(places.reshape(-1), data.numel(), wraps=True)
+    elements = check_indices(places.reshape(-1), data.numel(), wraps=True)
     rows = write_rows(data.reshape(-1, 1), elements, source.reshape(-1, 1), "sum" if accumulate else "")
     return rows.reshape(data.shape)
 
@@ -324,7 +324,7 @@ class _Places:
         self.rows = math.prod(sizes)
         number = torch.zeros((), dtype=torch.int64)
         for index, size, stride in zip(found, sizes, _get_strides(sizes)):
-            number = number + check_places(index, size, wraps=True) * stride
+            number = number + check_indices(index, size, wraps=True) * stride
         self.numbers = number.reshape(-1)
 
     def to_rows(self, data: torch.Tensor) -> torch.Tensor:
@@ -461,7 +461,7 @@ def embedding_dense_backward(
     """The gradient of the rows of an embedding."""
     if not _is_known(gradient, places):
         return NotImplemented
-    numbers = check_places(places.reshape(-1), count)
+    numbers = check_indices(places.reshape(-1), count)
     rows = gradient.reshape(numbers.shape[0], -1)
     if scale_grad_by_freq:
         ones = torch.ones((numbers.shape[0], 1), dtype=rows.dtype)
@@ -475,7 +475,7 @@ def embedding_renorm(weight: torch.Tensor, places: torch.Tensor, max_norm: float
     """The rows that an embedding reads, none longer than a norm."""
     if weight.dtype != torch.float32 or not _is_known(weight, places):
         return NotImplemented
-    numbers = check_places(places.reshape(-1), weight.shape[0])
+    numbers = check_indices(places.reshape(-1), weight.shape[0])
     ones = torch.ones((numbers.shape[0], 1), dtype=torch.int32)
     is_read = write_rows(torch.zeros((weight.shape[0], 1), dtype=torch.int32), numbers, ones) != 0
     norm = torch.linalg.vector_norm(weight, norm_type, 1, True)

@@ -201,7 +201,7 @@ class KernelModule(ModuleOfParameters):
         return [getattr(self, f"weight{index}") for index in range(len(self._deviations))]
 
     def reset_parameters(self) -> None:
-        """Draws the weights anew."""
+        """Draws the weights again."""
         for weight, deviation in zip(self.weights, self._deviations):
             nn.init.normal_(weight, std=deviation)
 

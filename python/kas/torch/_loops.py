@@ -240,13 +240,13 @@ def _sort(block: Any) -> None:
     from torch_mlir import ir
 
     operations = list(block.operations)
-    makers = {value: number for number, operation in enumerate(operations) for value in operation.results}
+    producers = {value: number for number, operation in enumerate(operations) for value in operation.results}
     needs: list[list[int]] = []
     for number, operation in enumerate(operations):
         found: set[int] = set()
 
         def visit(inner: Any, found: set[int] = found) -> Any:
-            found.update(makers[value] for value in inner.operands if value in makers)
+            found.update(producers[value] for value in inner.operands if value in producers)
             return ir.WalkResult.ADVANCE
 
         operation.operation.walk(visit)
@@ -255,7 +255,7 @@ def _sort(block: Any) -> None:
     for first in range(len(operations) - 1):
         path = [first]
         while path:
-            missing = next((maker for maker in needs[path[-1]] if not placed[maker]), None)
+            missing = next((producer for producer in needs[path[-1]] if not placed[producer]), None)
             if missing is not None:
                 path.append(missing)
                 continue

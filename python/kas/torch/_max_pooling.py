@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from ._indexing import check_places, write_rows
+from ._indexing import check_indices, write_rows
 from ._loops import ELEMENTS, Result, get_type, pointwise
 from ._pooling import get_axes
 
@@ -142,7 +142,7 @@ def _put_back(values: torch.Tensor, places: torch.Tensor, sizes: Sequence[int], 
     """Images of zeros with values at places of theirs."""
     leading, count = values.shape[: values.dim() - rank], math.prod(sizes)
     images = math.prod(leading)
-    numbers = check_places(places.reshape(images, -1), count) + (torch.arange(images) * count).view(-1, 1)
+    numbers = check_indices(places.reshape(images, -1), count) + (torch.arange(images) * count).view(-1, 1)
     zeros = values.new_zeros((images * count, 1))
     found = write_rows(zeros, numbers.reshape(-1), values.reshape(-1, 1), reduce)
     return found.reshape(*leading, *sizes)
@@ -183,15 +183,15 @@ def get_max_pooling_table() -> dict[Any, Callable[..., Any]]:
     }
 
 
-def get_places_table() -> dict[Any, Callable[..., Any]]:
+def get_indices_table() -> dict[Any, Callable[..., Any]]:
     """Of graphs that use the places of maxima: without them, there is a faster way."""
     return {aten.max_pool2d_with_indices.default: _pool(2), aten.max_pool3d_with_indices.default: _pool(3)}
 
 
-def uses_places(graph: fx.GraphModule) -> bool:
+def uses_indices(graph: fx.GraphModule) -> bool:
     """Whether a graph uses the places of maxima."""
     return any(
-        node.target in get_places_table() and any(user.args[1] == 1 for user in node.users)
+        node.target in get_indices_table() and any(user.args[1] == 1 for user in node.users)
         for node in graph.graph.nodes
         if node.op == "call_function"
     )

@@ -60,7 +60,7 @@ class KasModule(ModuleOfParameters):
     and "pytorch": both are timed, forward and backward, on the first data, and `chosen` is what was kept; "pytorch" for
     what the other one does not take, and while PyTorch traces before there was data.
 
-    "effective" is for operators that are a zero-padded convolution, exactly, whose weight is a sum of products of
+    "effective" is for operators that are a zero-padded convolution, exactly, whose weight is a contraction of
     elements of theirs: it costs what that convolution costs, whatever the stages of the operator are. For others the
     constructor raises `kas.Error` with the reason.
 
@@ -105,7 +105,7 @@ class KasModule(ModuleOfParameters):
         self.backend = backend
         self.threads = threads
         self.chosen: str | None = None if backend == "auto" else backend
-        """What runs, "compiled", "pytorch" or "effective"; None for "auto" before there was data."""
+        """The implementation that runs, "compiled", "pytorch" or "effective"; None for "auto" before there was data."""
         shapes = operator.shapes(self.binding)
         self._has_batch = operator.has_batch
         self._data_shape = shapes.data
@@ -147,7 +147,7 @@ class KasModule(ModuleOfParameters):
         return [getattr(self, f"weight{index}") for index in range(len(self._weight_shapes))]
 
     def reset_parameters(self) -> None:
-        """Draws the weights anew; the bias becomes 0."""
+        """Draws the weights again; the bias becomes 0."""
         if self.bias is not None:
             nn.init.zeros_(self.bias)
         if not self._weight_shapes:
@@ -240,4 +240,4 @@ class KasModule(ModuleOfParameters):
 
 
 _choices: dict[tuple[str, str, int, int], str] = {}
-"""What was the faster backend, by text, binding, threads of compiled kernels and of PyTorch."""
+"""The faster backend, by text, binding, threads of compiled kernels and of PyTorch."""

@@ -164,7 +164,7 @@ def var_mean(
 
 
 def softmax_backward(gradient: torch.Tensor, output: torch.Tensor, dim: int, input_dtype: torch.dtype) -> torch.Tensor:
-    """The gradient of a softmax, which is no number at the same places as PyTorch's."""
+    """The gradient of a softmax, which is NaN where PyTorch's is."""
     total = (gradient * output).sum(dim, keepdim=True)
     return ((gradient - total) * output).to(input_dtype)
 

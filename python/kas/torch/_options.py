@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `mode=` and `options=` of `torch.compile` mean for kas."""
+"""The meaning of `mode=` and `options=` of `torch.compile` for kas."""
 
 from __future__ import annotations
 

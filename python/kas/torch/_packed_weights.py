@@ -39,7 +39,7 @@ class PackedWeights:
     """
 
     def __init__(self, program: Any, num_elements: int):
-        """`num_elements`: of what the function `forward_prepare` of the program packs."""
+        """`num_elements`: of what the function `forward_prepack` of the program packs."""
         self.program, self.num_elements = program, num_elements
         self._state: _State | None = None
         # Of two threads both must not use what is only half packed.
@@ -63,7 +63,7 @@ class PackedWeights:
         start = -(memory.data_ptr() // 4) % 16
         packed = memory[start : start + self.num_elements]
         addresses = [tensor.data_ptr() for tensor in (*rows, packed)]
-        self.program.call_at("forward_prepare", addresses)
+        self.program.call_at("forward_prepack", addresses)
         return _State(places, addresses, [*(weight.detach() for weight in weights), *rows, packed], watch)
 
 

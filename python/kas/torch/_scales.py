@@ -30,7 +30,7 @@ class WeightScale:
     deviation: float
     """The standard deviation of its elements."""
     adam: float
-    """What the learning rate of a dense layer is multiplied with for optimizers whose steps have a fixed size, such as
+    """The factor of the learning rate of a dense layer for optimizers whose steps have a fixed size, such as
     Adam and signed gradients."""
     sgd: float
     """The same for steps that are proportional to gradients."""
@@ -105,7 +105,7 @@ def weight_scales(operator: Operator, binding: Binding, *, gain: float = 1.0) ->
     variance `T s1^2 s2^2 ..` for T terms and deviations s1, s2, .. of the weights. The gradient of an element that is
     in n terms of a batch has the variance `n s2^2 s3^2 ..`, without its own factor. A step along signs changes the
     output, along its gradient, by the sum over all elements of `sqrt(2 n / pi) s2 s3 ..`; a step along the gradient by
-    the sum of `n s2^2 s3^2 ..`. What a dense layer's step does (n: the rows of the batch, no other factors) divided by
+    the sum of `n s2^2 s3^2 ..`. A dense layer's change (n: the rows of the batch, no other factors) divided by
     this is the rate. Qiu et al. ("Compute Better Spent", ICML 2024, section 3) derive the same from the sizes of block
     tensor trains.
 
@@ -133,7 +133,7 @@ def find_layers(network: nn.Module) -> Iterator[tuple[KasModule, Uses]]:
 
 
 def scale_weights(network: nn.Module, *, gain: float = 1.0) -> None:
-    """Draws the weights of all structured linear layers of a network anew, with the deviations of `weight_scales`."""
+    """Draws the weights of all structured linear layers of a network again, with the deviations of `weight_scales`."""
     for module, uses in find_layers(network):
         count = len(uses.roots)
         for weight in module.weights:

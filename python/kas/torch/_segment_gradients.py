@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ._indexing import check_places, embedding_dense_backward, read_rows, write_rows
+from ._indexing import check_indices, embedding_dense_backward, read_rows, write_rows
 from ._segments import get_ends, get_sizes, pool_bags
 
 aten = torch.ops.aten
@@ -51,7 +51,7 @@ def embedding_bag(
     if result is NotImplemented or sparse:
         return NotImplemented
     count, (bags, _) = indices.shape[0], result.shape
-    places, is_kept = check_places(indices, weight.shape[0]), indices != padding_idx
+    places, is_kept = check_indices(indices, weight.shape[0]), indices != padding_idx
     numbers = _find_bags(offsets, bags, count)
     # PyTorch has no bags of places, nor sizes, where it needs none.
     scales_are_rows = per_sample_weights is None or per_sample_weights.stride(0) == 1
@@ -81,7 +81,7 @@ def embedding_bag_backward(
     width = gradient.shape[1]
     if mode == 2:
         changes = torch.where((sizes > 0).unsqueeze(-1), gradient, torch.zeros_like(gradient))
-        elements = check_places(maxima, count) * width + torch.arange(width)
+        elements = check_indices(maxima, count) * width + torch.arange(width)
         zeros = gradient.new_zeros((count * width, 1))
         return write_rows(zeros, elements.reshape(-1), changes.reshape(-1, 1), "sum").reshape(count, width)
     # Of rows that are there several times PyTorch takes the number of others.
@@ -89,7 +89,7 @@ def embedding_bag_backward(
         return NotImplemented
     if mode == 1:
         gradient = gradient / sizes.clamp(min=1).to(gradient.dtype).unsqueeze(-1)
-    rows = read_rows(gradient, check_places(bags, gradient.shape[0]))
+    rows = read_rows(gradient, check_indices(bags, gradient.shape[0]))
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(-1)
     return embedding_dense_backward(rows, indices, count, padding_idx, False)
@@ -132,8 +132,8 @@ def embedding_bag_scales_backward(
         return NotImplemented
     if bags.shape != indices.shape:
         bags = _find_bags(offsets, gradient.shape[0], indices.shape[0])
-    rows = read_rows(weight, check_places(indices, weight.shape[0]))
-    found = (rows * read_rows(gradient, check_places(bags, gradient.shape[0]))).sum(-1)
+    rows = read_rows(weight, check_indices(indices, weight.shape[0]))
+    found = (rows * read_rows(gradient, check_indices(bags, gradient.shape[0]))).sum(-1)
     return torch.where(indices == padding_idx, torch.zeros_like(found), found)
 
 

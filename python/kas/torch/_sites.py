@@ -47,7 +47,7 @@ class Site(NamedTuple):
 
 
 class Sites(NamedTuple):
-    """What `extract` found."""
+    """The result of `extract`."""
 
     module: Module
     """The search problems as MLIR, for `kas-opt -kas-search`."""

@@ -28,7 +28,7 @@ def list_pipelines(options: Options, is_packed: bool, batched: int) -> list[str]
     any size, else 0.
     """
     usual = CPUPipeline(
-        options.threads, prepare_weights=is_packed, precision=options.precision, algorithm=options.algorithm
+        options.threads, prepack_weights=is_packed, precision=options.precision, algorithm=options.algorithm
     )
     variants = [usual]
     if options.tuning_seconds:
@@ -82,12 +82,12 @@ def _measure(module: Module, tensors: Sequence[tuple[tuple[int, ...], torch.dtyp
         torch.rand(shape, generator=generator).to(dtype) if dtype.is_floating_point else torch.zeros(shape, dtype=dtype)
         for shape, dtype in tensors
     ]
-    if count := program.get_num_prepared_elements("forward"):
+    if count := program.get_num_prepacked_elements("forward"):
         whole = torch.zeros(count + 16)
         start = -(whole.data_ptr() // 4) % 16
         packed = whole[start : start + count]
-        weights = memory[num_data:][: program.get_num_tensors("forward_prepare") - 1]
-        program.call("forward_prepare", [*weights, packed], 1, False)
+        weights = memory[num_data:][: program.get_num_tensors("forward_prepack") - 1]
+        program.call("forward_prepack", [*weights, packed], 1, False)
         memory.append(packed)
     program.call("forward", memory, 1, True)
     least: float = min(program.call("forward", memory, 3, True) for _ in range(3))

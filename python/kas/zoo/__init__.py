@@ -33,7 +33,7 @@ def list_models(pattern: str = "*") -> list[str]:
 
 
 def card(name: str) -> Card:
-    """What a network is, how it was trained and what it reached; a ValueError lists the names where there is none."""
+    """A network, how it was trained and what it reached; a ValueError lists the names where there is none."""
     cards = load_cards()
     if name not in cards:
         raise ValueError(f"requires a name of {', '.join(sorted(cards))}, got '{name}'")

@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is in the zoo: cards, and files of weights."""
+"""The contents of the zoo: cards, and files of weights."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Card:
     width: int
     """Channels of its first stage."""
     contender: str
-    """What is in its replaced places, by the name that the comparison has for it."""
+    """The contents of its replaced layers, by the name that the comparison has for them."""
     settings: Mapping[str, Any]
     """The same as `Contender.settings`: `layer`, `operator` with `binding`, `text` with `binding`, or `stages`."""
     data: str
@@ -48,8 +48,8 @@ class Card:
     seed: int
     parameters: int
     accuracy: Mapping[str, float]
-    """Of this training, in percent: `validation`, `test`, `shifted` and `rotated` images. What a point of the
-    comparison reaches on average is on the page research/reports/discovery.md."""
+    """Of this training, in percent: `validation`, `test`, `shifted` and `rotated` images. Averages of the points of the
+    comparison are on the page research/reports/discovery.md."""
     sha256: str
     """Of the file of weights."""
     licence: str = "Apache-2.0 WITH LLVM-exception"

@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What takes the replaced places of a network: by name, as a text, or one for each stage."""
+"""Replacements of the layers of a network: by name, as a text, or one for each stage."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ._layers import LAYERS, OPERATORS, Layer
 
 @dataclass(frozen=True)
 class Contender:
-    """What takes the replaced places of a network."""
+    """The replacements of the layers of a network."""
 
     name: str
     """Of `LAYERS` or `OPERATORS`, or any other with a text or stages."""
@@ -101,7 +101,7 @@ def _bind(form: Form, contender: Contender, channels: int, size: int, batch: int
 
 
 def make_layer(contender: Contender, batch: int = 1) -> Layer:
-    """What makes the layers; operators as PyTorch code, or as one gathered convolution where they are one."""
+    """A factory of the layers; operators as PyTorch code, or as one gathered convolution where they are one."""
     if contender.stages:
         layers = [make_layer(stage, batch) for stage in contender.stages]
         return lambda channels, size: layers[SIZES.index(size)](channels, size)

@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What takes the replaced places of a network: layers made by hand, and operators."""
+"""Replacements of the layers of a network: layers made by hand, and operators."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command that makes the tables, looks into them, and measures rows anew."""
+"""The command that makes the tables, looks into them, and measures rows again."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def make_parser() -> argparse.ArgumentParser:
         command.set_defaults(run=run)
         return command
 
-    add_command("list", _list, "list all operators anew; tables that are there are replaced")
+    add_command("list", _list, "list all operators again; tables that are there are replaced")
     command = add_command("costs", _costs, "compute the costs that are missing")
     command.add_argument("--processes", type=_parse_positive, default=1)
     command = add_command("train", _train, "train what neither the tables nor the store have")
@@ -262,7 +262,7 @@ def make_parser() -> argparse.ArgumentParser:
     command.add_argument("--algorithm", action="append")
     command.add_argument("--seeds", type=int, default=50)
     command.add_argument("--task", help="the task (default: the first one)")
-    command = add_command("reproduce", _reproduce, "measure random rows anew, and compare")
+    command = add_command("reproduce", _reproduce, "measure random rows again, and compare")
     command.add_argument("--rows", type=int, default=20)
     command.add_argument("--seed", type=int, default=0)
     command.add_argument("--processes", type=_parse_positive, default=1)

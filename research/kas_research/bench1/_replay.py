@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Searches whose evaluations are looked up: the algorithms are those of `kas.Searcher`, and none is written anew."""
+"""Searches whose evaluations are looked up: the algorithms are those of `kas.Searcher`, and none is written again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Step:
     """The state of a search after an evaluation."""
 
     trainings: float
-    """What was spent, in whole trainings."""
+    """The cost so far, in whole trainings."""
     best: int | None
     """The number of the operator with the best validation accuracy of those trained to the end, at the last rung."""
     regret: float
@@ -215,5 +215,5 @@ class _Search:
         return True
 
     def tell(self, id: int, metrics: dict[str, float]) -> None:
-        """What became of a candidate that is trained no further."""
+        """The outcome of a candidate that is trained no further."""
         self.searcher.tell(id, metrics)

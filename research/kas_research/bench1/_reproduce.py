@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Random rows measured anew, and compared with the tables."""
+"""Random rows measured again, and compared with the tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TRIES = 3
 
 @dataclass(frozen=True)
 class Check:
-    """A value of the tables beside the same measured anew."""
+    """A value of the tables beside the same measured again."""
 
     number: int
     what: str
@@ -84,8 +84,8 @@ def check_accuracies(table: Table, rows: Sequence[Row], processes: int = 1) -> I
         deviation = get_deviation(table, task)
         with tempfile.TemporaryDirectory() as folder:
             store = Store(Path(folder) / "trainings.jsonl")
-            anew = [replace(row, trainings=()) for row in trained]
-            train(anew, store, tasks=[task], seeds=[0], references={}, processes=processes, niceness=0)
+            again = [replace(row, trainings=()) for row in trained]
+            train(again, store, tasks=[task], seeds=[0], references={}, processes=processes, niceness=0)
             records = {record["contender"]: record for record in store.read_trainings().values()}
         for row in trained:
             values = [one.test for one in row.get_trainings(task) if one.test is not None]
@@ -135,7 +135,7 @@ def _compare(row: Row, place: Place, machine: str, found: float) -> Check:
 
 
 def reproduce(table: Table, count: int = 20, seed: int = 0, processes: int = 1) -> Iterator[Check]:
-    """Measures random rows anew: accuracies of so many operators, latencies of so many."""
+    """Measures random rows again: accuracies of so many operators, latencies of so many."""
     trained = draw(table, count, seed, lambda row: any(one.failure is None for one in row.trainings))
     yield from check_accuracies(table, trained, processes)
     yield from check_latencies(draw(table, count, seed, lambda row: bool(row.latencies)))

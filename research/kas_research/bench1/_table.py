@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Costs:
-    """What an operator costs in a layer, exactly; see `kas.Cost` and `kas.Operator.existing_flops`."""
+    """The cost of an operator in a layer, exactly; see `kas.Cost` and `kas.Operator.existing_flops`."""
 
     flops: int
     """Two per multiply-add, weights being prepared."""
@@ -49,7 +49,7 @@ class Latency:
     microseconds: float
     """The least of all calls."""
     dense_microseconds: float
-    """Of the 3x3 convolution of the layer, measured in turn with it."""
+    """Of the 3x3 convolution of the layer, measured interleaved with it."""
 
     @property
     def ratio(self) -> float:
@@ -59,7 +59,7 @@ class Latency:
 
 @dataclass(frozen=True)
 class Training:
-    """What became of one training."""
+    """The outcome of one training."""
 
     task: str
     seed: int

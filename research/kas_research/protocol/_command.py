@@ -51,7 +51,7 @@ def _train(protocol: Protocol, store: Store, arguments: argparse.Namespace) -> N
 
 
 def _time(protocol: Protocol, store: Store, arguments: argparse.Namespace) -> None:
-    """All points anew where one has no latency: times of one run are compared.
+    """All points again where one has no latency: times of one run are compared.
 
     Other conditions than one image and one thread are for what is compared at equal accuracy.
     """

@@ -72,16 +72,16 @@ class CompiledNetwork:
         threads: int,
         precision: str = "f32",
     ):
-        module.run(str(CPUPipeline(threads, prepare_weights=True, precision=precision)), verify_each=False)
+        module.run(str(CPUPipeline(threads, prepack_weights=True, precision=precision)), verify_each=False)
         self.program = module._handle.load(2)
         self.tensors: list[Any] = [*map(_align, tensors), make_aligned(output)]
         self.wall_clock = threads != 1
 
     def start(self) -> CompiledNetwork:
         """To be called once before `time`. What fails only when it runs is a failure of this network alone."""
-        if count := self.program.get_num_prepared_elements("forward"):
+        if count := self.program.get_num_prepacked_elements("forward"):
             packed = make_aligned((count,))
-            self.program.call("forward_prepare", [*self.tensors[1:-1], packed], 1, False)
+            self.program.call("forward_prepack", [*self.tensors[1:-1], packed], 1, False)
             self.tensors.append(packed)
         self.program.call("forward", self.tensors, 1, self.wall_clock)
         return self
@@ -305,7 +305,7 @@ def measure(
 
     `python` is an interpreter that has ONNX Runtime or OpenVINO, such as the one that
     `research/peers/peers.py --setup` makes; without one they are left out. It is given ONNX files, which the extra
-    `onnx` writes. All points by all implementations are timed in turn, in `rounds` rounds of `calls` calls, so that all
+    `onnx` writes. All points by all implementations are interleaved, in `rounds` rounds of `calls` calls, so that all
     see the same machine. Calls of kas are made by native code, the others from Python, which costs them a few
     microseconds.
     """

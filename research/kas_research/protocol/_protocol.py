@@ -57,7 +57,7 @@ class StageSearch:
     """A search for operators that differ between stages."""
 
     pool: tuple[Contender, ...]
-    """What may take the places of a stage."""
+    """The candidates for the layers of a stage."""
     trainings: int = 200
     widths: tuple[int, ...] = ()
     """Those of the protocol where there are none."""
@@ -123,7 +123,7 @@ class Protocol:
     data_path: str | None = None
     data_options: Mapping[str, Any] = field(default_factory=lambda: {"train": 12000, "validation": 5000, "seed": 0})
     checksum: str | None = None
-    """What `Data.checksum` must be."""
+    """The value that `Data.checksum` must have."""
     hours: float | None = None
     backend: str = "native"
     name: str = "protocol"

@@ -130,7 +130,7 @@ class NetworkResults:
 def read_results(protocol: Protocol, store: Store) -> list[NetworkResults]:
     """For each network of the protocol.
 
-    What other protocols have added to the store, of other recipes or data, is not in them; of times the last of each
+    Entries of other protocols in the store, of other recipes or data, are not in them; of times the last of each
     point counts. Whether a training is of the protocol is seen by its settings but for the seed: seeds for reporting
     count where there are any, those for choosing else.
     """

@@ -155,7 +155,7 @@ class _Search:
         return model
 
     def propose(self, count: int) -> list[int]:
-        """Rows with a high upper bound of what they gain; how high a bound is drawn anew for each."""
+        """Rows with a high upper bound of what they gain; how high a bound is drawn again for each."""
         model, widths, found = self.fit(), len(self.space.widths), []
         for _ in range(count):
             means, deviations = model.predict(self.space.choices)
@@ -264,7 +264,7 @@ def search_stages(
 ) -> list[Found]:
     """Looks for operators of `protocol.search.pool`, one for each stage, that gain most over the baselines.
 
-    What counts is validation accuracy above the envelope of the baselines at the same latency, at the second-best
+    The score is validation accuracy above the envelope of the baselines at the same latency, at the second-best
     width, as in the test of `statistics`. Baselines are read from the store, which has to have their accuracies and
     times. The times of networks are sums of what each operator takes at its stage, which are measured first, by kas:
     nothing else should run then. Accuracies are those of trainings with seeds for choosing; which networks are trained

@@ -31,7 +31,7 @@ def make_unseen(test: Split, seed: int = 0) -> dict[str, Split]:
     """Tasks that nothing was trained or chosen for: the test images, each moved or turned once, by `seed`.
 
     `shifted`: by -3 to 3 pixels in each direction; `rotated`: about the middle by -20 to 20 degrees, with bilinear
-    interpolation. What comes in from outside has the value of the first pixel of the first image, a black one.
+    interpolation. Pixels from outside have the value of the first pixel of the first image, a black one.
     """
     images, classes = test
     generator = torch.Generator().manual_seed(seed)

@@ -86,7 +86,7 @@ class Measured:
 
 
 class Level(NamedTuple):
-    """What a curve has at a latency."""
+    """The value of a curve at a latency."""
 
     mean: float
     share: float
@@ -213,7 +213,7 @@ def correct(probabilities: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the test gives for a candidate."""
+    """The result of the test for a candidate."""
 
     differences: tuple[Difference, ...]
     probability: float

@@ -229,7 +229,7 @@ def write_tables(outcomes: Sequence[Outcome]) -> str:
 
 
 def update_page(page: str, outcomes: Sequence[Outcome]) -> str:
-    """The page with its tables anew: what is between `<!-- study: NAME -->` and `<!-- end of study -->`."""
+    """The page with its tables again: what is between `<!-- study: NAME -->` and `<!-- end of study -->`."""
     for name, section in SECTIONS.items():
         mark, end = f"<!-- study: {name} -->", "<!-- end of study -->"
         if mark in page:

@@ -47,7 +47,7 @@ class Model:
 
 
 class Configuration(NamedTuple):
-    """What is measured: one row of the result."""
+    """One measurement: one row of the result."""
 
     model: str
     compression: str
@@ -66,7 +66,7 @@ class Configuration(NamedTuple):
 
 @dataclass(frozen=True)
 class Spec:
-    """What a file says."""
+    """The contents of a file."""
 
     name: str
     models: tuple[Model, ...]

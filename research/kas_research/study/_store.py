@@ -45,7 +45,7 @@ class StudyError(ValueError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a configuration."""
+    """The outcome of a configuration."""
 
     configuration: Configuration
     failure: str | None = None

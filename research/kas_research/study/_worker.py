@@ -83,10 +83,10 @@ class Kernel:
         self.program: _kas.Program = module._handle.load(2)
         self.output = allocate(shape, DTYPES[element])
         self.tensors = [*variant.arguments, self.output]
-        prepared = self.program.get_num_prepared_elements("forward")
+        prepared = self.program.get_num_prepacked_elements("forward")
         if prepared:
             packed = allocate((prepared,), numpy.float32)
-            self.program.call("forward_prepare", [*variant.arguments[1:], packed], 1, False)
+            self.program.call("forward_prepack", [*variant.arguments[1:], packed], 1, False)
             self.tensors.append(packed)
 
     def run(self, times: int, wall_clock: bool) -> float:
@@ -202,7 +202,7 @@ class Job:
                 yield Variant(text, str(base), [data.image, *packed], str(tile))
             return
         if schedule != "untuned":
-            base = dataclasses.replace(base, prepare_weights=True)
+            base = dataclasses.replace(base, prepack_weights=True)
         if algorithm not in ("auto", "im2col") and schedule != "untuned" and not layer.depthwise:
             base = dataclasses.replace(base, algorithm=algorithm)
         text = write_dense(layer, algorithm, element)

@@ -35,7 +35,7 @@ def build_kas(tools, case, directory, threads):
 def build_object(tools, text, directory, name, threads):
     """Nothing is done where it is there for the same text and the same tools."""
     # The pipeline may change: what it makes of the text is the key.
-    options = f"-kas-cpu-pipeline=threads={threads} prepare-weights=true"
+    options = f"-kas-cpu-pipeline=threads={threads} prepack-weights=true"
     key = hashlib.sha256(
         "|".join([text, options, file_hash(tools / "kas-opt"), file_hash(tools / "kas-translate")]).encode()
     ).hexdigest()

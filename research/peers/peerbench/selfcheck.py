@@ -21,7 +21,7 @@ def expect(what, value, wanted):
 
 
 def check_object(options):
-    """A convolution through a shared object, with weights prepared once, against loops."""
+    """A convolution through a shared object, with weights prepacked once, against loops."""
     cin, cout, size = 8, 32, 7
     x, w, y = (1, cin, size, size), (cout, cin, 3, 3), (1, cout, size, size)
     case = types.SimpleNamespace(others={}, mlir=cases.single("conv2d", {"k": 3}, [x, w], y))
@@ -30,10 +30,10 @@ def check_object(options):
     weights = [math.cos(i) for i in range(cases.product(w))]
     arrays = [(ctypes.c_float * len(part))(*part) for part in (values, weights, [0.0] * cases.product(y))]
     library = ctypes.CDLL(str(options.work / "kas-1.so"))
-    library.run_prepared_elements.restype = ctypes.c_int64
-    arrays.append((ctypes.c_float * library.run_prepared_elements())())
+    library.run_prepacked_elements.restype = ctypes.c_int64
+    arrays.append((ctypes.c_float * library.run_prepacked_elements())())
     pointers = [ctypes.byref(array) for array in arrays]
-    library.run_prepare(pointers[1], pointers[3])
+    library.run_prepack(pointers[1], pointers[3])
     library.run(*pointers)
     for o in range(0, cout, 5):
         for h in range(size):

@@ -117,7 +117,7 @@ class Kas:
     def prepare(self, library, entry, weights):
         """The weights as the function wants them, if it does: rearranged once."""
         try:
-            count = getattr(library, f"{entry}_prepared_elements")
+            count = getattr(library, f"{entry}_prepacked_elements")
         except AttributeError:
             return None
         count.restype = ctypes.c_int64
@@ -125,7 +125,7 @@ class Kas:
         # At the beginning of a line of the cache.
         memory = self.numpy.zeros(size + 16, self.numpy.float32)
         packed = memory[-(memory.ctypes.data // 4) % 16 :][:size]
-        prepare = getattr(library, f"{entry}_prepare")
+        prepare = getattr(library, f"{entry}_prepack")
         prepare.restype = None
         prepare(*weights, ctypes.c_void_p(packed.ctypes.data))
         return packed

@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""kas_research.bench1: the tables, replays, the makers on few operators, files that are wrong."""
+"""kas_research.bench1: the tables, replays, the commands on few operators, files that are wrong."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ def test_regrets_and_errors_of_replays(made):
         few.replay("uniform", budget=100)
 
 
-# The makers
+# The commands
 
 
 @pytest.fixture
@@ -366,7 +366,7 @@ def test_costs_go_on(table):
     assert is_complete and [row.costs for row in found] == [table[number].costs for number in range(3)]
 
 
-# Measuring anew
+# Measuring again
 
 
 def test_values_that_differ_are_found(table):
@@ -398,7 +398,7 @@ def test_deviation_of_a_seed(made):
 
 
 @pytest.mark.slow
-def test_accuracies_are_trained_anew(untrained, small_task, tmp_path):
+def test_accuracies_are_trained_again(untrained, small_task, tmp_path):
     from kas_research.bench1 import _pack, _reproduce, _tasks, _train
     from kas_research.protocol import Store
 

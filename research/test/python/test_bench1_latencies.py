@@ -215,7 +215,7 @@ def test_layers_have_the_stages_of_prepared_weights(table):
     """Weights that share a window are multiplied first, not each with the data: that takes twelve times as long."""
     binding = _time.LAYERS["64x56"]
     slow, dense = (
-        _time.compile_layer(operator, given, 1).start().program.get_num_prepared_elements("forward")
+        _time.compile_layer(operator, given, 1).start().program.get_num_prepacked_elements("forward")
         for operator, given in (
             (table[10757].operator, binding),
             (kas.operator("conv2d"), {**binding, "W": binding["H"], "k": binding["k1"]}),

@@ -308,7 +308,7 @@ def takes_and_shares(indices, order):
 
 
 @pytest.mark.parametrize("weights", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
-def test_all_sums_of_products(weights):
+def test_all_contractions(weights):
     listed = [Structure.of(c.operator).key for c in get_space("structured-linear.mlir", weights).list()]
     assert len(set(listed)) == len(listed)
     products = set().union(*(enumerate_products(count) for count in range(1, weights + 1)))
@@ -345,16 +345,16 @@ def test_compiled_values(tokens: int, prepare: bool) -> None:
         arrays = [generator.integers(-2, 3, shape).astype(numpy.float32) for shape in (shapes.data, *shapes.weights)]
         expected = operator.evaluate(own, *arrays)
         module = make_layer(operator, own)
-        compiled = module.compile("forward", threads=1 + int(number) % 2, prepare_weights=prepare)
+        compiled = module.compile("forward", threads=1 + int(number) % 2, prepack_weights=prepare)
         found = numpy.zeros(shapes.output, numpy.float32)
         call = compiled.bind(*arrays, out=found)
-        call.prepare()
+        call.prepack()
         call()
         numpy.testing.assert_array_equal(found, expected, f"seed {seed}: {operator}")
         stages = make_layer(operator, own).run(
-            "kas-attach-cpu-target{cpu=x86-64-v4},kas-specialize,kas-rfactor,kas-samples-last{threads=1}"
+            "kas-attach-cpu-target{cpu=x86-64-v4},kas-specialize,kas-rfactor,kas-batch-innermost{threads=1}"
         )
-        moved += "samples_last" in str(stages)
+        moved += "batch_innermost" in str(stages)
     assert moved > 0
 
 
@@ -513,7 +513,7 @@ def test_tasks_made_by_a_procedure() -> None:
     """What is scored follows from what comes before it, and nothing else is scored."""
     torch = pytest.importorskip("torch")
     sequences = pytest.importorskip("sequences")
-    tasks = {name: sequences.MAKERS[name](None, 2) for name in ("copy", "recall", "facts")}
+    tasks = {name: sequences.FACTORIES[name](None, 2) for name in ("copy", "recall", "facts")}
     facts = {}
     for name, task in tasks.items():
         for part, count in ((task.data.train, 32), (task.data.validation, 256), (task.data.test, 1024)):

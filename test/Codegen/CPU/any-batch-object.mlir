@@ -1,6 +1,6 @@
 // A single version: there is nothing to choose, which LLVM's translation has to take.
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v3 -kas-batch-versions=threads=1 | FileCheck %s
-// RUN: kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v3 threads=1 prepare-weights=true any-batch=true' | kas-translate -kas-to-object -o %t.o
+// RUN: kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v3 threads=1 prepack-weights=true any-batch=true' | kas-translate -kas-to-object -o %t.o
 // RUN: llvm-nm %t.o | FileCheck %s --check-prefix=SYMBOLS
 
 // CHECK-LABEL: func.func @chain_batch1(

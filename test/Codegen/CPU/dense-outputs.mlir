@@ -1,5 +1,5 @@
 // RUN: kas-opt %s -split-input-file -kas-dense-outputs -canonicalize -cse | FileCheck %s
-// RUN: kas-opt %s -split-input-file -kas-cpu-pipeline='threads=1 cpu=x86-64-v3 prepare-weights=true' --remarks-filter=kas-panels -o /dev/null 2>&1 | FileCheck %s --check-prefix=TILES --implicit-check-not=NotPacked
+// RUN: kas-opt %s -split-input-file -kas-cpu-pipeline='threads=1 cpu=x86-64-v3 prepack-weights=true' --remarks-filter=kas-panels -o /dev/null 2>&1 | FileCheck %s --check-prefix=TILES --implicit-check-not=NotPacked
 
 // Every contraction gets register tiles.
 // TILES-COUNT-8: remark: [Passed]

@@ -62,30 +62,30 @@ llvm.func @h_batch1(%x: !llvm.ptr, %y: !llvm.ptr) -> !llvm.ptr
 
 // -----
 
-// The weights of all versions are prepared together, each at a line of the cache.
-// CHECK-LABEL: llvm.func internal @g_batch1_prepare(
-// CHECK-NOT:   g_batch1_prepared_elements
+// The weights of all versions are prepacked together, each at a line of the cache.
+// CHECK-LABEL: llvm.func internal @g_batch1_prepack(
+// CHECK-NOT:   g_batch1_prepacked_elements
 // CHECK-LABEL: llvm.func internal @g_batch1(
-// CHECK-LABEL: llvm.func @g_prepared_elements() -> i64
+// CHECK-LABEL: llvm.func @g_prepacked_elements() -> i64
 // CHECK:         llvm.mlir.constant(36 : i64)
-// CHECK-LABEL: llvm.func @g_prepare(
+// CHECK-LABEL: llvm.func @g_prepack(
 // CHECK-SAME:    %[[W:.*]]: !llvm.ptr, %[[ALL:.*]]: !llvm.ptr) -> !llvm.ptr
 // CHECK:         %[[FIRST:.*]] = llvm.getelementptr %[[ALL]]
-// CHECK:         %[[MESSAGE:.*]] = llvm.call @g_batch2_prepare(%[[W]], %[[FIRST]])
+// CHECK:         %[[MESSAGE:.*]] = llvm.call @g_batch2_prepack(%[[W]], %[[FIRST]])
 // CHECK:         %[[FINE:.*]] = llvm.icmp "eq" %[[MESSAGE]]
 // CHECK:         llvm.cond_br %[[FINE]]
 // CHECK:         %[[BYTES:.*]] = llvm.mlir.constant(128 : i64)
 // CHECK:         %[[SECOND:.*]] = llvm.getelementptr %[[ALL]][%[[BYTES]]]
-// CHECK:         llvm.call @g_batch1_prepare(%[[W]], %[[SECOND]])
+// CHECK:         llvm.call @g_batch1_prepack(%[[W]], %[[SECOND]])
 // CHECK-LABEL: llvm.func @g(
 // CHECK-SAME:    %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %[[PACKED:.*]]: !llvm.ptr, %{{.*}}: i64)
 // CHECK:         %[[OFFSET:.*]] = llvm.mlir.constant(128 : i64)
 // CHECK:         llvm.getelementptr %[[PACKED]][%[[OFFSET]]]
-llvm.func @g_batch2_prepare(%w: !llvm.ptr, %packed: !llvm.ptr) -> !llvm.ptr {
+llvm.func @g_batch2_prepack(%w: !llvm.ptr, %packed: !llvm.ptr) -> !llvm.ptr {
   %none = llvm.mlir.zero : !llvm.ptr
   llvm.return %none : !llvm.ptr
 }
-llvm.func @g_batch2_prepared_elements() -> i64 {
+llvm.func @g_batch2_prepacked_elements() -> i64 {
   %n = llvm.mlir.constant(20 : i64) : i64
   llvm.return %n : i64
 }
@@ -94,11 +94,11 @@ llvm.func @g_batch2(%x: !llvm.ptr, %w: !llvm.ptr, %y: !llvm.ptr, %packed: !llvm.
   %none = llvm.mlir.zero : !llvm.ptr
   llvm.return %none : !llvm.ptr
 }
-llvm.func @g_batch1_prepare(%w: !llvm.ptr, %packed: !llvm.ptr) -> !llvm.ptr {
+llvm.func @g_batch1_prepack(%w: !llvm.ptr, %packed: !llvm.ptr) -> !llvm.ptr {
   %none = llvm.mlir.zero : !llvm.ptr
   llvm.return %none : !llvm.ptr
 }
-llvm.func @g_batch1_prepared_elements() -> i64 {
+llvm.func @g_batch1_prepacked_elements() -> i64 {
   %n = llvm.mlir.constant(4 : i64) : i64
   llvm.return %n : i64
 }

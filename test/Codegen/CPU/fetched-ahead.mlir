@@ -1,5 +1,5 @@
-// RUN: kas-opt %s -kas-cpu-pipeline='cpu=sapphirerapids threads=1 prepare-weights=true' | FileCheck %s
-// RUN: kas-opt %s -kas-cpu-pipeline='cpu=sapphirerapids threads=1 prepare-weights=true' --remarks-filter=kas-panels -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: kas-opt %s -kas-cpu-pipeline='cpu=sapphirerapids threads=1 prepack-weights=true' | FileCheck %s
+// RUN: kas-opt %s -kas-cpu-pipeline='cpu=sapphirerapids threads=1 prepack-weights=true' --remarks-filter=kas-panels -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: kas-run %s --function=image --threads=1 --check=%s | FileCheck %s --check-prefix=VALUES
 // RUN: kas-run %s --function=image --threads=2 --check=%s | FileCheck %s --check-prefix=VALUES
 // RUN: kas-run %s --function=tokens --threads=1 --check=%s | FileCheck %s --check-prefix=VALUES
@@ -15,7 +15,7 @@
 // the next block of rows.
 //
 // REMARK-DAG: RowVectors{{.*}}registerColumns=14
-// CHECK-LABEL: llvm.func @image_prepare(
+// CHECK-LABEL: llvm.func @image_prepack(
 // CHECK-LABEL: llvm.func @image(
 // CHECK:         "llvm.intr.prefetch"
 // CHECK:         "llvm.intr.prefetch"
@@ -33,10 +33,10 @@ func.func @image(%x: tensor<1x256x28x28xf32>, %w: tensor<64x256x1x1xf32>) -> ten
 // All panels of a linear layer's weights are packed ahead, and not the transposed weights that they are packed from: 3 panels of 768 by 32 and 64.
 //
 // REMARK-DAG: Packed{{.*}}columns=32, depth=768
-// CHECK-LABEL: llvm.func @tokens_prepare(
+// CHECK-LABEL: llvm.func @tokens_prepack(
 // CHECK:         llvm.call @malloc
 // CHECK:         llvm.call @free
-// CHECK-LABEL: llvm.func @tokens_prepared_elements(
+// CHECK-LABEL: llvm.func @tokens_prepacked_elements(
 // CHECK-NEXT:    llvm.mlir.constant(73920 : i64)
 // CHECK-LABEL: llvm.func @tokens(
 // CHECK-NOT:     llvm.call
@@ -55,7 +55,7 @@ func.func @tokens(%x: tensor<50x768xf32>, %w: tensor<96x768xf32>) -> tensor<50x9
 // One pixel steps with its weights alone: vectors along the channels of a copy, to which the bias is added after.
 //
 // REMARK-DAG: Direct{{.*}}registerColumns=1
-// CHECK-LABEL: llvm.func @pixel_prepare(
+// CHECK-LABEL: llvm.func @pixel_prepack(
 // CHECK-LABEL: llvm.func @pixel(
 // CHECK:         llvm.intr.{{fma|fmuladd}}{{.*}}vector<16xf32>
 func.func @pixel(%x: tensor<1x48x1x1xf32>, %w: tensor<24x48x1x1xf32>, %b: tensor<24xf32>) -> tensor<1x24x1x1xf32> {

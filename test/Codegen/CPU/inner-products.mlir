@@ -1,6 +1,6 @@
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-pack-operators --remarks-filter=kas-panels -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: FileCheck %s < %t
-// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-pack-operators=prepared=true | FileCheck %s --check-prefix=PREPARED
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-pack-operators=prepacked=true | FileCheck %s --check-prefix=PREPARED
 
 // A depthwise weight has too few elements for tiles along the output: vectors lie along the columns of the images. The
 // three columns of the window are in registers together, so that masks of borders are constants; its rows bound the

@@ -1,7 +1,7 @@
 // Weights that one row reads once, and that no cache keeps, are packed ahead in
 // the order in which they are read.
 
-// RUN: kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v4 threads=1 prepare-weights=true' --remarks-filter=kas-panels -o /dev/null 2>&1 | FileCheck %s
+// RUN: kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v4 threads=1 prepack-weights=true' --remarks-filter=kas-panels -o /dev/null 2>&1 | FileCheck %s
 
 // CHECK: one-row.mlir:[[#@LINE+8]]:8: remark: [Passed] Packed | {{.*}}columns=23, depth=768, {{.*}}registerRows=1, {{.*}}strategy = panels
 func.func @token(%x: tensor<1x768xf32> {kas.name = "input"}, %w: tensor<3013x768xf32> {kas.name = "w"})

@@ -1,5 +1,5 @@
 // Rows of any length are planned in no time: the tiles of a row are not counted one by one.
-// RUN: timeout 10 kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v3 threads=2 prepare-weights=true' | FileCheck %s
+// RUN: timeout 10 kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v3 threads=2 prepack-weights=true' | FileCheck %s
 
 // CHECK: llvm.func @long
 func.func @long(%x: tensor<2x16x8x2147483680xf32>, %w: tensor<16x16x5x33xf32>, %o: tensor<2x16x4x2147483648xf32>) -> tensor<2x16x4x2147483648xf32> {

@@ -1,4 +1,4 @@
-// RUN: kas-opt %s -kas-pack-operators="threads=1 prepared=true" | FileCheck %s
+// RUN: kas-opt %s -kas-pack-operators="threads=1 prepacked=true" | FileCheck %s
 
 // Each sum has one source twice: it is looked at once, not 2^40 times.
 // CHECK-LABEL: func.func @weights

@@ -1,5 +1,5 @@
 // Sums of more products than 64 bits count are left as they are.
-// RUN: kas-opt %s -kas-pack-contractions='prepared=true' | FileCheck %s
+// RUN: kas-opt %s -kas-pack-contractions='prepacked=true' | FileCheck %s
 // RUN: kas-opt %s -kas-pack-contractions='threads=1' | FileCheck %s
 
 // CHECK: linalg.matmul

@@ -12,7 +12,7 @@ func.func @thin(%a: memref<4x32xf32>, %b: memref<32x64xf32>, %c: memref<4x64xf32
   return
 }
 
-// CHECK: remark: [Missed] NotPacked | Category:kas-panels | Reason="its body is no sum of products", operation=linalg.pooling_nchw_max
+// CHECK: remark: [Missed] NotPacked | Category:kas-panels | Reason="its body is no contraction", operation=linalg.pooling_nchw_max
 func.func @pool(%x: memref<1x8x18x18xf32>, %w: memref<3x3xf32>, %y: memref<1x8x16x16xf32>) {
   linalg.pooling_nchw_max {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>}
     ins(%x, %w : memref<1x8x18x18xf32>, memref<3x3xf32>) outs(%y : memref<1x8x16x16xf32>)
@@ -26,7 +26,7 @@ func.func @narrow(%a: memref<16x32xf32>, %b: memref<32x3xf32>, %c: memref<16x3xf
 }
 
 // A factor from outside of the body is no input, whatever its number is.
-// CHECK: remark: [Missed] NotPacked | {{.*}} | Reason="its body is no sum of products", operation=linalg.generic
+// CHECK: remark: [Missed] NotPacked | {{.*}} | Reason="its body is no contraction", operation=linalg.generic
 func.func @captured(%scale: f32, %a: memref<256x256xf32>, %b: memref<256x256xf32>, %c: memref<256x256xf32>) {
   linalg.generic {
     indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>],

@@ -1,7 +1,7 @@
-// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-specialize -kas-pack-operators='threads=1 prepared=true' | FileCheck %s
-// RUN: kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v4 threads=1 prepare-weights=true' --remarks-filter=kas-panels -o /dev/null 2>&1 \
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-specialize -kas-pack-operators='threads=1 prepacked=true' | FileCheck %s
+// RUN: kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v4 threads=1 prepack-weights=true' --remarks-filter=kas-panels -o /dev/null 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=REMARK
-// RUN: kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v4 threads=1 prepare-weights=true' | FileCheck %s --check-prefix=PREPARE
+// RUN: kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v4 threads=1 prepack-weights=true' | FileCheck %s --check-prefix=PREPARE
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-specialize -kas-pack-operators='threads=4' | FileCheck %s --check-prefix=SHARED
 // RUN: kas-run %s --function=along_channels --check=exact --threads=1 | FileCheck %s --check-prefix=VALUES
 // RUN: kas-run %s --function=batches_last --check=exact --threads=1 | FileCheck %s --check-prefix=VALUES
@@ -12,7 +12,7 @@
 
 // VALUES: {{^ *}}ok
 
-// Vectors run along the channels, with which the weight steps by three: a copy with the channels last is made when weights are prepared.
+// Vectors run along the channels, with which the weight steps by three: a copy with the channels last is made when weights are prepacked.
 //
 // REMARK: Rearranged{{.*}}copiedWeights=1, transposedOutput=false
 // CHECK-LABEL: func.func @along_channels(
@@ -22,7 +22,7 @@
 // CHECK:         vector.load %[[FLAT]]
 // CHECK-NOT:     memref.store
 // CHECK:         return
-// PREPARE-LABEL: llvm.func @along_channels_prepare(
+// PREPARE-LABEL: llvm.func @along_channels_prepack(
 kas.operator @depthwise<N, L, C | k>(%n: N, %l: L, %c: C) from [N, L, C] {
   %r = kas.reduce sum : k
   %d, %w = kas.share %r : k

@@ -1,4 +1,4 @@
-// RUN: kas-opt %s -kas-cpu-pipeline='cpu=sapphirerapids threads=1 prepare-weights=true' --remarks-filter=kas-panels -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: kas-opt %s -kas-cpu-pipeline='cpu=sapphirerapids threads=1 prepack-weights=true' --remarks-filter=kas-panels -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: kas-run %s --function=line --threads=1 --check=%s | FileCheck %s --check-prefix=VALUES
 // RUN: kas-run %s --function=line --threads=2 --check=%s | FileCheck %s --check-prefix=VALUES
 // RUN: kas-run %s --function=residual --threads=1 --check=%s | FileCheck %s --check-prefix=VALUES

@@ -1,7 +1,7 @@
 // Cyclic shifts that step with no reduction, with one, and along the columns of a tile: the address of the data begins
-// anew where they end.
+// again where they end.
 // RUN: kas-opt %s -kas-specialize -kas-to-linalg -kas-erase-operators -o %t.linalg.mlir
-// RUN: kas-opt %s -kas-specialize -kas-cpu-pipeline='threads=1 prepare-weights=true' --remarks-filter=kas-panels --remark-policy=all -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: kas-opt %s -kas-specialize -kas-cpu-pipeline='threads=1 prepack-weights=true' --remarks-filter=kas-panels --remark-policy=all -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: kas-run %s --function=lines --check=%t.linalg.mlir --threads=1 | FileCheck %s
 // RUN: kas-run %s --function=window --check=%t.linalg.mlir --threads=1 | FileCheck %s
 // RUN: kas-run %s --function=columns --check=%t.linalg.mlir --threads=1 | FileCheck %s

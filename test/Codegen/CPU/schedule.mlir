@@ -37,7 +37,7 @@ func.func @direct(%x: tensor<1x16x32x32xf32>, %w: tensor<64x16x3x3xf32>) -> tens
   return %y : tensor<1x64x32x32xf32>
 }
 
-// Two lines of the image make a tile; a panel has four of the sixteen channels.
+// Two rows of the image make a tile; a panel has four of the sixteen channels.
 // CHECK-LABEL: func.func @panels
 // CHECK:         memref.alloc() {{.*}} memref<2368xf32>
 // CHECK-COUNT-6:   vector.fma

@@ -2,7 +2,7 @@
 // second-level cache holds it was taken for one row of a product.
 
 // RUN: kas-run %s --operator=sums_of_weights --check=exact | FileCheck %s
-// RUN: kas-opt %s -kas-specialize -kas-cpu-pipeline='cpu=x86-64-v4 threads=1 prepare-weights=true' -o /dev/null
+// RUN: kas-opt %s -kas-specialize -kas-cpu-pipeline='cpu=x86-64-v4 threads=1 prepack-weights=true' -o /dev/null
 
 // CHECK: {{^  ok$}}
 kas.operator @sums_of_weights(%n: 4, %o: 512) from [4, 512] {

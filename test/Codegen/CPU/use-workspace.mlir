@@ -72,14 +72,14 @@ func.func @caller(%x: memref<16xf32>) {
 
 // -----
 
-// The count is of what prepares weights, too.
+// The count is of what prepacks weights, too.
 // CHECK: @f_workspace_bytes
 // CHECK-NEXT: arith.constant 256 : i64
 // CHECK-NOT: @f_prepare_workspace_bytes
 func.func @f(%x: memref<16xf32>) {
   return
 }
-func.func @f_prepare(%x: memref<16xf32>) {
+func.func @f_prepack(%x: memref<16xf32>) {
   %a = memref.alloc() : memref<64xf32>
   %c0 = arith.constant 0 : index
   %v = memref.load %a[%c0] : memref<64xf32>
@@ -87,7 +87,7 @@ func.func @f_prepare(%x: memref<16xf32>) {
   memref.dealloc %a : memref<64xf32>
   return
 }
-func.func @f_prepared_elements() -> i64 {
+func.func @f_prepacked_elements() -> i64 {
   %c = arith.constant 16 : i64
   return %c : i64
 }

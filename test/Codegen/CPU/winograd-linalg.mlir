@@ -6,7 +6,7 @@
 #result = affine_map<(n, i, y, x, o, ky, kx) -> (n, o, y, x)>
 #strided = affine_map<(n, i, y, x, o, ky, kx) -> (n, i, y * 2 + ky, x * 2 + kx)>
 
-// A gradient by the data is a sum of products with its loops and inputs in another order. The zeros around the image are not
+// A gradient by the data is a contraction with its loops and inputs in another order. The zeros around the image are not
 // stored; as many images at a time as have their tiles in the cache, where one thread computes all.
 // CHECK-LABEL: func.func @gradient(
 // CHECK-SAME:    %[[X:[a-z0-9]*]]: tensor<12x16x32x32xf32>

@@ -1,10 +1,10 @@
-// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-specialize -kas-winograd='threads=1 prepared=true' | FileCheck %s
-// RUN: kas-opt %s -kas-attach-cpu-target=cpu=neoverse-n1 -kas-specialize -kas-winograd='threads=1 prepared=true' | FileCheck %s --check-prefix=NEON
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-specialize -kas-winograd='threads=1 prepacked=true' | FileCheck %s
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=neoverse-n1 -kas-specialize -kas-winograd='threads=1 prepacked=true' | FileCheck %s --check-prefix=NEON
 // RUN: not kas-opt %s -kas-cpu-pipeline='algorithm=fft' 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// RUN: kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v4 threads=1 prepare-weights=true algorithm=winograd' --remarks-filter=kas-panels -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
-// RUN: kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v4 threads=1 prepare-weights=true algorithm=direct' --remarks-filter=kas-panels -o /dev/null 2>&1 | FileCheck %s --check-prefix=DIRECT
-// RUN: kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v4 threads=1 prepare-weights=true algorithm=im2col' --remarks-filter=kas-panels -o /dev/null 2>&1 | FileCheck %s --check-prefix=IM2COL
-// RUN: kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v4 threads=1 prepare-weights=true algorithm=spatial-pack' --remarks-filter=kas-panels -o /dev/null 2>&1 | FileCheck %s --check-prefix=PACK
+// RUN: kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v4 threads=1 prepack-weights=true algorithm=winograd' --remarks-filter=kas-panels -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v4 threads=1 prepack-weights=true algorithm=direct' --remarks-filter=kas-panels -o /dev/null 2>&1 | FileCheck %s --check-prefix=DIRECT
+// RUN: kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v4 threads=1 prepack-weights=true algorithm=im2col' --remarks-filter=kas-panels -o /dev/null 2>&1 | FileCheck %s --check-prefix=IM2COL
+// RUN: kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v4 threads=1 prepack-weights=true algorithm=spatial-pack' --remarks-filter=kas-panels -o /dev/null 2>&1 | FileCheck %s --check-prefix=PACK
 
 // UNKNOWN: Cannot find option named 'fft'!
 

@@ -99,7 +99,7 @@ func.func @forward(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   %zero = arith.constant 0.0 : f32
   %empty = tensor.empty() : tensor<4xf32>
   %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<4xf32>) -> tensor<4xf32>
-  // expected-error@+1 {{requires samples that are computed one by one, got a sum over samples, or samples at shifted places}}
+  // expected-error@+1 {{requires samples that are computed one by one, got a sum over samples, or samples at shifted positions}}
   %mean = linalg.reduce ins(%x : tensor<2x4xf32>) outs(%zeros : tensor<4xf32>) dimensions = [0]
     (%in: f32, %sum: f32) {
       %s = arith.addf %in, %sum : f32
@@ -141,7 +141,7 @@ func.func @forward(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
 func.func @forward(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %empty = tensor.empty() : tensor<4x4xf32>
   %t = linalg.transpose ins(%x : tensor<4x4xf32>) outs(%empty : tensor<4x4xf32>) permutation = [1, 0]
-  // expected-error@+1 {{requires samples that are computed one by one, got operands with samples in other places}}
+  // expected-error@+1 {{requires samples that are computed one by one, got operands with samples at other positions}}
   %y = arith.addf %x, %t : tensor<4x4xf32>
   return %y : tensor<4x4xf32>
 }

@@ -2,7 +2,7 @@
 
 #id = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
 
-// The bias is added after the sums of products, with the rectifier: two kernels. Padding, bias and zeros are views.
+// The bias is added after the contractions, with the rectifier: two kernels. Padding, bias and zeros are views.
 // CHECK-LABEL: func @layer
 // CHECK: %[[PADDED:.*]] = tensor.pad
 // CHECK: %[[BIAS:.*]] = linalg.broadcast

@@ -159,7 +159,7 @@ kas.operator @copy(%c: 8) from [8] {
   kas.yield data(%c)
 }
 func.func @no_product(%x: tensor<8xf16>) -> tensor<8xf16> {
-  // expected-error@below {{expected sums of products of data and weights for a tensor_core kernel, got another operator}}
+  // expected-error@below {{expected contractions of data and weights for a tensor_core kernel, got another operator}}
   %y = kas.apply @copy(%x)
     {kas_gpu.schedule = #kas_gpu.schedule<strategy = tensor_core, threads = 32, tile = [16, 16], block = [16, 16],
                                           depth = 16, stages = 2, precision = f16>}

@@ -5,7 +5,7 @@
 // RUN: kas-run %s --function=forward --device=emulator:sm_90 --elements=bf16 --precision=bf16 --check=%s --tolerance=1e-2 \
 // RUN:   | FileCheck %s --check-prefix=VALUES
 
-// A sum of products has inputs of 16 bits and a result of 32; vectors are of the inputs' type.
+// A contraction has inputs of 16 bits and a result of 32; vectors are of the inputs' type.
 // CHECK: gpu.func @{{.*}}memref<5120xf16>{{.*}}memref<10xf32>
 // CHECK: vector.load {{.*}} : memref<5120xf16>, vector<{{[248]}}xf16>
 // CHECK: arith.extf {{.*}} to vector<{{[248]}}xf32>

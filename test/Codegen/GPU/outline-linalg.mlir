@@ -34,7 +34,7 @@ func.func @views(%x: tensor<4x6xf32>) -> tensor<3x8xf32> {
 
 // -----
 
-// A sum of products is computed as that of an operator; the same one twice is one kernel.
+// A contraction is computed as that of an operator; the same one twice is one kernel.
 // CHECK-LABEL: func @products
 // CHECK: gpu.launch_func @kernels::@products_0
 // CHECK: gpu.launch_func @kernels::@products_0

@@ -36,10 +36,10 @@ func.func @d2_1(%a: vector<32xbf16>, %b: vector<32xbf16>, %sum: vector<16xi32>) 
 
 // -----
 
-// D3: as many words as elements
+// D3: as many VNNI groups as elements
 func.func @d3_0(%a: memref<64xbf16>) {
-  // expected-error@below {{expected half as many words as elements without holes, got 'memref<64xf32>' of 'memref<64xbf16>'}}
-  %r = kas_cpu.view_words %a : memref<64xbf16> to memref<64xf32>
+  // expected-error@below {{expected half as many VNNI groups as elements without holes, got 'memref<64xf32>' of 'memref<64xbf16>'}}
+  %r = kas_cpu.view_vnni_groups %a : memref<64xbf16> to memref<64xf32>
   return
 }
 
@@ -47,8 +47,8 @@ func.func @d3_0(%a: memref<64xbf16>) {
 
 // D3: a size that is not known
 func.func @d3_1(%a: memref<?xbf16>) {
-  // expected-error@below {{expected half as many words as elements without holes, got 'memref<64xf32>' of 'memref<?xbf16>'}}
-  %r = kas_cpu.view_words %a : memref<?xbf16> to memref<64xf32>
+  // expected-error@below {{expected half as many VNNI groups as elements without holes, got 'memref<64xf32>' of 'memref<?xbf16>'}}
+  %r = kas_cpu.view_vnni_groups %a : memref<?xbf16> to memref<64xf32>
   return
 }
 
@@ -56,7 +56,7 @@ func.func @d3_1(%a: memref<?xbf16>) {
 
 // D3: holes
 func.func @d3_2(%a: memref<128xbf16, strided<[2]>>) {
-  // expected-error@below {{expected half as many words as elements without holes}}
-  %r = kas_cpu.view_words %a : memref<128xbf16, strided<[2]>> to memref<64xf32>
+  // expected-error@below {{expected half as many VNNI groups as elements without holes}}
+  %r = kas_cpu.view_vnni_groups %a : memref<128xbf16, strided<[2]>> to memref<64xf32>
   return
 }

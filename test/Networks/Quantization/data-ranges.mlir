@@ -1,4 +1,4 @@
-// A function that returns the range of the data of each layer that can multiply bytes: of what is padded, not of the
+// A function that returns the range of the data of each layer that can be int8: of what is padded, not of the
 // zeros around it; a depthwise convolution is no such layer, nor is a product of data by data.
 
 // RUN: kas-opt %s -kas-data-ranges | FileCheck %s

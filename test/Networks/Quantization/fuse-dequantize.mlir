@@ -1,4 +1,4 @@
-// Layers whose data and weights are bytes that are turned into f32 multiply the bytes.
+// Layers whose data and weights are bytes that are turned into f32 compute in int8.
 
 // RUN: kas-opt %s -kas-fuse-dequantize=function=convolution -canonicalize -cse | FileCheck %s --check-prefix=CONV
 // RUN: kas-opt %s -kas-fuse-dequantize=function=product -canonicalize -cse | FileCheck %s --check-prefix=PRODUCT

@@ -1,7 +1,7 @@
-// A layer multiplies bytes: its data by a scale and a zero point, its weights by a scale for each channel.
+// A layer in int8: its data by a scale and a zero point, its weights by a scale for each channel.
 
 // RUN: kas-opt %s -kas-quantize="ranges=-1,4.1" -canonicalize | FileCheck %s
-// RUN: kas-opt %s -kas-quantize="ranges=-1,4.1" -kas-cpu-pipeline="cpu=cascadelake threads=1 prepare-weights=true" | FileCheck %s --check-prefix=CODE
+// RUN: kas-opt %s -kas-quantize="ranges=-1,4.1" -kas-cpu-pipeline="cpu=cascadelake threads=1 prepack-weights=true" | FileCheck %s --check-prefix=CODE
 
 // 5.1 are 255 steps, and zero is the fiftieth.
 // CHECK-LABEL: func.func @forward(
@@ -37,7 +37,7 @@
 // CHECK:       return %[[Y]]
 
 // Weights are quantized once.
-// CODE-LABEL: llvm.func @forward_prepare(
+// CODE-LABEL: llvm.func @forward_prepack(
 // CODE:         fdiv
 // CODE-LABEL: llvm.func @forward(
 // CODE-NOT:     fdiv

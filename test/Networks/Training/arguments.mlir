@@ -12,7 +12,7 @@
 
 // CHECK-LABEL: func.func @train_step(
 // CHECK-SAME: %[[INPUT:[a-z0-9]*]]: tensor<2x3xf32> {kas.name = "input"}, %[[SCALES:[a-z0-9]*]]: tensor<2xf32> {kas.name = "scales"},
-// CHECK-SAME: tensor<2xf32> {kas.name = "labels"}, %{{[a-z0-9]*}}: tensor<f32> {kas.init = "constant(0.1)", kas.name = "step_size"},
+// CHECK-SAME: tensor<2xf32> {kas.name = "labels"}, %{{[a-z0-9]*}}: tensor<f32> {kas.init = "constant(0.1)", kas.name = "learning_rate"},
 // CHECK-SAME: %[[SEED:[a-z0-9]*]]: tensor<2xf32> {kas.name = "seed"},
 // CHECK-SAME: %[[TABLE:[a-z0-9]*]]: tensor<7x4xf32> {kas.name = "table"}, %[[MASK:[a-z0-9]*]]: tensor<4xf32> {kas.constant, kas.name = "mask"},
 // CHECK-SAME: tensor<7x4xf32> {kas.init = "zeros", kas.name = "table.momentum"})

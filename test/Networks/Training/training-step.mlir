@@ -16,7 +16,7 @@
 
 // CHECK-LABEL: func.func @train_step(
 // CHECK-SAME: tensor<4x3x5x5xf32> {kas.name = "input"}, %{{[a-z0-9]*}}: tensor<4xf32> {kas.name = "labels"},
-// CHECK-SAME: tensor<f32> {kas.init = "constant(0.1)", kas.name = "step_size"},
+// CHECK-SAME: tensor<f32> {kas.init = "constant(0.1)", kas.name = "learning_rate"},
 // CHECK-SAME: tensor<2x3xf32> {kas.name = "mix.weight"},
 // CHECK-SAME: tensor<2xf32> {kas.name = "norm.weight"}, %{{[a-z0-9]*}}: tensor<2xf32> {kas.name = "norm.bias"},
 // CHECK-SAME: tensor<2xf32> {kas.name = "norm.running_mean"}, %{{[a-z0-9]*}}: tensor<2xf32> {kas.name = "norm.running_var"},

@@ -6,7 +6,7 @@
 
 extern const unsigned char net_example[];
 
-static _Alignas(64) float packed[NET_PREPARED_ELEMENTS];
+static _Alignas(64) float packed[NET_PREPACKED_ELEMENTS];
 static _Alignas(64) char workspace[NET_WORKSPACE_BYTES + 64];
 static float result[COUNT];
 

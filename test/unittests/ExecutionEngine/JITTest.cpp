@@ -167,7 +167,7 @@ TEST_F(JITTest, MissingSymbolsAreErrors) {
   llvm::consumeError(other.takeError());
 }
 
-TEST_F(JITTest, PreparedWeightsAreNotPackedAgain) {
+TEST_F(JITTest, PrepackedWeightsAreNotPackedAgain) {
   auto layer = mlir::parseSourceString<mlir::ModuleOp>(R"mlir(
     func.func @layer(%x: tensor<1x16x9x9xf32>, %w: tensor<32x16x3x3xf32>)
         -> tensor<1x32x7x7xf32> {
@@ -188,26 +188,26 @@ TEST_F(JITTest, PreparedWeightsAreNotPackedAgain) {
   pipeline.vectorBits = 512;
   auto plain = compileForCPU(*layer, "layer", pipeline);
   ASSERT_TRUE(bool(plain)) << llvm::toString(plain.takeError());
-  EXPECT_EQ(plain->getNumPreparedElements(), 0);
-  pipeline.prepareWeights = true;
-  auto prepared = compileForCPU(*layer, "layer", pipeline);
-  ASSERT_TRUE(bool(prepared)) << llvm::toString(prepared.takeError());
-  EXPECT_EQ(prepared->getNumPreparedElements(), 32 * 16 * 3 * 3);
+  EXPECT_EQ(plain->getNumPrepackedElements(), 0);
+  pipeline.prepackWeights = true;
+  auto prepacked = compileForCPU(*layer, "layer", pipeline);
+  ASSERT_TRUE(bool(prepacked)) << llvm::toString(prepacked.takeError());
+  EXPECT_EQ(prepacked->getNumPrepackedElements(), 32 * 16 * 3 * 3);
 
   auto arguments = llvm::cantFail(plain->getSignature().makeArguments({}, 1));
   auto expected = llvm::cantFail(plain->getSignature().makeResults());
   auto actual = llvm::cantFail(plain->getSignature().makeResults());
   llvm::cantFail((*plain)(arguments, expected));
-  llvm::cantFail(prepared->prepare(arguments));
-  llvm::cantFail((*prepared)(arguments, actual));
+  llvm::cantFail(prepacked->prepack(arguments));
+  llvm::cantFail((*prepacked)(arguments, actual));
   EXPECT_LE(maxRelativeError(actual[0], expected[0]), 1e-6);
 
   // What is packed once is not packed by the calls.
   llvm::fill(arguments[1].getValues(), 0.0f);
-  llvm::cantFail((*prepared)(arguments, actual));
+  llvm::cantFail((*prepacked)(arguments, actual));
   EXPECT_LE(maxRelativeError(actual[0], expected[0]), 1e-6);
-  llvm::cantFail(prepared->prepare(arguments));
-  llvm::cantFail((*prepared)(arguments, actual));
+  llvm::cantFail(prepacked->prepack(arguments));
+  llvm::cantFail((*prepacked)(arguments, actual));
   EXPECT_TRUE(llvm::all_of(actual[0].getValues(),
                            [](float value) { return value == 0; }));
 }

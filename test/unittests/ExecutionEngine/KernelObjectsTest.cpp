@@ -160,7 +160,7 @@ TEST_F(KernelObjectsTest, OptionsArePartOfTheKey) {
   EXPECT_EQ(parallel.times.numCachedKernels, 0u);
 }
 
-TEST_F(KernelObjectsTest, DamagedEntriesAreCompiledAnew) {
+TEST_F(KernelObjectsTest, DamagedEntriesAreRecompiled) {
   std::string text = getNetwork({"exp", "abs"});
   Outcome expected = run(text);
   auto isCached = [&] {

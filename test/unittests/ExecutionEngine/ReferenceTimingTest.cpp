@@ -40,7 +40,7 @@ TEST(ReferenceTiming, OutliersDoNotCount) {
   EXPECT_DOUBLE_EQ(getDriftFreeMedian({3}, {2, 4}, 1), 1);
 }
 
-TEST(ReferenceTiming, MeasuresInTurn) {
+TEST(ReferenceTiming, MeasuresInterleaved) {
   double nominal = calibrateReferenceKernel();
   EXPECT_GT(nominal, 0);
   EXPECT_LT(nominal, 100);

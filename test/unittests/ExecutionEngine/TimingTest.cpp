@@ -25,13 +25,13 @@ TEST(Timing, SummarizesByTheMedian) {
   EXPECT_EQ(Timing::summarize({4, 1, 2, 3}).median, 2.5);
 }
 
-TEST(Timing, MeasuresInTurn) {
+TEST(Timing, MeasuresInterleaved) {
   std::string runs;
   TimingOptions options;
   options.minRuns = 4;
   options.seconds = 0;
   options.warmUpRuns = 1;
-  llvm::SmallVector<Timing> timings = measureInTurn(
+  llvm::SmallVector<Timing> timings = measureInterleaved(
       {[&] { runs += 'a'; }, [&] { runs += 'b'; }}, options, /*rounds=*/2);
   // Per round one run to warm up and half of the runs.
   EXPECT_EQ(runs, "aaabbbaaabbb");

@@ -232,7 +232,7 @@ void fillExactly(const Shape &shape, ConvolutionAlgorithm algorithm,
   FAIL() << "no values are exact" << shape.getText();
 }
 
-void check(const Shape &shape, ConvolutionAlgorithm algorithm, bool prepared,
+void check(const Shape &shape, ConvolutionAlgorithm algorithm, bool prepacked,
            uint64_t seed) {
   DialectRegistry registry;
   registerCPUPipelineDialects(registry);
@@ -242,7 +242,7 @@ void check(const Shape &shape, ConvolutionAlgorithm algorithm, bool prepared,
   ASSERT_TRUE(module) << shape.getText();
   CPUPipelineOptions options;
   options.threads = 1;
-  options.prepareWeights = prepared;
+  options.prepackWeights = prepacked;
   options.algorithm = algorithm;
   llvm::Expected<CompiledFunction> compiled =
       compileForCPU(*module, "f", options);
@@ -257,8 +257,8 @@ void check(const Shape &shape, ConvolutionAlgorithm algorithm, bool prepared,
                                       arguments[1].getValues(), random));
   SmallVector<Tensor> results =
       llvm::cantFail(compiled->getSignature().makeResults());
-  if (prepared)
-    llvm::cantFail(compiled->prepare(arguments));
+  if (prepacked)
+    llvm::cantFail(compiled->prepack(arguments));
   llvm::cantFail((*compiled)(arguments, results));
   std::vector<double> expected =
       evaluate(shape, arguments[0].getValues(), arguments[1].getValues());
@@ -269,7 +269,7 @@ void check(const Shape &shape, ConvolutionAlgorithm algorithm, bool prepared,
     numNonZero += wanted != 0;
   }
   EXPECT_EQ(numWrong, 0u) << "algorithm " << static_cast<int>(algorithm)
-                          << ", prepared " << prepared << ", seed " << seed
+                          << ", prepacked " << prepacked << ", seed " << seed
                           << shape.getText();
   EXPECT_GT(numNonZero, 0u);
 }
@@ -304,7 +304,7 @@ TEST(ConvolutionAlgorithms, AllAsLoops) {
     for (auto algorithm :
          {ConvolutionAlgorithm::Auto, ConvolutionAlgorithm::Direct,
           ConvolutionAlgorithm::Im2col, ConvolutionAlgorithm::SpatialPack})
-      check(draw(seed), algorithm, /*prepared=*/seed % 3 != 0, seed);
+      check(draw(seed), algorithm, /*prepacked=*/seed % 3 != 0, seed);
 }
 
 // Windows of all sizes, which share lines, on images of odd and even widths.
@@ -325,7 +325,7 @@ TEST(ConvolutionAlgorithms, DirectOfStrideTwoAsLoops) {
     shape.width = 14 + static_cast<int64_t>(random() % 60);
     shape.stride = 2;
     shape.dilation = among({1, 1, 2, 3});
-    check(shape, ConvolutionAlgorithm::Direct, /*prepared=*/false, seed);
+    check(shape, ConvolutionAlgorithm::Direct, /*prepacked=*/false, seed);
   }
 }
 
@@ -338,6 +338,6 @@ TEST(ConvolutionAlgorithms, WinogradAsLoops) {
     shape.window = 3;
     // Tiles that outputs fill, and others.
     shape.height += 12;
-    check(shape, ConvolutionAlgorithm::Winograd, /*prepared=*/seed % 2, seed);
+    check(shape, ConvolutionAlgorithm::Winograd, /*prepacked=*/seed % 2, seed);
   }
 }

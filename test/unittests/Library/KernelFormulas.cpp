@@ -342,7 +342,7 @@ Image softmaxOfChannels(const Image &x) {
   });
 }
 
-/// Every earlier position anew.
+/// Every earlier position again.
 List causalLinearAttention(const KernelSizes &sizes, const List &input,
                            const std::vector<List> &weights) {
   Image x = getSequence(sizes, input);

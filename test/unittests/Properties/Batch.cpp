@@ -55,7 +55,7 @@ static std::string getName(unsigned index) {
 }
 
 Batch::Batch(MLIRContext *context, uint64_t first, unsigned count,
-             const OperatorMaker &make)
+             const MakeOperatorFn &make)
     : first(first), module(ModuleOp::create(UnknownLoc::get(context))) {
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
   for (unsigned i = 0; i < count; ++i) {
@@ -73,14 +73,14 @@ Batch::Batch(MLIRContext *context, uint64_t first, unsigned count,
 /// Packs the weights for the function `name`, if it wants that.
 static std::vector<float> prepare(ModuleOp lowered, CompiledModule &compiled,
                                   const std::string &name, Inputs inputs) {
-  std::vector<float> packed(getNumPreparedElements(lowered, name));
+  std::vector<float> packed(getNumPrepackedElements(lowered, name));
   if (packed.empty())
     return packed;
   std::vector<void *> pointers;
   for (std::vector<float> &weight : inputs.weights)
     pointers.push_back(weight.data());
   pointers.push_back(packed.data());
-  auto function = compiled.lookup(name + "_prepare");
+  auto function = compiled.lookup(name + "_prepack");
   if (!function) {
     ADD_FAILURE() << llvm::toString(function.takeError());
     return packed;
@@ -154,7 +154,7 @@ Batch::run(llvm::function_ref<void(PassManager &)> passes) {
   return result;
 }
 
-void kas::test::forEachBatchOf(const OperatorMaker &make, unsigned count,
+void kas::test::forEachBatchOf(const MakeOperatorFn &make, unsigned count,
                                llvm::function_ref<void(Batch &)> body) {
   ComparisonCounts counts;
   DialectRegistry registry;

@@ -46,14 +46,14 @@ struct BatchOptions {
 };
 
 /// Makes operator number `seed`, called `name`.
-using OperatorMaker = std::function<RandomOperator(
+using MakeOperatorFn = std::function<RandomOperator(
     mlir::OpBuilder &, llvm::StringRef name, uint64_t seed)>;
 
 /// Random operators `first` to `first + count - 1` and a function for each.
 class Batch {
 public:
   Batch(mlir::MLIRContext *context, uint64_t first, unsigned count,
-        const OperatorMaker &make);
+        const MakeOperatorFn &make);
 
   /// Lowers the functions by `strategy` and the CPU pipeline, runs them and
   /// compares with the reference.
@@ -83,7 +83,7 @@ private:
 
 /// Calls `body` for batches of `count` operators in all, from `getFirstSeed`
 /// on, until one fails, and checks how many were compared exactly.
-void forEachBatchOf(const OperatorMaker &make, unsigned count,
+void forEachBatchOf(const MakeOperatorFn &make, unsigned count,
                     llvm::function_ref<void(Batch &)> body);
 
 /// The same for any random operators, in full batches.

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Sums of products of bytes and of bf16, as tiles, between guard pages.
+// Contractions of bytes and of bf16, as tiles, between guard pages.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +42,7 @@ public:
 
   void runBeforePass(Pass *pass, Operation *op) override {
     bool found = false;
-    if (pass->getArgument() == "kas-lower-dots")
+    if (pass->getArgument() == "kas-lower-dot-products")
       op->walk([&](Operation *inner) {
         found |= inner->getName().getStringRef() == "kas_cpu.dot";
       });
@@ -58,8 +58,8 @@ private:
 /// window.
 class RandomProduct {
 public:
-  RandomProduct(uint64_t seed, bool isOfBytes)
-      : random(seed), isOfBytes(isOfBytes) {
+  RandomProduct(uint64_t seed, bool isOfInt8)
+      : random(seed), isOfInt8(isOfInt8) {
     for (bool &sign : isUnsigned)
       sign = random.below(2);
     if (isUnsigned[0] && isUnsigned[1])
@@ -84,9 +84,9 @@ public:
 
   std::string getText() const {
     std::string loops = llvm::join(names, ", ");
-    std::string element = isOfBytes ? "i8" : "bf16";
-    std::string sum = isOfBytes ? "i32" : "f32";
-    std::string kind = isOfBytes ? "i" : "f";
+    std::string element = isOfInt8 ? "i8" : "bf16";
+    std::string sum = isOfInt8 ? "i32" : "f32";
+    std::string kind = isOfInt8 ? "i" : "f";
     auto map = [&](unsigned tensor) {
       return "affine_map<(" + loops + ") -> (" +
              llvm::join(indices[tensor], ", ") + ")>";
@@ -98,14 +98,14 @@ public:
       return text + (tensor == 2 ? sum : element) + ">";
     };
     auto widen = [&](unsigned tensor, const std::string &value) {
-      std::string name = !isOfBytes           ? "arith.extf"
+      std::string name = !isOfInt8            ? "arith.extf"
                          : isUnsigned[tensor] ? "arith.extui"
                                               : "arith.extsi";
       return name + " " + value + " : " + element + " to " + sum;
     };
     return "func.func @f(%x: " + type(0) + ", %w: " + type(1) + ") -> " +
            type(2) + " {\n  %zero = arith.constant " + std::to_string(start) +
-           (isOfBytes ? "" : ".0") + " : " + sum + "\n" +
+           (isOfInt8 ? "" : ".0") + " : " + sum + "\n" +
            "  %e = tensor.empty() : " + type(2) + "\n" +
            "  %i = linalg.fill ins(%zero : " + sum + ") outs(%e : " + type(2) +
            ") -> " + type(2) + "\n  %r = linalg.generic {indexing_maps = [" +
@@ -125,7 +125,7 @@ public:
   std::vector<uint8_t> makeInput(unsigned tensor) {
     std::vector<uint8_t> bytes;
     for (int64_t i = 0, end = getNumElements(tensor); i < end; ++i) {
-      if (isOfBytes) {
+      if (isOfInt8) {
         bytes.push_back(static_cast<uint8_t>(random.below(256)));
         continue;
       }
@@ -150,7 +150,7 @@ public:
     std::vector<int64_t> point(names.size());
     auto get = [&](ArrayRef<uint8_t> bytes, unsigned tensor) {
       int64_t place = getPlace(tensor, point);
-      if (!isOfBytes)
+      if (!isOfInt8)
         return int32_t(
             llvm::bit_cast<float>(uint32_t(bytes[2 * place]) << 16 |
                                   uint32_t(bytes[2 * place + 1]) << 24));
@@ -174,7 +174,7 @@ public:
   std::vector<int32_t> read(const void *output) const {
     std::vector<int32_t> sums(getNumElements(2));
     std::memcpy(sums.data(), output, 4 * sums.size());
-    if (!isOfBytes)
+    if (!isOfInt8)
       for (int32_t &sum : sums)
         sum = static_cast<int32_t>(llvm::bit_cast<float>(sum));
     return sums;
@@ -216,7 +216,7 @@ private:
   }
 
   Random random;
-  bool isOfBytes;
+  bool isOfInt8;
   bool isUnsigned[2];
   /// What the sums are added to: sums of zero may replace the output.
   uint32_t start = 7 * random.below(2);
@@ -249,9 +249,9 @@ void call(CompiledModule &compiled, StringRef name,
 }
 
 /// Compiles a product, and compares all of its output.
-void check(uint64_t seed, bool isOfBytes, MLIRContext &context,
+void check(uint64_t seed, bool isOfInt8, MLIRContext &context,
            unsigned &numTiled) {
-  RandomProduct product(seed, isOfBytes);
+  RandomProduct product(seed, isOfInt8);
   SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + product.getText());
   auto module = parseSourceString<ModuleOp>(product.getText(), &context);
   ASSERT_TRUE(bool(module));
@@ -259,11 +259,10 @@ void check(uint64_t seed, bool isOfBytes, MLIRContext &context,
   options.threads = seed % 5 == 1 ? 2 : 1;
   options.sharesShortLoops = true;
   options.vectorBits = seed % 4 == 3 ? 128 : 0;
-  options.prepareWeights = seed % 2;
+  options.prepackWeights = seed % 2;
   // Without instructions for such products, too.
   if (seed % 7 == 6)
-    options.target.features =
-        isOfBytes ? "-avx512vnni,-avxvnni" : "-avx512bf16";
+    options.target.features = isOfInt8 ? "-avx512vnni,-avxvnni" : "-avx512bf16";
   PassManager manager(&context);
   manager.addInstrumentation(std::make_unique<Watch>(numTiled));
   manager.addInstrumentation(std::make_unique<RemoveAlignment>());
@@ -279,15 +278,15 @@ void check(uint64_t seed, bool isOfBytes, MLIRContext &context,
   std::vector<uint8_t> x = product.makeInput(0), w = product.makeInput(1);
   std::vector<uint8_t> empty(4 * product.getNumElements(2), 0xcd);
   GuardedBytes data(x, flush), weight(w, flush), output(empty, flush);
-  std::vector<uint8_t> room(4 * getNumPreparedElements(*module, "f"));
+  std::vector<uint8_t> room(4 * getNumPrepackedElements(*module, "f"));
   GuardedBytes packed(room, flush);
   if (!room.empty())
-    call(**compiled, "f_prepare", {&weight, &packed});
+    call(**compiled, "f_prepack", {&weight, &packed});
   call(**compiled, "f", {&data, &weight, &output, &packed});
   EXPECT_EQ(product.read(output.data), product.evaluate(x, w));
 }
 
-void checkAll(bool isOfBytes, double leastTiled) {
+void checkAll(bool isOfInt8, double leastTiled) {
   DialectRegistry registry;
   registerAllDialects(registry);
   registerCPUPipelineDialects(registry);
@@ -295,7 +294,7 @@ void checkAll(bool isOfBytes, double leastTiled) {
   for (uint64_t seed = getFirstSeed(); seed < getFirstSeed() + count; ++seed) {
     MLIRContext context(registry);
     context.disableMultithreading();
-    check(seed, isOfBytes, context, numTiled);
+    check(seed, isOfInt8, context, numTiled);
     if (testing::Test::HasFailure())
       return;
   }
@@ -306,12 +305,12 @@ void checkAll(bool isOfBytes, double leastTiled) {
 
 TEST(DotProducts, OfBytesAgreeWithTheirDefinitionBetweenGuardPages) {
   // Those of one column, or of a reduction of one, are plain loops.
-  checkAll(/*isOfBytes=*/true, /*leastTiled=*/0.75);
+  checkAll(/*isOfInt8=*/true, /*leastTiled=*/0.75);
 }
 
 TEST(DotProducts, OfBFloatsAgreeWithTheirDefinitionBetweenGuardPages) {
   // Without instructions for bf16, as for some seeds, all are products of f32.
   auto target = getTarget();
   ASSERT_TRUE(bool(target)) << llvm::toString(target.takeError());
-  checkAll(/*isOfBytes=*/false, target->bfloatDotBits ? 0.6 : 0);
+  checkAll(/*isOfInt8=*/false, target->bfloatDotBits ? 0.6 : 0);
 }

@@ -232,7 +232,7 @@ TEST(EffectiveConvolution, Reasons) {
             "requires sums and means, got a maximum");
   EXPECT_EQ(getReason("stacked_conv2d", {1, 4, 4, 8, 8, 3, 2, 2}),
             "requires windows that only the ends of the data clip, got one "
-            "that is clipped at place 7 of output dimension 3");
+            "that is clipped at position 7 of output dimension 3");
   EXPECT_EQ(getReason("conv2d", {1, 512, 512, 8, 8, 3}),
             "requires at most 1048576 points of channels and reductions, got "
             "more");

@@ -15,7 +15,7 @@
 #include "AffineValue.h"
 #include "Properties.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
-#include "kas/Dialect/Kas/Analysis/PointCount.h"
+#include "kas/Dialect/Kas/Analysis/IterationCount.h"
 #include "kas/Dialect/Kas/Transforms/RFactor.h"
 #include "kas/Library/Operators.h"
 #include "gtest/gtest.h"
@@ -49,8 +49,9 @@ TEST(ExistingCost, CountsThePointsOfRandomOperators) {
         OperatorOp op = makeConcrete(random.op, random.binding);
         Coordinates coordinates = getCoordinates(op);
         int64_t expected = countOneByOne(coordinates.axes, coordinates.guards);
-        EXPECT_EQ(countPoints(coordinates.axes, coordinates.guards), expected);
-        clipped += expected != countPoints(coordinates.axes, {});
+        EXPECT_EQ(countIterations(coordinates.axes, coordinates.guards),
+                  expected);
+        clipped += expected != countIterations(coordinates.axes, {});
       },
       getNumOperators(300, 5000));
   EXPECT_GT(clipped, 10u);

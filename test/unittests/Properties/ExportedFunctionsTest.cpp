@@ -78,7 +78,7 @@ Tensor ExportedFunctionsTest::run(const Compiled &compiled,
                                   llvm::ArrayRef<Tensor> arguments) {
   Tensor result(signature.results.front().shape);
   llvm::fill(result.getValues(), std::numeric_limits<float>::quiet_NaN());
-  Tensor packed({getNumPreparedElements(*compiled.lowered, signature.name)});
+  Tensor packed({getNumPrepackedElements(*compiled.lowered, signature.name)});
   SmallVector<void *> pointers;
   for (const Tensor &argument : arguments)
     pointers.push_back(const_cast<float *>(argument.data()));
@@ -86,7 +86,7 @@ Tensor ExportedFunctionsTest::run(const Compiled &compiled,
     SmallVector<void *> weights(llvm::drop_begin(pointers));
     weights.push_back(packed.data());
     llvm::cantFail(
-        call(llvm::cantFail(compiled.code->lookup(signature.name + "_prepare")),
+        call(llvm::cantFail(compiled.code->lookup(signature.name + "_prepack")),
              weights.data()));
   }
   pointers.push_back(result.data());
@@ -111,7 +111,7 @@ void ExportedFunctionsTest::check(uint64_t first, unsigned count) {
   CPUPipelineOptions options, plain;
   options.threads = 1 + random.below(2);
   options.sharesShortLoops = true;
-  options.prepareWeights = random.below(2);
+  options.prepackWeights = random.below(2);
   constexpr ConvolutionAlgorithm algorithms[] = {
       ConvolutionAlgorithm::Auto, ConvolutionAlgorithm::Auto,
       ConvolutionAlgorithm::Direct, ConvolutionAlgorithm::Im2col,
@@ -123,7 +123,7 @@ void ExportedFunctionsTest::check(uint64_t first, unsigned count) {
   for (unsigned i = 0; i < count; ++i) {
     SCOPED_TRACE("seed " + std::to_string(first + i) + ", threads " +
                  std::to_string(options.threads) + ", prepared " +
-                 std::to_string(options.prepareWeights) + ", algorithm " +
+                 std::to_string(options.prepackWeights) + ", algorithm " +
                  std::to_string(static_cast<int>(options.algorithm)) + "\n" +
                  texts[i]);
     auto signature = llvm::cantFail(

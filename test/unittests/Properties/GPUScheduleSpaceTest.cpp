@@ -100,7 +100,7 @@ using LoweringPaths = std::set<GPUStrategy>;
 
 } // namespace
 
-TEST(GPUScheduleSpace, NeedsAConcreteOperatorOrASumOfProducts) {
+TEST(GPUScheduleSpace, NeedsAConcreteOperatorOrAContraction) {
   DialectRegistry registry;
   registerGPUPipelineDialects(registry);
   MLIRContext context(registry);
@@ -124,7 +124,7 @@ func.func @f(%x: tensor<8xf32>) -> tensor<8xf32> {
     auto space = getGPUScheduleSpace(op, device);
     ASSERT_FALSE(bool(space));
     EXPECT_EQ(llvm::toString(space.takeError()),
-              "expected a concrete operator or a sum of products on tensors, "
+              "expected a concrete operator or a contraction on tensors, "
               "got 'linalg.generic'");
     ++count;
   });

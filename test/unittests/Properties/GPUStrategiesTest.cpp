@@ -184,7 +184,7 @@ TEST(GPUStrategies, WarpgroupKernelsAreAssembledWithoutSpills) {
 
 namespace {
 
-OperatorMaker makeContractions(int64_t maxProducts) {
+MakeOperatorFn makeContractions(int64_t maxProducts) {
   return [=](OpBuilder &builder, StringRef name, uint64_t seed) {
     return makeRandomContraction(builder, name, seed, maxProducts);
   };

@@ -128,7 +128,7 @@ void checkOperators(Flush flush, unsigned wanted) {
     options.pipeline.sharesShortLoops = true;
     options.pipeline.vectorBits = turn % 3 == 2 ? 128 : 0;
     // And so do weights that are packed ahead.
-    options.pipeline.prepareWeights = turn % 2 == 1;
+    options.pipeline.prepackWeights = turn % 2 == 1;
     if (numPacked < wanted)
       batch.check([](OpPassManager &) {}, options);
   });

@@ -136,12 +136,12 @@ TEST(LoweringPaths, ThePipelineAgreesOnLargerOperators) {
 }
 
 // Short vectors fill with few rows: more operators get tiles along the rows.
-TEST(LoweringPaths, PreparedWeightsAgreeWithTheReference) {
+TEST(LoweringPaths, PrepackedWeightsAgreeWithTheReference) {
   RandomOperatorOptions larger;
   larger.maxPoints = 100000;
   larger.maxExtent = 60;
   CPUPipelineOptions prepared;
-  prepared.prepareWeights = true;
+  prepared.prepackWeights = true;
   for (unsigned threads : {1, 2}) {
     prepared.threads = threads;
     prepared.sharesShortLoops = true;
@@ -154,12 +154,12 @@ TEST(LoweringPaths, PreparedWeightsAgreeWithTheReference) {
 namespace {
 
 /// Counts products of words.
-class CountDots : public PassInstrumentation {
+class CountDotProducts : public PassInstrumentation {
 public:
-  explicit CountDots(std::atomic<unsigned> &count) : count(count) {}
+  explicit CountDotProducts(std::atomic<unsigned> &count) : count(count) {}
 
   void runBeforePass(Pass *pass, Operation *op) override {
-    if (pass->getArgument() == "kas-lower-dots")
+    if (pass->getArgument() == "kas-lower-dot-products")
       op->walk([&](DotOp) { ++count; });
   }
 
@@ -176,14 +176,14 @@ TEST(LoweringPaths, ProductsOfBFloatsAgreeWithTheReference) {
   larger.maxPoints = 100000;
   larger.maxExtent = 60;
   BatchOptions options;
-  options.pipeline.precision = codegen::ProductPrecision::BF16;
+  options.pipeline.precision = codegen::ContractionPrecision::BF16;
   options.pipeline.roundAll = true;
-  options.pipeline.prepareWeights = true;
+  options.pipeline.prepackWeights = true;
   options.pipeline.sharesShortLoops = true;
   options.comparison = compareRounded("bf16");
   std::atomic<unsigned> count = 0;
   options.prepare = [&](PassManager &manager) {
-    manager.addInstrumentation(std::make_unique<CountDots>(count));
+    manager.addInstrumentation(std::make_unique<CountDotProducts>(count));
   };
   for (unsigned threads : {1, 2}) {
     options.pipeline.threads = threads;
@@ -248,7 +248,7 @@ TEST(LoweringPaths, AnyScheduleAgreesWithTheReference) {
   larger.maxExtent = 60;
   CPUPipelineOptions prepared;
   prepared.threads = 1;
-  prepared.prepareWeights = true;
+  prepared.prepackWeights = true;
   std::map<kas::CPUStrategy, unsigned> counts;
   checkStrategy(
       [&](OpPassManager &manager) {

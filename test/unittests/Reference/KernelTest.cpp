@@ -424,7 +424,7 @@ TEST(ReferenceKernel, MatMul) {
             Values({3, 70}));
 }
 
-TEST(ReferenceKernel, NotANumber) {
+TEST(ReferenceKernel, QuietNaN) {
   float nan = std::nanf("");
   for (const char *kind : {"min", "max"})
     for (const auto &[a, b] : {std::pair(nan, 1.0f), std::pair(1.0f, nan)})

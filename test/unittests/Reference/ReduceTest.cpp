@@ -12,7 +12,7 @@
 #include <limits>
 
 static const float infinity = std::numeric_limits<float>::infinity();
-static const float notANumber = std::numeric_limits<float>::quiet_NaN();
+static const float quietNaN = std::numeric_limits<float>::quiet_NaN();
 
 /// One reduction of `kind` over four elements.
 static Values reduceFour(const std::string &kind, const Values &data) {
@@ -96,17 +96,17 @@ TEST(ReferenceReduce, SumsInDoublePrecision) {
 TEST(ReferenceReduce, SpecialValuesPassThrough) {
   EXPECT_EQ(reduceFour("sum", {1, infinity, 2, 3}), Values({infinity}));
   EXPECT_TRUE(std::isnan(reduceFour("sum", {1, infinity, -infinity, 3})[0]));
-  EXPECT_TRUE(std::isnan(reduceFour("sum", {1, notANumber, 2, 3})[0]));
-  EXPECT_TRUE(std::isnan(reduceFour("mean", {1, notANumber, 2, 3})[0]));
+  EXPECT_TRUE(std::isnan(reduceFour("sum", {1, quietNaN, 2, 3})[0]));
+  EXPECT_TRUE(std::isnan(reduceFour("mean", {1, quietNaN, 2, 3})[0]));
   EXPECT_EQ(reduceFour("max", {1, -infinity, infinity, 3}), Values({infinity}));
   EXPECT_EQ(reduceFour("max", {-infinity, -infinity, -infinity, -infinity}),
             Values({-infinity}));
 }
 
 TEST(ReferenceReduce, MaxOfNanIsNanInEveryPlace) {
-  EXPECT_TRUE(std::isnan(reduceFour("max", {notANumber, 1, 2, 3})[0]));
-  EXPECT_TRUE(std::isnan(reduceFour("max", {1, notANumber, infinity, 3})[0]));
-  EXPECT_TRUE(std::isnan(reduceFour("max", {1, 2, 3, notANumber})[0]));
+  EXPECT_TRUE(std::isnan(reduceFour("max", {quietNaN, 1, 2, 3})[0]));
+  EXPECT_TRUE(std::isnan(reduceFour("max", {1, quietNaN, infinity, 3})[0]));
+  EXPECT_TRUE(std::isnan(reduceFour("max", {1, 2, 3, quietNaN})[0]));
 }
 
 TEST(ReferenceReduce, MaxHasPositiveZeroAboveNegativeZero) {

@@ -168,9 +168,9 @@ TEST_F(FingerprintTest, NearMissesDiffer) {
 TEST_F(FingerprintTest, PlacesAreNeighbors) {
   ConcreteOperator op = get(bodies[0]);
   auto hasNeighbors = [&](unsigned count) {
-    std::vector<OutputPlace> places = choosePlaces(op, count);
-    for (const OutputPlace &a : places)
-      for (const OutputPlace &b : places)
+    std::vector<OutputPosition> places = choosePositions(op, count);
+    for (const OutputPosition &a : places)
+      for (const OutputPosition &b : places)
         if (b[1] == a[1] + 1)
           return true;
     return false;

@@ -94,7 +94,7 @@ std::string describe(const schedule::RowVectorPlan &plan, int64_t) {
                        "lanes={2} columnGroups={3} bordered={4}",
                        plan.getNumRegisterColumns(), plan.registerVectors,
                        plan.lanes, plan.columnGroups,
-                       plan.borderedShape.empty() ? "false" : "true");
+                       plan.paddedShape.empty() ? "false" : "true");
 }
 
 /// In the words of the remarks.
@@ -129,7 +129,7 @@ protected:
         categories)));
   }
 
-  /// What is made of the stages that run when weights were prepared.
+  /// What is made of the stages that run when weights were prepacked.
   std::vector<std::string> getMade(const std::string &text,
                                    const Binding &binding,
                                    const std::string &cpu) {
@@ -149,7 +149,7 @@ protected:
     manager.addInstrumentation(std::make_unique<Instrumentation>(made));
     CPUPipelineOptions options;
     options.threads = 1;
-    options.prepareWeights = true;
+    options.prepackWeights = true;
     // A part of a batch is another operator.
     options.splitBatch = false;
     options.target.cpu = cpu;

@@ -27,12 +27,12 @@ TileTarget getTarget8() {
 /// A tensor whose dimensions are indexed by a loop each.
 LoopNest::Tensor makeTensor(llvm::ArrayRef<int64_t> shape,
                             llvm::ArrayRef<unsigned> loops,
-                            bool isPrepared = false) {
+                            bool isPrepacked = false) {
   LoopNest::Tensor tensor;
   tensor.shape.assign(shape.begin(), shape.end());
   for (unsigned loop : loops)
     tensor.indices.push_back(IndexExpr::getLoop(loop));
-  tensor.isPrepared = isPrepared;
+  tensor.isPrepacked = isPrepacked;
   return tensor;
 }
 
@@ -42,7 +42,7 @@ LoopNest makePointwise(int64_t rows, int64_t pixels, int64_t channels) {
   nest.loops = {{rows, false}, {pixels, false}, {channels, true}};
   nest.output = makeTensor({rows, pixels}, {0, 1});
   nest.inputs = {makeTensor({channels, pixels}, {2, 1}),
-                 makeTensor({rows, channels}, {0, 2}, /*isPrepared=*/true)};
+                 makeTensor({rows, channels}, {0, 2}, /*isPrepacked=*/true)};
   return nest;
 }
 
@@ -79,7 +79,7 @@ TEST(StageWork, NestsThatNoTileSuitsAreLoops) {
   nest.loops = {{4, false}, {2, false}, {5, true}};
   nest.output = makeTensor({4, 2}, {0, 1});
   nest.inputs = {makeTensor({2, 4, 5}, {1, 0, 2}),
-                 makeTensor({4, 2, 5}, {0, 1, 2}, /*isPrepared=*/true)};
+                 makeTensor({4, 2, 5}, {0, 1, 2}, /*isPrepacked=*/true)};
   StageWork work = getStageWork(nest, getTarget8());
   EXPECT_EQ(work[Work::LoopSums], 40);
   // All of it fits the first-level cache.
@@ -120,7 +120,7 @@ TEST(StageWork, TilesThatFillSomeSetsLeaveTheOthers) {
     nest.guards.push_back({index, 16});
   }
   nest.inputs = {data, makeTensor({32, 32, 3, 3}, {0, 3, 4, 5},
-                                  /*isPrepared=*/true)};
+                                  /*isPrepacked=*/true)};
   Target target;
   target.vectorBits = 512;
   target.arithmeticBits = 256;

@@ -13,19 +13,19 @@ using namespace kas::training;
 
 namespace {
 
-Schedule parse(llvm::StringRef text, double stepSize, int64_t numSteps) {
-  return llvm::cantFail(parseSchedule(text, stepSize, numSteps));
+Schedule parse(llvm::StringRef text, double learningRate, int64_t numSteps) {
+  return llvm::cantFail(parseSchedule(text, learningRate, numSteps));
 }
 
 void expectSizes(const Schedule &schedule, std::vector<double> expected) {
   for (size_t step = 0; step < expected.size(); ++step)
-    EXPECT_NEAR(schedule.getStepSize(step), expected[step],
-                1e-12 * schedule.getOptions().stepSize)
+    EXPECT_NEAR(schedule.getLearningRate(step), expected[step],
+                1e-12 * schedule.getOptions().learningRate)
         << "step " << step;
 }
 
-// All numbers below are of PyTorch 2.13: the step size of SGD before each of
-// its steps, the schedule advanced after each.
+// All numbers below are of PyTorch 2.13: the learning rate of SGD before each
+// of its steps, the schedule advanced after each.
 
 TEST(ScheduleTest, IsConstant) {
   expectSizes(parse("constant", 0.25, 3), {0.25, 0.25, 0.25, 0.25});
@@ -113,15 +113,15 @@ TEST(ScheduleTest, IsFiniteAtTheEdges) {
                            "one-cycle:rise=0", "one-cycle:rise=1"})
     for (int64_t steps : {1, 2, 3, 10})
       for (int64_t step = 0; step < steps + 2; ++step) {
-        double size = parse(text, 0.1, steps).getStepSize(step);
+        double size = parse(text, 0.1, steps).getLearningRate(step);
         EXPECT_TRUE(size >= 0 && size <= 0.1 * (1 + 1e-12))
             << text << ", step " << step << " of " << steps << ": " << size;
       }
 }
 
 TEST(ScheduleTest, RejectsBadText) {
-  auto error = [](llvm::StringRef text, double stepSize = 0.1) {
-    return errorOf(parseSchedule(text, stepSize, 10));
+  auto error = [](llvm::StringRef text, double learningRate = 0.1) {
+    return errorOf(parseSchedule(text, learningRate, 10));
   };
   EXPECT_EQ(error("linear"), "bad schedule 'linear': requires constant, "
                              "milestones, cosine or one-cycle, got 'linear'");
@@ -135,9 +135,10 @@ TEST(ScheduleTest, RejectsBadText) {
   EXPECT_EQ(error("cosine:last=nan"),
             "bad schedule 'cosine:last=nan': requires a number for 'last', got "
             "'nan'");
-  EXPECT_EQ(error("cosine:last=0.2"),
-            "bad schedule 'cosine:last=0.2': requires a last step size of at "
-            "least 0 and at most 0.1, got 0.2");
+  EXPECT_EQ(
+      error("cosine:last=0.2"),
+      "bad schedule 'cosine:last=0.2': requires a last learning rate of at "
+      "least 0 and at most 0.1, got 0.2");
   EXPECT_EQ(error("milestones:at=3+3"),
             "bad schedule 'milestones:at=3+3': requires milestones that are "
             "positive and ascend, got 3 after 3");

@@ -43,7 +43,7 @@ TEST(StopRuleTest, HasPatience) {
   EXPECT_EQ(rule.getBest(), 0.52);
 }
 
-TEST(StopRuleTest, IgnoresWhatIsNoNumber) {
+TEST(StopRuleTest, IgnoresNaN) {
   StopRule rule = parse("patience=2");
   EXPECT_EQ(rule.observe(1, NAN), std::nullopt);
   EXPECT_EQ(rule.observe(2, 0.5), std::nullopt);

@@ -144,7 +144,7 @@ TEST_F(TrainerTest, ComputesWhatPlainLoopsDo) {
           gb[c] += error;
         }
       }
-      double size = schedule.getStepSize(epoch * 5 + batch);
+      double size = schedule.getLearningRate(epoch * 5 + batch);
       for (int i = 0; i < 6; ++i)
         w[i] -= size * (wm[i] = 0.9 * wm[i] + gw[i]);
       for (int i = 0; i < 3; ++i)
@@ -209,10 +209,10 @@ TEST_F(TrainerTest, ContinuesBitByBit) {
   llvm::sys::fs::remove(path);
 }
 
-TEST_F(TrainerTest, StopsWhereTheLossIsNoNumber) {
+TEST_F(TrainerTest, StopsWhereTheLossIsNaN) {
   TrainerOptions options = makeOptions(4);
   options.schedule = "constant";
-  options.stepSize = 1e38;
+  options.learningRate = 1e38;
   Trainer trainer =
       llvm::cantFail(make(options, {makeData(40, 3), std::nullopt, {}}));
   EpochReport report = llvm::cantFail(trainer.trainEpoch());

@@ -1,4 +1,4 @@
-// What a machine model is learned from: replacements of layers of many sizes, none of them those of a network.
+// The operators that a machine model is learned from: replacements of layers of many sizes, none of them those of a network.
 kas.space @square<N, Cin, Cout, H | k, j, s, g>
     [N, Cout unordered, H, H] from [N, Cin unordered, H, H]
     bindings [<N = 1, Cin = 32, Cout = 32, H = 64, k = 3, j = 5, s = 2, g = 8>,

@@ -16,7 +16,7 @@
 
 namespace kas::codegen {
 
-/// How convolutions, and other sums of products, are computed where the
+/// How convolutions, and other contractions, are computed where the
 /// algorithm suits them; what it does not suit is computed as by `Auto`.
 enum class ConvolutionAlgorithm {
   /// The exact one that takes the least time by the cost model, for each
@@ -37,7 +37,7 @@ enum class ConvolutionAlgorithm {
 
 /// What the factors of products of f32 may be rounded to, where that saves time
 /// on the target. Sums are of f32.
-enum class ProductPrecision { F32, BF16 };
+enum class ContractionPrecision { F32, BF16 };
 
 } // namespace kas::codegen
 

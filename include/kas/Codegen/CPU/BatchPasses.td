@@ -15,7 +15,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def SamplesLast : Pass<"kas-samples-last", "::mlir::ModuleOp"> {
+def BatchInnermost : Pass<"kas-batch-innermost", "::mlir::ModuleOp"> {
   let summary = "Choose where the samples are in tensors between operators";
   let description = [{
     Input: `kas.apply`s of concrete operators on f32 tensors, such as the stages
@@ -35,10 +35,10 @@ def SamplesLast : Pass<"kas-samples-last", "::mlir::ModuleOp"> {
       kas.yield data(%n, %c_d, %k_d) weight(%c_w, %r, %k_w)
     }
     // gets another form, if that is faster:
-    kas.operator private @blocks_samples_last(%c: 16, %r: 8, %n: 64) from [16, 32, 64]
+    kas.operator private @blocks_batch_innermost(%c: 16, %r: 8, %n: 64) from [16, 32, 64]
     ```
 
-    Example: `test/Codegen/CPU/samples-last.mlir`.
+    Example: `test/Codegen/CPU/batch-innermost.mlir`.
   }];
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"0",
@@ -46,14 +46,14 @@ def SamplesLast : Pass<"kas-samples-last", "::mlir::ModuleOp"> {
     Option<"minParallelTime", "min-parallel-time", "int64_t",
            /*default=*/"40000",
            "Cycles below which threads cost more than they bring">,
-    Option<"prepared", "prepared", "bool", /*default=*/"false",
-           "Weights are packed ahead (kas-prepare-weights): packing costs "
+    Option<"prepacked", "prepacked", "bool", /*default=*/"false",
+           "Weights are packed ahead (kas-prepack-weights): packing costs "
            "nothing">,
     Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
            "Width of the vector registers; 0: of the module's target, or 256">
   ];
   let statistics = [
-    Statistic<"numChains", "chains", "chains of operators with samples last">
+    Statistic<"numChains", "chains", "chains of operators with the batch innermost">
   ];
   let dependentDialects = [
     "::mlir::bufferization::BufferizationDialect", "::kas::KasDialect",
@@ -177,8 +177,8 @@ def DispatchBatch : Pass<"kas-dispatch-batch", "::mlir::ModuleOp"> {
     read from a table: the calls that take the least time together, by the cost
     model. Threads share the parts of serial versions. Where parts return messages
     of assertions, the first one is returned, as is one for a negative number of
-    samples. With prepared weights there are functions `@NAME_prepare` and
-    `@NAME_prepared_elements` for all versions together.
+    samples. With prepacked weights there are functions `@NAME_prepack` and
+    `@NAME_prepacked_elements` for all versions together.
 
     ```mlir
     llvm.func @f_batch1(%x: !llvm.ptr, %y: !llvm.ptr) attributes {

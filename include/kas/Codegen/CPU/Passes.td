@@ -15,7 +15,7 @@
 #define KAS_CODEGEN_CPU_PASSES_TD
 
 include "kas/Codegen/CPU/BatchPasses.td"
-include "kas/Codegen/CPU/ProductPasses.td"
+include "kas/Codegen/CPU/ContractionPasses.td"
 include "mlir/Pass/PassBase.td"
 
 def DenseOutputs : Pass<"kas-dense-outputs", "::mlir::func::FuncOp"> {
@@ -25,7 +25,7 @@ def DenseOutputs : Pass<"kas-dense-outputs", "::mlir::func::FuncOp"> {
     that adds to every other element of a tensor, as a bottleneck of rows or
     columns does, adds to a tensor of its own instead, and one whose columns lie
     between those of others, as slabs of columns do, to one with the slabs
-    first, followed by a transpose. What is added to is not copied where it is
+    first, followed by a transpose. The initial value is not copied where it is
     part of a broadcast or a fill: a smaller one is made. Operations with a
     schedule stay as they are.
 
@@ -85,7 +85,7 @@ def GrowConcats : Pass<"kas-grow-concats", "::mlir::func::FuncOp"> {
 }
 
 def KeepReads : Pass<"kas-keep-reads", "::mlir::func::FuncOp"> {
-  let summary = "Keep the places where loops on buffers read tensors";
+  let summary = "Keep the positions at which loops on buffers read tensors";
   let description = [{
     Operators become loops on buffers while the operations around them are still
     on tensors. `bufferization.to_buffer` before such loops is all that
@@ -148,12 +148,12 @@ def LowerPooling : Pass<"kas-lower-pooling", "::mlir::func::FuncOp"> {
     Input: `linalg.pooling_nchw_max` on f32 tensors of static shape, without
     dilation, that begins with minus infinity, of a tensor that may be padded with
     minus infinity; and `linalg.pooling_nchw_sum` that begins with zeros, of at
-    most 16 points. Output: loops over planes and lines, with the window unrolled,
-    in vectors along the line where the stride is 1 or 2. Maxima read the tensor
-    without the padding: a line outside counts as the nearest one inside, which
-    each window has; the left and the right border are computed by themselves.
-    Maxima take any order of the points, and any of two zeros. The points of a
-    window are summed in the order of the lines. A sum over a whole image becomes
+    most 16 elements. Output: loops over planes and rows, with the window unrolled,
+    in vectors along the row where the stride is 1 or 2. Maxima read the tensor
+    without the padding: a row outside counts as the nearest one inside, which
+    each window has; the left and the right edge are computed by themselves.
+    Maxima take any order of the elements, and any of two zeros. The elements of a
+    window are summed in the order of the rows. A sum over a whole image becomes
     a `linalg.generic` with two reductions.
 
     Maxima whose windows may lie outside as a whole, and poolings with dilation,
@@ -169,7 +169,7 @@ def LowerPooling : Pass<"kas-lower-pooling", "::mlir::func::FuncOp"> {
            "Threads to share the planes; 1: no parallel loop, 0: unknown">,
     Option<"minParallelWork", "min-parallel-work", "int64_t",
            /*default=*/"32768",
-           "Points of windows below which threads cost more than they bring">
+           "Iterations of windows below which threads cost more than they bring">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -185,7 +185,7 @@ def ExpandMath : Pass<"kas-expand-math", "::mlir::func::FuncOp"> {
     Input: `math.exp`, `math.erf` and `math.tanh` of f32. Output: upstream's
     approximations by polynomials, exact to a few units in the last place, which
     LLVM vectorizes with the loop around them; a function of the C library is
-    called for each element. What is below the least normal number may be
+    called for each element. Results below the least normal number may be
     zero. They need fused multiply-adds: on a target without, they stay.
     `math.log1p` and `math.expm1`, of which LLVM would lose what is near zero,
     become logarithms and exponentials whose error is divided out.
@@ -254,8 +254,8 @@ def LabelOperations : Pass<"kas-label-operations", "::mlir::func::FuncOp"> {
   let description = [{
     Each operation in the body of the function, but for constants and empty
     tensors, gets its number as metadata of its location, and so do all in its
-    regions. What passes make of it has that location, so that
-    `-kas-insert-profile-laps` and optimization remarks are related to the
+    regions. Operations that passes make of it have that location, so that
+    `-kas-insert-profile-timestamps` and optimization remarks are related to the
     operations of the model: the first half of a profile
     (`docs/guide/profiling.md`).
 
@@ -266,11 +266,11 @@ def LabelOperations : Pass<"kas-label-operations", "::mlir::func::FuncOp"> {
   }];
 }
 
-def InsertProfileLaps : Pass<"kas-insert-profile-laps", "::mlir::ModuleOp"> {
+def InsertProfileTimestamps : Pass<"kas-insert-profile-timestamps", "::mlir::ModuleOp"> {
   let summary = "Call a clock after each loop nest";
   let description = [{
     Input: functions on buffers. Output: public ones of one block call
-    `kas_profile_lap(-1)` first, and `kas_profile_lap(n)` after the n-th loop
+    `kas_profile_timestamp(-1)` first, and `kas_profile_timestamp(n)` after the n-th loop
     nest, linalg operation, copy or call. All that a function does is between
     two such calls, so the times add up to that of the function but for what is
     after the last one. Loops inside of a nest are as before: the calls are
@@ -282,18 +282,18 @@ def InsertProfileLaps : Pass<"kas-insert-profile-laps", "::mlir::ModuleOp"> {
       return
     }
     // becomes
-    func.func private @kas_profile_lap(i64)
+    func.func private @kas_profile_timestamp(i64)
     func.func @f(%x: memref<4xf32>, %y: memref<4xf32>) {
       %begin = arith.constant -1 : i64
-      call @kas_profile_lap(%begin) : (i64) -> ()
+      call @kas_profile_timestamp(%begin) : (i64) -> ()
       linalg.exp ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
       %0 = arith.constant 0 : i64
-      call @kas_profile_lap(%0) : (i64) -> ()
+      call @kas_profile_timestamp(%0) : (i64) -> ()
       return
     }
     ```
 
-    Example: `test/Codegen/CPU/insert-profile-laps.mlir`.
+    Example: `test/Codegen/CPU/insert-profile-timestamps.mlir`.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::func::FuncDialect"];
@@ -373,7 +373,7 @@ def UseWorkspace : Pass<"kas-use-workspace", "::mlir::ModuleOp"> {
     buffers that it made are places of that: those that are in use at the same
     time do not overlap. Private functions that make buffers are passed a part.
     For a public function `@f` there is `@f_workspace_bytes`, which returns how
-    many bytes `@f` and `@f_prepare` need. The workspace should begin at a
+    many bytes `@f` and `@f_prepack` need. The workspace should begin at a
     multiple of 64 bytes.
 
     ```mlir
@@ -435,8 +435,8 @@ def ReturnAssertions : Pass<"kas-return-assertions", "::mlir::ModuleOp"> {
     pointer: null, or the text of the assertion (`cf.assert`) that failed, with
     its place in the model before it, as a string that lives as long as the
     code. Private functions that can fail return such a pointer after their
-    results, and calls pass it on. What the function has allocated is freed
-    then; what it has written so far stays.
+    results, and calls pass it on. Memory that the function has allocated is freed
+    then; results that it has written so far stay.
 
     In a parallel loop the iteration ends, the others run on, and the function
     returns after the loop: the message of the first iteration that failed, in

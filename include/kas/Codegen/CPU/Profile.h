@@ -51,12 +51,15 @@ struct ProfileStep {
 };
 
 /// The function that is called with -1 at the begin of a profiled function and
-/// with the number of each step after it: `void kas_profile_lap(int64_t)`.
-inline constexpr llvm::StringLiteral profileLapName = "kas_profile_lap";
+/// with the number of each step after it: `void
+/// kas_profile_timestamp(int64_t)`.
+inline constexpr llvm::StringLiteral profileTimestampName =
+    "kas_profile_timestamp";
 
-/// Lets `function`, on buffers, call `profileLapName` after each of its steps,
-/// which are the result. Functions of several blocks have no steps.
-llvm::SmallVector<ProfileStep> insertProfileLaps(mlir::func::FuncOp function);
+/// Lets `function`, on buffers, call `profileTimestampName` after each of its
+/// steps, which are the result. Functions of several blocks have no steps.
+llvm::SmallVector<ProfileStep>
+insertProfileTimestamps(mlir::func::FuncOp function);
 
 } // namespace kas::codegen
 

@@ -22,8 +22,8 @@ namespace kas::codegen {
 struct ScheduleSpaceOptions {
   /// As for the pipeline: 1 for serial code, 0 where it is unknown.
   int64_t threads = 1;
-  /// Whether weights are prepared ahead.
-  bool prepared = true;
+  /// Whether weights are prepacked ahead.
+  bool prepacked = true;
 };
 
 /// The schedules that `-kas-pack-operators` and `-kas-pack-contractions` accept

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What operations of functions on tensors compute, as numbers.
+// The cost of operations of functions on tensors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@ namespace kas::codegen {
 
 /// The points of `op`, of static shape, at which no operand that is padded with
 /// a constant is read in its padding.
-int64_t countExistingPoints(mlir::linalg::LinalgOp op);
+int64_t countExistingIterations(mlir::linalg::LinalgOp op);
 
 /// Floating-point operations of `op`: of a `kas.apply` those of its cheapest
 /// stages, of a linalg operation one for each operation of arith or math in its

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The passes that make layers multiply bytes.
+// The passes that quantize layers to int8.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@ def KasDataRangesPass : Pass<"kas-data-ranges", "::mlir::ModuleOp"> {
   let summary = "Add a function that computes ranges of the data of layers";
   let description = [{
     For a function on tensors, whose first argument is the data and whose others are weights, adds one named
-    `NAME_ranges` with the same arguments. It returns, for each layer that `-kas-quantize` would let multiply bytes,
+    `NAME_ranges` with the same arguments. It returns, for each layer that `-kas-quantize` would quantize to int8,
     in order, the least and the largest value of the layer's data, or zero if that is less or larger.
 
     ```mlir
@@ -40,14 +40,14 @@ def KasDataRangesPass : Pass<"kas-data-ranges", "::mlir::ModuleOp"> {
 }
 
 def KasFuseDequantizePass : Pass<"kas-fuse-dequantize", "::mlir::ModuleOp"> {
-  let summary = "Let layers whose inputs are dequantized multiply the bytes";
+  let summary = "Compute layers whose inputs are dequantized in int8";
   let description = [{
     Networks that other tools have quantized hold pairs of quantization and dequantization ("QDQ"): their layers are of
     f32, of data and weights that are bytes before. Where linalg operations turn both into f32, `(byte - zero) * step`,
-    the layer multiplies the bytes, as those of `-kas-quantize` do: sums are exact, in i32, and scaled to f32. Data has one
+    the layer is computed in int8, as those of `-kas-quantize` are: sums are exact, in i32, and scaled to f32. Data has one
     step and one zero point, weights one step or one for each output channel, and no zero point (or 128, if they are
     unsigned). Signed data becomes unsigned, 128 more. Between the bytes and the layer may be reshapes, transposes, and
-    paddings of data with zeros. What else reads the floats still does; other layers, depthwise ones among them, stay.
+    paddings of data with zeros. Other readers of the floats still read them; other layers, depthwise ones among them, stay.
 
     Where the quotient of a value and a constant step is rounded, the value is
     multiplied by the inverse of the step instead: a value between two bytes may
@@ -74,7 +74,7 @@ def KasFuseDequantizePass : Pass<"kas-fuse-dequantize", "::mlir::ModuleOp"> {
   let options = [Option<"function", "function", "std::string", "\"forward\"",
                         "The function with the layers">];
   let statistics = [
-    Statistic<"numFused", "fused", "layers that multiply bytes">
+    Statistic<"numFused", "fused", "layers in int8">
   ];
 }
 
@@ -83,7 +83,7 @@ def KasQuantizationErrorsPass : Pass<"kas-quantization-errors", "::mlir::ModuleO
   let description = [{
     For a function on tensors, whose first argument is the data and whose others are weights, adds one named
     `NAME_errors` with the same arguments. It returns two numbers for each layer that `-kas-quantize` with these `ranges`
-    would let multiply bytes, in order: the sum of the squares of what that changes in the layer's result where all
+    would quantize to int8, in order: the sum of the squares of what that changes in the layer's result where all
     other layers are of f32, and the sum of the squares of the result. Their ratio tells which layers to keep in f32.
 
     ```mlir
@@ -109,7 +109,7 @@ def KasQuantizationErrorsPass : Pass<"kas-quantization-errors", "::mlir::ModuleO
 }
 
 def KasQuantizePass : Pass<"kas-quantize", "::mlir::ModuleOp"> {
-  let summary = "Let layers multiply bytes";
+  let summary = "Quantize layers to int8";
   let description = [{
     Layers are linalg operations that sum products of f32, of what depends on the first argument and of what depends
     on others only, over a dimension of both; depthwise convolutions are none. Their data is quantized to unsigned
@@ -117,7 +117,7 @@ def KasQuantizePass : Pass<"kas-quantize", "::mlir::ModuleOp"> {
     Their weights are quantized to signed bytes, each output channel by its largest. The products are summed exactly
     in i32, and scaled to f32. An elementwise operation that reads the data of a layer later on, as the addition of a
     residual does, reads the bytes. Arguments and results stay what they are: the weights are quantized in the function,
-    or once ahead of it (`-kas-prepare-weights`).
+    or once ahead of it (`-kas-prepack-weights`).
 
     ```mlir
     %y = linalg.matmul ins(%x, %w : tensor<8x64xf32>, tensor<64x32xf32>) outs(%bias : tensor<8x32xf32>)

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Networks whose layers multiply bytes: ranges of their data by calibration,
+// Networks with layers in int8: ranges of their data by calibration,
 // then products of 8 bits with sums of 32.
 //
 //===----------------------------------------------------------------------===//
@@ -19,7 +19,7 @@
 
 namespace kas::networks {
 
-/// A sum of products of f32, of data and of weights, that bytes can stand for.
+/// A contraction of f32, of data and of weights, that int8 can stand for.
 struct QuantizableLayer {
   mlir::linalg::LinalgOp op;
   mlir::OpOperand *data, *weights;
@@ -52,7 +52,7 @@ mlir::FailureOr<mlir::func::FuncOp>
 makeErrorsFunction(mlir::func::FuncOp function,
                    llvm::ArrayRef<DataRange> ranges, llvm::StringRef name);
 
-/// Lets the layers of `function`, which have these `ranges`, multiply bytes,
+/// Quantizes the layers of `function`, which have these `ranges`, to int8,
 /// except for those whose numbers, from 0 on, are `kept`.
 /// Data is quantized per tensor, to 255 steps from `lower` to `upper` with a
 /// zero point, weights symmetrically per output channel to -127 to 127; sums
@@ -68,7 +68,7 @@ mlir::LogicalResult quantize(mlir::func::FuncOp function,
 
 /// Lets the layers of `function` whose data and weights are bytes that linalg
 /// operations turn into f32, as networks with pairs of quantization and
-/// dequantization have them, multiply the bytes. Data has one step and one zero
+/// dequantization have them, compute in int8. Data has one step and one zero
 /// point; weights have one step, or one for each output channel, and a zero
 /// point in the middle. Between the bytes and the layer may be reshapes,
 /// transposes, and, for data, zeros around. Results differ by the rounding of

@@ -109,8 +109,8 @@ private:
     std::mutex mutex;
     std::map<std::string, std::unique_ptr<Compiled>> entries;
   };
-  llvm::Expected<std::unique_ptr<Compiled>>
-  compileAnew(unsigned layer, mlir::ModuleOp candidate);
+  llvm::Expected<std::unique_ptr<Compiled>> recompile(unsigned layer,
+                                                      mlir::ModuleOp candidate);
   llvm::Expected<Compiled *> compile(unsigned layer, mlir::ModuleOp candidate);
   llvm::Expected<llvm::SmallVector<execution::Tensor>>
   run(const execution::CompiledFunction &function, unsigned layer,

@@ -36,7 +36,7 @@ def KasTrainingStepPass : Pass<"kas-training-step", "::mlir::ModuleOp"> {
     For a function from data (its first argument, or those that `data` names) and
     parameters to logits [samples, classes], adds two:
 
-    * `@train_step` takes data, labels, the step size, the parameters and the
+    * `@train_step` takes data, labels, the learning rate, the parameters and the
       state of the optimizer, and returns the loss, how many samples were right,
       and parameters and state after the step, with their names (`kas.name`).
     * `@evaluate` takes data, labels and parameters, and returns loss and how many
@@ -62,7 +62,7 @@ def KasTrainingStepPass : Pass<"kas-training-step", "::mlir::ModuleOp"> {
     data.
 
     Dropout (`kas.dropout`, see `-kas-mark-dropout`) draws its random numbers from
-    an argument `seed` after the step size: two numbers that are to differ from
+    an argument `seed` after the learning rate: two numbers that are to differ from
     step to step. Networks without dropout have no such argument; evaluation leaves
     dropout out.
 
@@ -74,7 +74,7 @@ def KasTrainingStepPass : Pass<"kas-training-step", "::mlir::ModuleOp"> {
     func.func @forward(%x: tensor<8x4xf32>, %w: tensor<3x4xf32> {kas.name = "w"}) -> tensor<8x3xf32>
     // kas-opt -kas-training-step
     func.func @train_step(%x: tensor<8x4xf32>, %labels: tensor<8xf32> {kas.name = "labels"},
-        %step_size: tensor<f32> {...}, %w: tensor<3x4xf32> {kas.name = "w"},
+        %learning_rate: tensor<f32> {...}, %w: tensor<3x4xf32> {kas.name = "w"},
         %momentum: tensor<3x4xf32> {kas.init = "zeros", kas.name = "w.momentum"})
         -> (tensor<f32> {kas.name = "loss"}, tensor<f32> {kas.name = "correct"},
             tensor<3x4xf32> {kas.name = "w"}, tensor<3x4xf32> {kas.name = "w.momentum"})
@@ -98,7 +98,7 @@ def KasTrainingStepPass : Pass<"kas-training-step", "::mlir::ModuleOp"> {
     ListOption<"data", "data", "std::string",
                "Names of the arguments that are data; none: the first one">,
     Option<"loss", "loss", "::kas::networks::LossKind",
-           "::kas::networks::LossKind::CrossEntropy", "What is minimized",
+           "::kas::networks::LossKind::CrossEntropy", "The loss to minimize",
            [{::llvm::cl::values(
                clEnumValN(::kas::networks::LossKind::CrossEntropy,
                           "cross-entropy", "cross entropy of the labels"),
@@ -121,7 +121,7 @@ def KasTrainingStepPass : Pass<"kas-training-step", "::mlir::ModuleOp"> {
     Option<"beta1", "beta1", "double", "0.9", "AdamW's, of the mean">,
     Option<"beta2", "beta2", "double", "0.999", "AdamW's, of the squares">,
     Option<"epsilon", "epsilon", "double", "1e-8",
-           "What AdamW adds to divisors">,
+           "The term that AdamW adds to divisors">,
     Option<"weightDecay", "weight-decay", "double", "0",
            "Of parameters of rank 2 or more">,
     Option<"decayAll", "decay-all", "bool", "false",

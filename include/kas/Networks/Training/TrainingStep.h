@@ -50,7 +50,7 @@ struct TrainingStepOptions {
   /// Of AdamW.
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   /// Of parameters of rank 2 or more: what a step takes away from them for each
-  /// unit of the step size (AdamW), or adds to their gradients (SGD). The
+  /// unit of the learning rate (AdamW), or adds to their gradients (SGD). The
   /// attribute `kas.weight_decay` of an argument gives another one.
   double weightDecay = 0;
   /// Weight decay of the other parameters as well, as PyTorch's optimizers have
@@ -65,7 +65,8 @@ struct TrainingStepOptions {
 /// Adds a function `name` after `function`, which computes logits [samples,
 /// classes] from data, parameters, running statistics and constants:
 ///
-///     (data, labels, step size, [seed,] parameters, statistics and constants,
+///     (data, labels, learning rate, [seed,] parameters, statistics and
+///     constants,
 ///      state) -> (loss, correct, parameters, statistics and constants, state)
 ///
 /// The new ones have the names (`kas.name`) of the old ones. `labels` has the

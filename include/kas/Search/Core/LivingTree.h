@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The tree of living states: the part of a search space that leads to
+// The live-state tree: the part of a search space that leads to
 // solutions, as an explicit tree with exact counts.
 //
 //===----------------------------------------------------------------------===//

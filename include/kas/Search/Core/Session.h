@@ -59,7 +59,7 @@ struct SessionResults {
 /// thread, the rest by one at a time and before them.
 class Session {
 public:
-  using EvaluatorMaker =
+  using MakeEvaluatorFn =
       llvm::function_ref<llvm::Expected<std::unique_ptr<Evaluator>>(
           llvm::StringRef)>;
 
@@ -70,9 +70,9 @@ public:
   /// Makes the evaluators of the search, or of its final round, by name. A
   /// candidate goes through them in this order until one fails.
   llvm::Error makeEvaluators(llvm::ArrayRef<std::string> names,
-                             EvaluatorMaker make);
+                             MakeEvaluatorFn make);
   llvm::Error makeFinalEvaluators(llvm::ArrayRef<std::string> names,
-                                  EvaluatorMaker make);
+                                  MakeEvaluatorFn make);
 
   /// What `run` evaluates beside the candidates and keeps in the database;
   /// without a database nothing is.
@@ -117,7 +117,7 @@ private:
 
   explicit Session(const SessionOptions &options) : options(options) {}
   llvm::Error makeEvaluators(llvm::ArrayRef<std::string> names,
-                             EvaluatorMaker make, Evaluators &evaluators);
+                             MakeEvaluatorFn make, Evaluators &evaluators);
   Searcher &getSearcher() const;
   llvm::Error takeStoreError();
   /// Evaluates the baselines as far as the database does not have them.

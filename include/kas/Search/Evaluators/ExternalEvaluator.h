@@ -29,8 +29,8 @@ namespace kas::search {
 /// requests: workers that measure can agree on a scale.
 /// An answer with an error, or with a metric that is no finite number, is a
 /// failure of the candidate. A worker that ends, answers something else, or
-/// needs more than `settings.timeLimit` seconds is killed and started anew; its
-/// candidate is handed to the next free worker, `settings.retries` times at
+/// needs more than `settings.timeLimit` seconds is killed and started again;
+/// its candidate is handed to the next free worker, `settings.retries` times at
 /// most, and has failed then. Lines that are no JSON objects are reported and
 /// ignored. Any number of threads may call at once; they wait for a free
 /// worker.

@@ -48,7 +48,7 @@ private:
     /// Why there is no time; empty: there is one.
     std::string failure;
   };
-  struct Maker;
+  struct Builder;
   explicit LayerTimes(std::shared_ptr<const NetworkProblem> problem);
   /// The layer of a shape by itself with the bias that it adds to, transformed.
   llvm::Expected<std::string> print(unsigned shape,
@@ -57,7 +57,7 @@ private:
   Outcome getOutcome(unsigned shape, llvm::ArrayRef<ProgramStep> program);
 
   std::shared_ptr<const NetworkProblem> problem;
-  std::unique_ptr<Maker> maker;
+  std::unique_ptr<Builder> builder;
   std::unique_ptr<Evaluator> evaluator;
   double original = 0;
   mutable std::mutex mutex;

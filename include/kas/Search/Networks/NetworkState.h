@@ -96,7 +96,7 @@ std::string printScript(const NetworkProblem &problem,
                         const NetworkConfiguration &configuration);
 
 /// Multiply-adds of operations that reduce products.
-double countProducts(mlir::Operation *op);
+double countMACs(mlir::Operation *op);
 
 } // namespace kas::search
 

@@ -11,13 +11,13 @@
 //
 // Buffers are viewed as one dimension (`flatten`), since plans give addresses
 // as `base + sum of stride * index`. Sums are f32, or i32 for int8 inputs; bf16
-// and int8 inputs are read as words of 32 bits, the VNNI groups of two or four
-// elements that one instruction multiplies and adds up.
+// and int8 inputs are read as VNNI groups of 32 bits, the VNNI groups of two or
+// four elements that one instruction multiplies and adds up.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ContractionEmitter.h"
-#include "ContractionTail.h"
+#include "ContractionEpilogue.h"
 #include "kas/Dialect/KasCPU/IR/KasCPUOps.h"
 
 using namespace kas;
@@ -37,22 +37,22 @@ void ContractionEmitter::flattenBuffers() {
     scalarInputs.push_back(flattenInput(input.buffer, input.size));
 }
 
-void ContractionEmitter::flattenTail() {
+void ContractionEmitter::flattenEpilogue() {
   result = output;
-  if (!options.tail)
+  if (!options.epilogue)
     return;
   auto getSize = [](Value buffer) {
     return cast<MemRefType>(buffer.getType()).getNumElements();
   };
-  const ContractionTail &tail = *options.tail;
-  if (tail.bias)
-    bias = flatten(tail.bias, getSize(tail.bias));
-  if (!tail.elementwise)
+  const ContractionEpilogue &epilogue = *options.epilogue;
+  if (epilogue.bias)
+    bias = flatten(epilogue.bias, getSize(epilogue.bias));
+  if (!epilogue.elementwise)
     return;
-  for (const ContractionTail::Input &input : tail.inputs)
-    tailInputs.push_back(
+  for (const ContractionEpilogue::Input &input : epilogue.inputs)
+    epilogueInputs.push_back(
         input.buffer ? flatten(input.buffer, getSize(input.buffer)) : Value());
-  result = flatten(tail.result, contraction.output.size);
+  result = flatten(epilogue.result, contraction.output.size);
 }
 
 Value ContractionEmitter::tailMask(int64_t lanes, int64_t size) {
@@ -86,18 +86,18 @@ void ContractionEmitter::storeSum(Value sum, Value place, Piece piece) {
 }
 
 Value ContractionEmitter::multiplyAdd(Value row, Value column, Value sum) {
-  if (!contraction.isOfWords())
+  if (!contraction.isOfVNNIGroups())
     return LoopEmitter::multiplyAdd(row, column, sum, target.hasFMA);
   int64_t lanes = cast<VectorType>(sum.getType()).getDimSize(0);
-  VectorType type = contraction.isOfBytes()
+  VectorType type = contraction.isOfInt8()
                         ? VectorType::get({4 * lanes}, builder.getI8Type())
                         : VectorType::get({2 * lanes}, builder.getBF16Type());
-  // From 32-bit words to the elements of their VNNI groups: `vector<8xi32>` is
-  // `vector<32xi8>` or `vector<16xbf16>`.
+  // From 32-bit VNNI groups to the elements of their VNNI groups:
+  // `vector<8xi32>` is `vector<32xi8>` or `vector<16xbf16>`.
   row = vector::BitCastOp::create(builder, loc, type, row);
   column = vector::BitCastOp::create(builder, loc, type, column);
   // `kas_cpu.dot` takes the unsigned operand first, as `vpdpbusd` does.
-  if (contraction.elements == ElementKind::UnsignedVectorBytes)
+  if (contraction.elements == ElementKind::UnsignedVectorInt8)
     std::swap(row, column);
   return DotOp::create(builder, loc, sum.getType(), row, column, sum);
 }

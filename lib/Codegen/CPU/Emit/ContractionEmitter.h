@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What emitters of contractions have in common: loops, addresses, vectors.
+// Shared by emitters of contractions: loops, addresses, vectors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -93,7 +93,7 @@ protected:
   /// The flat form of the output and of all inputs.
   void flattenBuffers();
   /// The same of what is computed with the sums.
-  void flattenTail();
+  void flattenEpilogue();
   /// Which of the first `lanes` lanes of a vector of `size` there are.
   mlir::Value tailMask(int64_t lanes, int64_t size);
   /// The sums that begin at `place` of the output, or zeros, and where they go
@@ -122,7 +122,7 @@ protected:
   /// The bias, and the tensors of the next elementwise operation: its inputs
   /// (null: the sums) and its result, which is the output if there is none.
   mlir::Value bias;
-  llvm::SmallVector<mlir::Value> tailInputs;
+  llvm::SmallVector<mlir::Value> epilogueInputs;
   mlir::Value result;
 };
 

@@ -17,7 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DirectEmitter.h"
-#include "ContractionTail.h"
+#include "ContractionEpilogue.h"
 
 using namespace kas;
 using namespace kas::codegen;
@@ -29,7 +29,7 @@ using namespace mlir;
 
 void DirectEmitter::emit() {
   flattenBuffers();
-  flattenTail();
+  flattenEpilogue();
   // Everything that is not in registers is a digit of the item's number.
   int64_t numItems = plan.rowGroups * plan.columnGroups;
   for (ArrayRef<unsigned> loops :
@@ -167,18 +167,19 @@ Value DirectEmitter::loadChannel(Value buffer, ArrayRef<int64_t> strides,
 }
 
 /// What the elementwise operation makes of the sums at `place`.
-Value DirectEmitter::emitTail(Value sums, Value place, int64_t row,
-                              int64_t column, Piece piece) {
-  if (!options.tail || !options.tail->elementwise)
+Value DirectEmitter::emitEpilogue(Value sums, Value place, int64_t row,
+                                  int64_t column, Piece piece) {
+  if (!options.epilogue || !options.epilogue->elementwise)
     return sums;
   SmallVector<Value> inputs;
-  for (auto [buffer, input] : llvm::zip_equal(tailInputs, options.tail->inputs))
+  for (auto [buffer, input] :
+       llvm::zip_equal(epilogueInputs, options.epilogue->inputs))
     inputs.push_back(
         !buffer ? sums
         : input.strides.empty()
             ? loadPiece(buffer, place, piece)
             : loadChannel(buffer, input.strides, row, column, piece.lanes));
-  return options.tail->emit(builder, loc, inputs);
+  return options.epilogue->emit(builder, loc, inputs);
 }
 
 /// Calls `body` with each row, column and piece of a tile.
@@ -206,7 +207,7 @@ void DirectEmitter::emitTile(ArrayRef<Piece> pieces) {
         apply(dim(0) + (row * rowStride + column * columnStride + piece.offset),
               {start}));
     sums.push_back(
-        bias ? loadChannel(bias, options.tail->biasStrides, row, column,
+        bias ? loadChannel(bias, options.epilogue->biasStrides, row, column,
                            piece.lanes)
              : loadSum(places.back(), piece, contraction.accumulates));
   });
@@ -222,7 +223,7 @@ void DirectEmitter::emitTile(ArrayRef<Piece> pieces) {
       sum = arith::MulFOp::create(
           builder, loc, sum, arith::ConstantOp::create(builder, loc, factors));
     }
-    storeSum(emitTail(sum, place, row, column, piece), place, piece);
+    storeSum(emitEpilogue(sum, place, row, column, piece), place, piece);
   });
 }
 
@@ -282,12 +283,13 @@ void DirectEmitter::forEachProduct(
     llvm::function_ref<void(int64_t, int64_t, int64_t, int64_t)> body) {
   int64_t rows = plan.registerRows, columns = plan.registerColumns;
   int64_t steps = contraction.getExtent(plan.unrolled);
-  int64_t places = plan.lineLoop ? contraction.loops[*plan.lineLoop].extent : 1;
+  int64_t places =
+      plan.imageRowLoop ? contraction.loops[*plan.imageRowLoop].extent : 1;
   // Places that share what is loaded for a line follow one another; others are
   // like iterations of a loop.
-  int64_t inner = plan.sharesLines ? places : 1;
+  int64_t inner = plan.sharesImageRows ? places : 1;
   for (int64_t outer = 0; outer < places; outer += inner) {
-    auto forEachPlace = [&](function_ref<void(int64_t)> body) {
+    auto forEachPosition = [&](function_ref<void(int64_t)> body) {
       for (int64_t place = outer; place < outer + inner; ++place)
         body(place);
     };
@@ -296,14 +298,14 @@ void DirectEmitter::forEachProduct(
     if (plan.columnsOutside) {
       for (int64_t column = 0; column < columns; ++column)
         for (int64_t step = 0; step < steps; ++step)
-          forEachPlace([&](int64_t place) {
+          forEachPosition([&](int64_t place) {
             for (int64_t row = 0; row < rows; ++row)
               body(row, column, place, step);
           });
       continue;
     }
     for (int64_t step = 0; step < steps; ++step)
-      forEachPlace([&](int64_t place) {
+      forEachPosition([&](int64_t place) {
         for (int64_t row = 0; row < rows; ++row)
           for (int64_t column = 0; column < columns; ++column)
             body(row, column, place, step);
@@ -324,7 +326,7 @@ SmallVector<Value> DirectEmitter::emitStep(ValueRange start,
   forEachProduct([&](int64_t row, int64_t column, int64_t place, int64_t step) {
     setOffset(plan.rowLoop, row);
     setOffset(plan.columnLoop, column);
-    setOffset(plan.lineLoop, place);
+    setOffset(plan.imageRowLoop, place);
     if (!plan.unrolled.empty())
       loads.setOffset(plan.unrolled.front(), step);
     // The position of the sums of this row and column in the order of

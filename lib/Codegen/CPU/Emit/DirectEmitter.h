@@ -46,8 +46,8 @@ private:
   llvm::SmallVector<Piece> getRest(int64_t start) const;
   mlir::Value loadChannel(mlir::Value buffer, llvm::ArrayRef<int64_t> strides,
                           int64_t row, int64_t column, int64_t lanes);
-  mlir::Value emitTail(mlir::Value sums, mlir::Value place, int64_t row,
-                       int64_t column, Piece piece);
+  mlir::Value emitEpilogue(mlir::Value sums, mlir::Value place, int64_t row,
+                           int64_t column, Piece piece);
   void emitTile(llvm::ArrayRef<Piece> pieces);
   llvm::SmallVector<mlir::Value> emitReduction(llvm::ArrayRef<unsigned> loops,
                                                mlir::ValueRange sums,

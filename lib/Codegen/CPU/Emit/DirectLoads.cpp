@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the tiles of direct contractions read, each vector once. `loadVector`
+// The loads of the tiles of direct contractions, each vector once. `loadVector`
 // and `loadScalar` get the same element again from several products of
 // a step; caches keyed by constant offsets from the tile's addresses answer
 // them.
@@ -244,7 +244,7 @@ Value StepLoads::loadSegment(unsigned input, unsigned number, const Part &part,
 /// The line that the current place of the window reads, as its first place
 /// does.
 StepLoads::Line StepLoads::getLine(unsigned input, unsigned number) {
-  std::optional<unsigned> loop = tile.plan.lineLoop;
+  std::optional<unsigned> loop = tile.plan.imageRowLoop;
   // Computes all offsets as if the window were at its first position, then puts
   // the current one back.
   int64_t place = loop ? std::exchange(offsets[*loop], 0) : 0;
@@ -265,7 +265,7 @@ StepLoads::Line StepLoads::getLine(unsigned input, unsigned number) {
 /// may lie beyond the tensor.
 int64_t StepLoads::getLastElement(Piece piece, unsigned input) const {
   int64_t last = 2 * (piece.active - 1);
-  std::optional<unsigned> loop = tile.plan.lineLoop;
+  std::optional<unsigned> loop = tile.plan.imageRowLoop;
   if (!loop)
     return last;
   AffineExpr address = contraction.segments.front().addresses[input];

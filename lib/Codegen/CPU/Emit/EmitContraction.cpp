@@ -16,7 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Strategy/StridedContraction.h"
-#include "ContractionTail.h"
+#include "ContractionEpilogue.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Remarks.h"
@@ -82,39 +82,39 @@ static void remarkPlan(Location loc, const RowVectorPlan &plan,
       << remark::metric("registerVectors", plan.registerVectors)
       << remark::metric("lanes", plan.lanes)
       << remark::metric("columnGroups", plan.columnGroups)
-      << remark::metric("bordered", !plan.borderedShape.empty())
+      << remark::metric("padded", !plan.paddedShape.empty())
       << remark::metric("schedule", schedule.getText())
       << remark::metric("weightsCombined", weightsCombined);
 }
 
-/// What it takes to compute the tail by loops of its own, which vectors along
-/// the rows and direct tiles save: each reads and writes the second-level
+/// What it takes to compute the epilogue by loops of its own, which vectors
+/// along the rows and direct tiles save: each reads and writes the second-level
 /// cache, in halves of a cycle.
-static int64_t getTailTime(const StridedContraction &contraction,
-                           const ContractionTarget &target,
-                           const ContractionOptions &options) {
+static int64_t getEpilogueTime(const StridedContraction &contraction,
+                               const ContractionTarget &target,
+                               const ContractionOptions &options) {
   // For one vector: a load and a store that go to the second-level cache.
   constexpr int64_t vectorTime = 16;
-  if (!options.tail)
+  if (!options.epilogue)
     return 0;
   int64_t elements = contraction.getExtent(contraction.batches) *
                      contraction.getExtent(contraction.rows) *
                      contraction.getExtent(contraction.columns);
   // A bias is a loop that fills the output before, the elementwise operation
   // one after.
-  int64_t passes =
-      (options.tail->bias ? 1 : 0) + (options.tail->elementwise ? 1 : 0);
+  int64_t passes = (options.epilogue->bias ? 1 : 0) +
+                   (options.epilogue->elementwise ? 1 : 0);
   return passes * elements / target.lanes * vectorTime;
 }
 
 /// Whether tiles of vectors along the rows may compute an output twice: neither
-/// they nor their tail add to what they store.
+/// they nor their epilogue add to what they store.
 static bool mayComputeTwice(const StridedContraction &contraction,
                             const ContractionOptions &options) {
-  if (!options.tail || !options.tail->suitsRowVectors(contraction))
+  if (!options.epilogue || !options.epilogue->suitsRowVectors(contraction))
     return !contraction.accumulates;
-  return (options.tail->bias || !contraction.accumulates) &&
-         !options.tail->overwritesInput();
+  return (options.epilogue->bias || !contraction.accumulates) &&
+         !options.epilogue->overwritesInput();
 }
 
 /// What tiles are chosen for, with what follows the contraction.
@@ -124,23 +124,23 @@ getTileOptions(const StridedContraction &contraction,
                const ContractionOptions &options) {
   schedule::TileOptions result = options.getTileOptions();
   result.mayComputeTwice = mayComputeTwice(contraction, options);
-  result.tailTime = getTailTime(contraction, target, options);
-  result.directTakesTail =
-      options.tail &&
-      options.tail->suitsDirectTiles(contraction, contraction.columns.back());
-  result.rowVectorsTakeTail =
-      options.tail && options.tail->suitsRowVectors(contraction);
+  result.epilogueTime = getEpilogueTime(contraction, target, options);
+  result.directTakesEpilogue =
+      options.epilogue && options.epilogue->suitsDirectTiles(
+                              contraction, contraction.columns.back());
+  result.rowVectorsTakeEpilogue =
+      options.epilogue && options.epilogue->suitsRowVectors(contraction);
   return result;
 }
 
-/// Whether the tiles of `choice` compute the epilogue (`options.tail`) with the
-/// sums. Panels never do: with more than one block of reductions their sums are
-/// not finished when they are stored.
-static bool takesTail(const TileChoice &choice,
-                      const schedule::TileOptions &options) {
-  return (options.directTakesTail &&
+/// Whether the tiles of `choice` compute the epilogue (`options.epilogue`) with
+/// the sums. Panels never do: with more than one block of reductions their sums
+/// are not finished when they are stored.
+static bool takesEpilogue(const TileChoice &choice,
+                          const schedule::TileOptions &options) {
+  return (options.directTakesEpilogue &&
           choice.getStrategy() == schedule::TileStrategy::Direct) ||
-         (options.rowVectorsTakeTail &&
+         (options.rowVectorsTakeEpilogue &&
           choice.getStrategy() == schedule::TileStrategy::RowVectors);
 }
 
@@ -166,8 +166,8 @@ chooseContraction(const StridedContraction &contraction,
                     contraction.getExtent(contraction.rows) == 1;
   // The unpadded form has no loop that fills the output before it: a bias must
   // be what the sums begin with.
-  bool beginsRight =
-      !options.tail || !options.tail->bias || takesTail(*choice, tileOptions);
+  bool beginsRight = !options.epilogue || !options.epilogue->bias ||
+                     takesEpilogue(*choice, tileOptions);
   if (options.readsUnpadded &&
       !(beginsRight &&
         (choice->getStrategy() == schedule::TileStrategy::RowVectors ||
@@ -213,7 +213,7 @@ kas::codegen::getContractionTime(const StridedContraction &contraction,
 LogicalResult kas::codegen::emitContraction(
     OpBuilder &builder, Location loc, const StridedContraction &contraction,
     const ContractionOptions &options,
-    function_ref<void(const Twine &)> emitReason, bool *tookTail) {
+    function_ref<void(const Twine &)> emitReason, bool *tookEpilogue) {
   ContractionTarget target(options.target);
   std::optional<CombinedInputs> combined = CombinedInputs::get(contraction);
   const StridedContraction &nest =
@@ -231,10 +231,10 @@ LogicalResult kas::codegen::emitContraction(
     if (succeeded(alone))
       choice = alone;
   }
-  if (!takesTail(*choice, getTileOptions(nest, target, options)))
-    taken.tail = nullptr;
-  if (tookTail)
-    *tookTail = taken.tail != nullptr;
+  if (!takesEpilogue(*choice, getTileOptions(nest, target, options)))
+    taken.epilogue = nullptr;
+  if (tookEpilogue)
+    *tookEpilogue = taken.epilogue != nullptr;
   std::visit(
       [&](const auto &plan) {
         remarkPlan(loc, plan, target.lanes, combined.has_value());

@@ -69,8 +69,8 @@ private:
   Value loadEveryOther(Value flat, Value place, Value mask);
   Lanes getLanes(int64_t tail);
   Value addUp(Value sum);
-  void forEachPlace(function_ref<void()> body);
-  void forEachPlace(unsigned loop, function_ref<void()> body);
+  void forEachPosition(function_ref<void()> body);
+  void forEachPosition(unsigned loop, function_ref<void()> body);
   /// The loops that have an index before reduction `level` has.
   bool isKnown(AffineExpr expr, unsigned level) const;
 
@@ -164,22 +164,22 @@ void InnerProductEmitter::emitItem(Value item) {
 
 /// Sets the offsets of all loops from `loop` on, as nested loops would, and
 /// calls `body` in the order of the tile's sums.
-void InnerProductEmitter::forEachPlace(unsigned loop,
-                                       function_ref<void()> body) {
+void InnerProductEmitter::forEachPosition(unsigned loop,
+                                          function_ref<void()> body) {
   if (loop == plan.loops.size())
     return body();
   for (int64_t offset = 0; offset < plan.tile[loop]; ++offset) {
     if (plan.tile[loop] > 1)
       indices[loop].offset = offset;
-    forEachPlace(loop + 1, body);
+    forEachPosition(loop + 1, body);
   }
   if (plan.tile[loop] > 1)
     indices[loop].offset = 0;
 }
 
 /// `body` at each place of the tile.
-void InnerProductEmitter::forEachPlace(function_ref<void()> body) {
-  forEachPlace(0, body);
+void InnerProductEmitter::forEachPosition(function_ref<void()> body) {
+  forEachPosition(0, body);
 }
 
 /// The sum of the lanes, of halves and halves of these.
@@ -202,7 +202,7 @@ void InnerProductEmitter::emitTile() {
       ready.push_back(guard);
   sums = emitGuarded(ready, sums, [&] { return emitReduction(0, sums); });
   unsigned number = 0;
-  forEachPlace([&] {
+  forEachPosition([&] {
     Value sum = addUp(sums[number++]);
     if (plan.factor != 1)
       sum = arith::MulFOp::create(
@@ -479,7 +479,7 @@ SmallVector<Value> InnerProductEmitter::emitStep(ValueRange start) {
     return input.isGuarded && input.isVector();
   });
   SmallVector<Value> sums;
-  forEachPlace([&] {
+  forEachPosition([&] {
     Value sum = start[sums.size()];
     Lanes lanes = getLanes(tail);
     // This vector reads padding only.

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What emitters of loops on buffers have in common: sequential and parallel
+// Shared by emitters of loops on buffers: sequential and parallel
 // loops, index arithmetic, guards of lanes, transposition in registers. All of
 // it makes scf, arith and vector operations at the builder's insertion point.
 //
@@ -53,7 +53,8 @@ Value LoopEmitter::flattenInput(Value buffer, int64_t size) {
                                   ValueRange());
   // Of bf16 that leaves an operation of our own, which lowers to the same
   // pointer.
-  return ViewWordsOp::create(builder, loc, words, flatten(buffer, 2 * size));
+  return ViewVNNIGroupsOp::create(builder, loc, words,
+                                  flatten(buffer, 2 * size));
 }
 
 scf::ForOp LoopEmitter::serialLoop(int64_t extent, int64_t step, Body body) {

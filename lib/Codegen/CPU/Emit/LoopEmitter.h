@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What emitters of loops over vectors of f32, or of words of narrow elements,
-// have in common.
+// What emitters of loops over vectors of f32, or of VNNI groups of narrow
+// elements, have in common.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,7 +58,7 @@ protected:
   }
   /// All elements of a buffer as one dimension.
   mlir::Value flatten(mlir::Value buffer, int64_t size);
-  /// The same of what is multiplied: narrow elements as words of 32 bits.
+  /// The same of what is multiplied: narrow elements as VNNI groups of 32 bits.
   mlir::Value flattenInput(mlir::Value buffer, int64_t size);
   /// Calls `body` in a loop from 0 below `extent`.
   mlir::scf::ForOp serialLoop(int64_t extent, int64_t step, Body body);

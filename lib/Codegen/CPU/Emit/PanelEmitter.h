@@ -54,8 +54,8 @@ private:
     return plan.panelDepth == contraction.getExtent(contraction.reductions);
   }
   void emitItems(mlir::Value first, mlir::Value step, mlir::Value panelBase);
-  void emitInTurn();
-  void emitPrepared();
+  void emitInterleaved();
+  void emitPrepacked();
   void allocatePanels(int64_t numPanels);
   void setColumns(mlir::Value tile, mlir::AffineExpr rest);
   void emitItem(mlir::Value item,

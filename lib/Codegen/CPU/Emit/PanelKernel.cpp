@@ -52,7 +52,7 @@ Value PanelEmitter::getNextPanel(Value panelBase, Value row) {
   // passes over each.
   int64_t numPanels =
       cast<MemRefType>(panel.getType()).getNumElements() / getPanelSize();
-  if (!plan.isPrepared || numPanels == 1 ||
+  if (!plan.isPrepacked || numPanels == 1 ||
       plan.loopedVectors != plan.registerVectors ||
       plan.paddedColumns != plan.registerVectors * target.lanes)
     return Value();

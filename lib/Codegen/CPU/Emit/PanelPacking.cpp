@@ -86,8 +86,8 @@ void PanelEmitter::emitPackedRow(Value panelAddress) {
                        : contraction.loops[innermost].extent;
   // Every vector, or every other element of two of them.
   schedule::TileNest tiles = contraction.getNest();
-  if ((tiles.hasSteps({1, 2}) && target.hasMaskedLoads) ||
-      (tiles.hasSteps({1}) && tiles.guards.empty() &&
+  if ((tiles.hasStrides({1, 2}) && target.hasMaskedLoads) ||
+      (tiles.hasStrides({1}) && tiles.guards.empty() &&
        tiles.segments.size() == 1))
     return emitPackedVectors(panelAddress, extent);
   if (contraction.guards.empty())

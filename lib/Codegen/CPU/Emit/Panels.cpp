@@ -34,17 +34,17 @@ void PanelEmitter::emit() {
              contraction.getExtent(contraction.columns) / plan.tileColumns *
              plan.rowGroups;
 
-  if (plan.isPrepared)
-    emitPrepared();
+  if (plan.isPrepacked)
+    emitPrepacked();
   else
-    emitInTurn();
+    emitInterleaved();
   if (options.deallocate)
     memref::DeallocOp::create(builder, loc, panel);
 }
 
 /// One panel for each thread that may run at once. Item `i` belongs to thread
 /// `i % numPanels`.
-void PanelEmitter::emitInTurn() {
+void PanelEmitter::emitInterleaved() {
   // With an unknown number of threads 32 panels suffice for as many of them.
   int64_t maxPanels = options.threads ? options.threads : 32;
   int64_t numPanels = std::min(numItems, maxPanels);
@@ -64,8 +64,8 @@ void PanelEmitter::emitInTurn() {
 /// All panels, in a loop nest of their own that weights suffice for. The panel
 /// of a tile and of a block of the outermost reduction is number `tile *
 /// numBlocks + block`. The packing nest does not mention the items, so that
-/// `-kas-prepare-weights` can move it to a function of its own.
-void PanelEmitter::emitPrepared() {
+/// `-kas-prepack-weights` can move it to a function of its own.
+void PanelEmitter::emitPrepacked() {
   unsigned outer = contraction.reductions.front();
   int64_t numBlocks = contraction.loops[outer].extent / plan.reductionBlock;
   int64_t numTiles = numItems / plan.rowGroups;

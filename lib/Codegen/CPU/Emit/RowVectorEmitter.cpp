@@ -30,7 +30,7 @@ using namespace mlir;
 /// block one after another, with zeros after the last one. The layout is
 /// `[batch][block of rows][reductions, in the order of the plan][row in
 /// block]`. The loop over all rows is the outermost and the only operation that
-/// touches both buffers, so that `-kas-prepare-weights` can move it.
+/// touches both buffers, so that `-kas-prepack-weights` can move it.
 void RowVectorEmitter::emitPacking() {
   const StridedAccess &weight = contraction.scalarInputs.front();
   int64_t batches = contraction.getExtent(contraction.batches);
@@ -58,7 +58,7 @@ void RowVectorEmitter::emitPacking() {
   }
   // Within the block: its rows are the fastest dimension.
   AffineExpr block = dim(0).floorDiv(blockRows), rest = dim(0) % blockRows;
-  Value rowPlace = apply(block * (depth * blockRows) + rest, {index});
+  Value rowPosition = apply(block * (depth * blockRows) + rest, {index});
   SmallVector<unsigned> nest(contraction.batches);
   llvm::append_range(nest, plan.reductions);
   std::function<void(ArrayRef<unsigned>, Value)> enter =
@@ -95,20 +95,20 @@ void RowVectorEmitter::emitPacking() {
           indices[dims.front()] = Value();
         });
       };
-  enter(nest, rowPlace);
+  enter(nest, rowPosition);
   indices[row] = Value();
 }
 
 /// The data, or a copy with zeros around it. The copy is made at each call:
 /// plans take it only where leaving out the steps at the padding would make too
 /// much code.
-void RowVectorEmitter::emitBorders() {
+void RowVectorEmitter::emitPadding() {
   const PackedAccess &access = contraction.vectorInputs.front();
-  if (plan.borderedShape.empty()) {
+  if (plan.paddedShape.empty()) {
     data = flattenInput(access.buffer, access.size);
     return;
   }
-  auto type = MemRefType::get(plan.borderedShape, elementType);
+  auto type = MemRefType::get(plan.paddedShape, elementType);
   auto buffer = memref::AllocOp::create(builder, loc, type,
                                         builder.getI64IntegerAttr(64));
   linalg::FillOp::create(builder, loc, zero(), buffer.getResult());
@@ -116,9 +116,9 @@ void RowVectorEmitter::emitBorders() {
     return getAsIndexOpFoldResult(builder.getContext(), values);
   };
   // Zeros everywhere, then the data in the middle.
-  SmallVector<int64_t> ones(plan.borderedShape.size(), 1);
+  SmallVector<int64_t> ones(plan.paddedShape.size(), 1);
   Value inner =
-      memref::SubViewOp::create(builder, loc, buffer, fold(plan.bordersBefore),
+      memref::SubViewOp::create(builder, loc, buffer, fold(plan.paddingBefore),
                                 fold(plan.dataShape), fold(ones));
   auto wholeType = MemRefType::get(plan.dataShape, elementType);
   Value whole = memref::ReinterpretCastOp::create(
@@ -196,9 +196,9 @@ void RowVectorEmitter::chooseFetchingLoop() {
 
 void RowVectorEmitter::emit() {
   output = flatten(contraction.output.buffer, contraction.output.size);
-  flattenTail();
+  flattenEpilogue();
   emitPacking();
-  emitBorders();
+  emitPadding();
   makeStepLoops();
   // One item per batch, block of rows and group of columns: its packed weights
   // are read for all of its tiles.

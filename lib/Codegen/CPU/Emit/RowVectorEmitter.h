@@ -14,7 +14,7 @@
 #define LIB_CODEGEN_CPU_EMIT_ROWVECTOREMITTER_H
 
 #include "ContractionEmitter.h"
-#include "ContractionTail.h"
+#include "ContractionEpilogue.h"
 
 namespace kas::codegen {
 
@@ -70,7 +70,7 @@ private:
   using SumsBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
       llvm::ArrayRef<TileColumn>, mlir::ValueRange)>;
   void emitPacking();
-  void emitBorders();
+  void emitPadding();
   void makeStepLoops();
   void chooseFetchingLoop();
   void emitItem(mlir::Value item);

@@ -97,7 +97,7 @@ SmallVector<Value> RowVectorEmitter::getFirstSums(int64_t columns) {
   SmallVector<Value> vectors, sums;
   StridedAccess access;
   if (bias)
-    access.strides = options.tail->biasStrides;
+    access.strides = options.epilogue->biasStrides;
   Value zero =
       arith::ConstantOp::create(builder, loc, builder.getZeroAttr(vectorType));
   for (int64_t v = 0; v < plan.registerVectors; ++v) {
@@ -420,15 +420,15 @@ void RowVectorEmitter::storeRow(Value values, int64_t rowInBlock, Value place,
                                 int64_t columns) {
   if (contraction.accumulates && !bias)
     values = add(values, loadRow(output, place, columns));
-  if (options.tail && options.tail->elementwise) {
+  if (options.epilogue && options.epilogue->elementwise) {
     SmallVector<Value> inputs;
     for (auto [buffer, input] :
-         llvm::zip_equal(tailInputs, options.tail->inputs))
+         llvm::zip_equal(epilogueInputs, options.epilogue->inputs))
       inputs.push_back(!buffer ? values
                        : input.strides.empty()
                            ? loadRow(buffer, place, columns)
                            : loadChannel(buffer, input.strides, rowInBlock));
-    values = options.tail->emit(builder, loc, inputs);
+    values = options.epilogue->emit(builder, loc, inputs);
   }
   if (columns == plan.lanes)
     vector::StoreOp::create(builder, loc, values, result, place);

@@ -28,7 +28,7 @@ struct WinogradConvolution {
   mlir::Value data, weight;
   int64_t batches, groups, inputs, outputs, height, width;
   int64_t outHeight, outWidth;
-  int64_t linesBefore, columnsBefore;
+  int64_t rowsBefore, columnsBefore;
   /// The index of the weight, of the group, the output and the input in it, and
   /// the two places of the window.
   llvm::SmallVector<mlir::AffineExpr> weightIndex;
@@ -38,7 +38,7 @@ struct WinogradConvolution {
 llvm::FailureOr<WinogradConvolution> matchWinograd(ApplyOp apply);
 llvm::FailureOr<WinogradConvolution>
 matchWinograd(mlir::linalg::Conv2DNchwFchwOp op);
-/// The same as one sum of products over images, channels and places in any
+/// The same as one contraction over images, channels and places in any
 /// order of its loops, as gradients by the data are.
 llvm::FailureOr<WinogradConvolution> matchWinograd(mlir::linalg::GenericOp op);
 

@@ -65,9 +65,9 @@ public:
                   const ContractionOptions &options)
       : LoopEmitter(builder, op->getLoc()), op(op), conv(conv),
         options(options), target(options.target),
-        linesOfTiles(llvm::divideCeil(conv.outHeight, tileOut)),
+        rowsOfTiles(llvm::divideCeil(conv.outHeight, tileOut)),
         columnsOfTiles(llvm::divideCeil(conv.outWidth, tileOut)),
-        numTiles(linesOfTiles * columnsOfTiles),
+        numTiles(rowsOfTiles * columnsOfTiles),
         threads(options.getThreads(getProductsTime())), images(getBlock()),
         joined(numTiles < minColumns ? images : 1),
         lanes(std::max<int64_t>(4, target.getLanes(columnsOfTiles))) {}
@@ -143,10 +143,10 @@ private:
                      function_ref<void(const TileVector &)> body);
   Value transformWeights(Value weight);
   void transformData(Value data, Value transformed);
-  Vectors loadLine(Value flat, Value start, int64_t firstTile, Value exists);
+  Vectors loadRow(Value flat, Value start, int64_t firstTile, Value exists);
   void transformBack(Value products, Value output);
-  void storeLine(Value flat, Value start, int64_t firstTile, Value exists,
-                 ValueRange phases);
+  void storeRow(Value flat, Value start, int64_t firstTile, Value exists,
+                ValueRange phases);
   LogicalResult multiply(Value weights, Value data, Value products);
 
   Operation *op;
@@ -154,7 +154,7 @@ private:
   const ContractionOptions &options;
   ContractionTarget target;
   /// Tiles of one image: rows of tiles, tiles in a row, and all.
-  int64_t linesOfTiles, columnsOfTiles, numTiles;
+  int64_t rowsOfTiles, columnsOfTiles, numTiles;
   /// That share what is transformed.
   int64_t threads;
   /// With fewer tiles, those of several images are columns of one matrix.
@@ -212,7 +212,7 @@ WinogradEmitter::transform(const float (&matrix)[rows][columns],
 }
 
 /// The windows as 36 matrices, by group, outputs and inputs: once, where
-/// weights are prepared ahead.
+/// weights are prepacked ahead.
 Value WinogradEmitter::transformWeights(Value weight) {
   int64_t size = conv.groups * conv.outputs * conv.inputs;
   // The loop below is the first that touches it, so that both can be moved.
@@ -269,8 +269,8 @@ Value WinogradEmitter::transformWeights(Value weight) {
 /// before which `columnsBefore` elements of padding lie: a transposition of
 /// `lanes` by 4 consecutive elements, by shuffles of pairs, and two columns
 /// that overlap the next tile.
-SmallVector<Value> WinogradEmitter::loadLine(Value flat, Value start,
-                                             int64_t firstTile, Value exists) {
+SmallVector<Value> WinogradEmitter::loadRow(Value flat, Value start,
+                                            int64_t firstTile, Value exists) {
   int64_t first = firstTile * tileOut - conv.columnsBefore;
   Vectors parts;
   auto maskType = VectorType::get({lanes}, builder.getI1Type());
@@ -347,7 +347,7 @@ void WinogradEmitter::loopOverTiles(
     function_ref<void(const TileVector &)> body) {
   Value first = firstImage ? scaled(firstImage, channels * elements) : Value();
   loop(images * channels, true, [&](Value channel) {
-    loop(linesOfTiles, false, [&](Value line) {
+    loop(rowsOfTiles, false, [&](Value line) {
       Value channelStart = scaled(channel, elements);
       if (first)
         channelStart = add(channelStart, first);
@@ -411,14 +411,14 @@ void WinogradEmitter::transformData(Value data, Value transformed) {
     SmallVector<Vectors> lines;
     for (int64_t i = 0; i < tileIn; ++i) {
       // The row of the image; rows at the padding are zeros.
-      Value number = add(scaled(at.line, tileOut), i - conv.linesBefore);
+      Value number = add(scaled(at.line, tileOut), i - conv.rowsBefore);
       // A negative number is a large one without its sign.
       Value exists =
           arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, number,
                                 constant(conv.height));
-      lines.push_back(loadLine(flat,
-                               add(scaled(number, conv.width), at.channelStart),
-                               at.firstTile, exists));
+      lines.push_back(loadRow(flat,
+                              add(scaled(number, conv.width), at.channelStart),
+                              at.firstTile, exists));
     }
     auto element = [&](int64_t i, int64_t j) { return lines[i][j]; };
     transformTile(dataTransform, element, [&](int64_t i, ValueRange values) {
@@ -438,10 +438,10 @@ void WinogradEmitter::transformData(Value data, Value transformed) {
 }
 
 /// Stores the four columns of `lanes` tiles one after another. The inverse of
-/// `loadLine`, with four columns: `phases[c]` has column `c` of each tile.
+/// `loadRow`, with four columns: `phases[c]` has column `c` of each tile.
 /// Columns and rows beyond the output are not stored.
-void WinogradEmitter::storeLine(Value flat, Value start, int64_t firstTile,
-                                Value exists, ValueRange phases) {
+void WinogradEmitter::storeRow(Value flat, Value start, int64_t firstTile,
+                               Value exists, ValueRange phases) {
   // The lanes of `a` and of `b` alternately: the first or the second half of
   // them.
   auto zip = [&](Value a, Value b, int64_t half) -> Value {
@@ -494,8 +494,8 @@ void WinogradEmitter::transformBack(Value products, Value output) {
       Value exists =
           arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, number,
                                 constant(conv.outHeight));
-      storeLine(result, add(scaled(number, conv.outWidth), at.channelStart),
-                at.firstTile, exists, phases);
+      storeRow(result, add(scaled(number, conv.outWidth), at.channelStart),
+               at.firstTile, exists, phases);
     });
   });
 }

@@ -24,7 +24,7 @@ using namespace kas::codegen;
 using namespace mlir;
 
 std::optional<DotProduct> DotProduct::match(linalg::LinalgOp op) {
-  if (op.getNumDpsInputs() != 2 || !isSumOfProducts(op))
+  if (op.getNumDpsInputs() != 2 || !hasContractionBody(op))
     return std::nullopt;
   DotProduct product;
   product.element = getElementTypeOrSelf(op.getDpsInputOperand(0)->get());
@@ -49,7 +49,7 @@ std::optional<DotProduct> DotProduct::match(linalg::LinalgOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Words
+// VNNI groups
 //===----------------------------------------------------------------------===//
 
 /// Whether `loop` alone is the index of one dimension, and of no other part.
@@ -65,7 +65,7 @@ static bool isDimension(ArrayRef<AffineExpr> indices, unsigned loop) {
   return alone == 1;
 }
 
-std::optional<unsigned> kas::codegen::findWordLoop(linalg::LinalgOp op,
+std::optional<unsigned> kas::codegen::findVNNILoop(linalg::LinalgOp op,
                                                    int64_t size) {
   if (op.getNumDpsInputs() != 2)
     return std::nullopt;
@@ -87,7 +87,7 @@ std::optional<unsigned> kas::codegen::findWordLoop(linalg::LinalgOp op,
 }
 
 std::optional<unsigned>
-kas::codegen::chooseWordLoop(const Contraction &contraction, int64_t size) {
+kas::codegen::chooseVNNILoop(const Contraction &contraction, int64_t size) {
   std::optional<unsigned> best;
   double bestPart = 0;
   for (auto [loop, entry] : llvm::enumerate(contraction.loops)) {
@@ -261,8 +261,8 @@ static LogicalResult rearrange(RewriterBase &rewriter, linalg::PackOp pack) {
 }
 
 LogicalResult
-kas::codegen::packDots(RewriterBase &rewriter, linalg::LinalgOp op,
-                       function_ref<void(const Twine &)> emitReason) {
+kas::codegen::packDotProducts(RewriterBase &rewriter, linalg::LinalgOp op,
+                              function_ref<void(const Twine &)> emitReason) {
   auto fail = [&](const Twine &reason) {
     emitReason(reason);
     return failure();
@@ -278,13 +278,13 @@ kas::codegen::packDots(RewriterBase &rewriter, linalg::LinalgOp op,
   if (failed(contraction))
     return failure();
   std::optional<unsigned> loop =
-      chooseWordLoop(*contraction, product->getWordSize());
+      chooseVNNILoop(*contraction, product->getVNNIGroupSize());
   if (!loop)
     return fail("no reduction is a dimension of both inputs");
   if (product->isUnsigned[0] && product->isUnsigned[1])
     return fail("both inputs are unsigned");
   rewriter.setInsertionPoint(op);
-  if (product->isOfBytes() && !product->getUnsignedInput()) {
+  if (product->isOfInt8() && !product->getUnsignedInput()) {
     FailureOr<linalg::LinalgOp> moved = makeUnsigned(rewriter, op);
     if (failed(moved))
       return fail("both inputs are signed, and indexed by sums of loops");
@@ -292,7 +292,7 @@ kas::codegen::packDots(RewriterBase &rewriter, linalg::LinalgOp op,
     rewriter.setInsertionPoint(op);
   }
   SmallVector<OpFoldResult> sizes(op.getNumLoops(), rewriter.getIndexAttr(0));
-  sizes[*loop] = rewriter.getIndexAttr(product->getWordSize());
+  sizes[*loop] = rewriter.getIndexAttr(product->getVNNIGroupSize());
   FailureOr<linalg::PackResult> packed = linalg::pack(rewriter, op, sizes);
   if (failed(packed))
     return fail("it cannot be packed");

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Products of narrow elements, several of which fill a word of 32 bits: which
-// operations compute them, and how their inputs are laid out.
+// Products of narrow elements, several of which fill a VNNI group of 32 bits:
+// which operations compute them, and how their inputs are laid out.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,9 +32,9 @@ struct DotProduct {
 
   static std::optional<DotProduct> match(mlir::linalg::LinalgOp op);
 
-  bool isOfBytes() const { return element.isInteger(8); }
-  /// How many elements fill a word.
-  int64_t getWordSize() const { return isOfBytes() ? 4 : 2; }
+  bool isOfInt8() const { return element.isInteger(8); }
+  /// How many elements fill a VNNI group.
+  int64_t getVNNIGroupSize() const { return isOfInt8() ? 4 : 2; }
   /// The input whose bytes are unsigned where those of the other are signed.
   std::optional<unsigned> getUnsignedInput() const {
     if (isUnsigned[0] == isUnsigned[1])
@@ -45,19 +45,19 @@ struct DotProduct {
 
 /// The reduction that takes `size` elements that lie together in both inputs of
 /// `op`, if there is one.
-std::optional<unsigned> findWordLoop(mlir::linalg::LinalgOp op, int64_t size);
+std::optional<unsigned> findVNNILoop(mlir::linalg::LinalgOp op, int64_t size);
 
 /// The reduction to take `size` elements of that lie together: a dimension of
 /// all inputs, the one that is filled up the least, and of these the longest.
-std::optional<unsigned> chooseWordLoop(const Contraction &contraction,
+std::optional<unsigned> chooseVNNILoop(const Contraction &contraction,
                                        int64_t size);
 
 /// Rewrites `op` such that its innermost reduction takes as many elements as
-/// fill a word, which lie together, with unsigned bytes on one side and signed
-/// ones on the other. Says why it does not.
+/// fill a VNNI group, which lie together, with unsigned bytes on one side and
+/// signed ones on the other. Says why it does not.
 mlir::LogicalResult
-packDots(mlir::RewriterBase &rewriter, mlir::linalg::LinalgOp op,
-         llvm::function_ref<void(const llvm::Twine &)> emitReason);
+packDotProducts(mlir::RewriterBase &rewriter, mlir::linalg::LinalgOp op,
+                llvm::function_ref<void(const llvm::Twine &)> emitReason);
 
 } // namespace kas::codegen
 

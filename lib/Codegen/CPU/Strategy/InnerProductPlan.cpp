@@ -109,7 +109,7 @@ static bool mergeLoops(InnerProductPlan &plan, unsigned outer, unsigned inner) {
 }
 
 /// Chooses the vector loop: the longest that all inputs step along by one or
-/// two (lines of images under strides), or not at all.
+/// two (rows of images under strides), or not at all.
 static bool chooseVectorLoop(InnerProductPlan &plan) {
   std::optional<unsigned> found;
   for (unsigned loop = 0; loop < plan.loops.size(); ++loop) {

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Sums of products whose vectors lie along a reduction: gradients by weights,
+// Contractions whose vectors lie along a reduction: gradients by weights,
 // which have few elements, each a sum over all examples and places.
 //
 //===----------------------------------------------------------------------===//

@@ -202,14 +202,14 @@ matchApply(ApplyOp apply, ScratchBuffers &buffers,
 }
 
 static FailureOr<Views>
-matchLinalg(linalg::LinalgOp op, ScratchBuffers &buffers, bool prepared,
+matchLinalg(linalg::LinalgOp op, ScratchBuffers &buffers, bool prepacked,
             function_ref<void(const Twine &)> emitReason) {
   if (!op.hasPureTensorSemantics() || op->getNumResults() != 1) {
     emitReason("expected an operation on tensors with one result");
     return failure();
   }
   if (op.getNumReductionLoops() == 0) {
-    emitReason("expected a sum of products");
+    emitReason("expected a contraction");
     return failure();
   }
   Value output = buffers.getOutput(op->getResult(0));
@@ -218,7 +218,7 @@ matchLinalg(linalg::LinalgOp op, ScratchBuffers &buffers, bool prepared,
   if (failed(plain))
     return failure();
   Views views{*plain, std::nullopt};
-  if (!prepared || !readsPadding(op))
+  if (!prepacked || !readsPadding(op))
     return views;
   auto toBuffer = [&](Value tensor) { return buffers.get(tensor); };
   FailureOr<StridedContraction> unpadded =
@@ -271,7 +271,7 @@ kas::codegen::getScheduleSpace(Operation *op,
   if (auto apply = dyn_cast<ApplyOp>(op))
     views = matchApply(apply, buffers, emitReason);
   else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
-    views = matchLinalg(linalgOp, buffers, options.prepared, emitReason);
+    views = matchLinalg(linalgOp, buffers, options.prepacked, emitReason);
   if (failed(views))
     return llvm::createStringError(reason);
 
@@ -286,7 +286,7 @@ kas::codegen::getScheduleSpace(Operation *op,
   SpaceBuilder plain(op->getContext(), nest, target, threads, space);
   plain.addPanels();
   plain.addDirect();
-  if (options.prepared)
+  if (options.prepacked)
     SpaceBuilder(op->getContext(), vectorNest, target, threads, space)
         .addRowVectors();
   if (space.points.empty())

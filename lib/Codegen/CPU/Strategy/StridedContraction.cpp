@@ -181,9 +181,9 @@ static AffineExpr getAddress(const StridedAccess &access,
 
 schedule::LoopNest kas::codegen::getLoopNest(const Contraction &source,
                                              ArrayRef<int64_t> output,
-                                             ArrayRef<bool> prepared) {
+                                             ArrayRef<bool> prepacked) {
   schedule::LoopNest nest;
-  nest.packsScalars = prepared.empty();
+  nest.packsScalars = prepacked.empty();
   for (const Contraction::Loop &loop : source.loops)
     nest.loops.push_back({loop.extent, loop.isReduction});
   auto set = [](schedule::LoopNest::Tensor &tensor,
@@ -197,7 +197,7 @@ schedule::LoopNest kas::codegen::getLoopNest(const Contraction &source,
     schedule::LoopNest::Tensor &tensor = nest.inputs.emplace_back();
     set(tensor, input.indices,
         cast<ShapedType>(input.value.getType()).getShape());
-    tensor.isPrepared = !prepared.empty() && prepared[number];
+    tensor.isPrepacked = !prepacked.empty() && prepacked[number];
   }
   for (const Guard &guard : source.guards)
     nest.guards.push_back({getIndexExpr(guard.expr), guard.extent});
@@ -220,7 +220,7 @@ static schedule::TileNest getUnclassified(const StridedContraction &source) {
     schedule::StridedTensor tensor;
     tensor.strides.assign(access.strides.begin(), access.strides.end());
     tensor.size = access.size;
-    tensor.isPrepared = access.isPrepared;
+    tensor.isPrepacked = access.isPrepacked;
     return tensor;
   };
   nest.output = getTensor(source.output);
@@ -233,10 +233,10 @@ static schedule::TileNest getUnclassified(const StridedContraction &source) {
     for (AffineExpr index : input.index)
       tensor.index.push_back(getIndexExpr(index));
     tensor.shape.assign(input.shape.begin(), input.shape.end());
-    tensor.isPrepared = input.isPrepared;
+    tensor.isPrepacked = input.isPrepacked;
   }
   nest.guards = getGuards(source.guards);
-  nest.isOfWords = source.isOfWords();
+  nest.isOfVNNIGroups = source.isOfVNNIGroups();
   nest.accumulates = source.accumulates;
   return nest;
 }
@@ -325,15 +325,15 @@ static FailureOr<StridedContraction> begin(const Contraction &source,
 
 Type StridedContraction::getElementType() const {
   MLIRContext *context = output.buffer.getContext();
-  return isOfBytes() ? Type(IntegerType::get(context, 32))
-                     : Float32Type::get(context);
+  return isOfInt8() ? Type(IntegerType::get(context, 32))
+                    : Float32Type::get(context);
 }
 
-/// `input` as words of `size` elements, without `wordLoop`, which steps through
-/// them.
-static StridedAccess getWords(StridedAccess input, unsigned wordLoop,
-                              int64_t size) {
-  input.strides[wordLoop] = 0;
+/// `input` as VNNI groups of `size` elements, without `vnniLoop`, which steps
+/// through them.
+static StridedAccess getVNNIGroups(StridedAccess input, unsigned vnniLoop,
+                                   int64_t size) {
+  input.strides[vnniLoop] = 0;
   for (int64_t &stride : input.strides)
     stride /= size;
   input.base /= size;
@@ -352,19 +352,19 @@ StridedContraction::match(linalg::LinalgOp op,
   if (failed(source))
     return failure();
   std::optional<DotProduct> product = DotProduct::match(op);
-  std::optional<unsigned> wordLoop;
+  std::optional<unsigned> vnniLoop;
   Type element = Float32Type::get(op.getContext());
   Type sum = element;
   if (product) {
-    if (product->isOfBytes() && !product->getUnsignedInput())
+    if (product->isOfInt8() && !product->getUnsignedInput())
       return fail("its bytes are not unsigned in one input and signed in the "
                   "other");
-    wordLoop = findWordLoop(op, product->getWordSize());
-    if (!wordLoop)
-      return fail("its elements are not in words");
-    source->loops[*wordLoop].extent = 1;
+    vnniLoop = findVNNILoop(op, product->getVNNIGroupSize());
+    if (!vnniLoop)
+      return fail("its elements are not in VNNI groups");
+    source->loops[*vnniLoop].extent = 1;
     element = product->element;
-    if (product->isOfBytes())
+    if (product->isOfInt8())
       sum = IntegerType::get(op.getContext(), 32);
   }
   FailureOr<StridedContraction> begun =
@@ -378,11 +378,11 @@ StridedContraction::match(linalg::LinalgOp op,
     FailureOr<StridedAccess> access =
         getAccess(input.value, source->loops.size(), input.indices, element);
     if (failed(access) ||
-        (wordLoop &&
+        (vnniLoop &&
          !cast<MemRefType>(input.value.getType()).getLayout().isIdentity()))
       return fail("an input is not strided");
-    if (wordLoop)
-      access = getWords(*access, *wordLoop, product->getWordSize());
+    if (vnniLoop)
+      access = getVNNIGroups(*access, *vnniLoop, product->getVNNIGroupSize());
     inputs.push_back(*access);
   }
   dropUnitLoops(contraction, inputs);
@@ -396,9 +396,9 @@ StridedContraction::match(linalg::LinalgOp op,
     bool isVector = inputs[number].strides[vectorLoop] != 0;
     if (isVector == (inputs[1 - number].strides[vectorLoop] != 0))
       return fail("both or no inputs step with the output's last dimension");
-    contraction.elements = !product->isOfBytes() ? ElementKind::BFloats
-                           : isVector ? ElementKind::UnsignedVectorBytes
-                                      : ElementKind::UnsignedScalarBytes;
+    contraction.elements = !product->isOfInt8() ? ElementKind::BFloats
+                           : isVector ? ElementKind::UnsignedVectorInt8
+                                      : ElementKind::UnsignedScalarInt8;
   }
   SmallVector<StridedAccess> vectorInputs;
   for (StridedAccess &input : inputs)
@@ -438,7 +438,7 @@ static FailureOr<PackedAccess> getPackedAccess(const Contraction::Input &input,
 FailureOr<StridedContraction>
 StridedContraction::get(const Contraction &source, Value output,
                         Contraction::EmitReasonFn emitReason,
-                        ArrayRef<bool> prepared) {
+                        ArrayRef<bool> prepacked) {
   auto fail = [&](const Twine &reason) {
     emitReason(reason);
     return failure();
@@ -466,7 +466,7 @@ StridedContraction::get(const Contraction &source, Value output,
       auto packed = getPackedAccess(input, output.getContext());
       if (failed(packed))
         return fail("an input is no plain buffer of f32");
-      packed->isPrepared = !prepared.empty() && prepared[number];
+      packed->isPrepacked = !prepacked.empty() && prepacked[number];
       contraction.vectorInputs.push_back(*packed);
       continue;
     }
@@ -480,7 +480,7 @@ StridedContraction::get(const Contraction &source, Value output,
     if (!contraction.guards.empty() && !staysInside(input, ranges))
       return fail("an input that is constant along the output's last "
                   "dimension is clipped");
-    strided->isPrepared = prepared.empty() || prepared[number];
+    strided->isPrepacked = prepacked.empty() || prepacked[number];
     contraction.scalarInputs.push_back(*strided);
   }
   dropUnitLoops(contraction);
@@ -559,7 +559,7 @@ schedule::TileOptions ContractionOptions::getTileOptions() const {
   // As for many, where their number is not known.
   constexpr int64_t usualThreads = 8;
   result.threads = threads ? threads : usualThreads;
-  result.prepared = prepared;
+  result.prepacked = prepacked;
   result.strategy = getStrategy(algorithm);
   result.givesWay = !readsUnpadded;
   if (schedule) {

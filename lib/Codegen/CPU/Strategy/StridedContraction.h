@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Sums of products on buffers, as plain strides: what the strategies for CPUs
+// Contractions on buffers, as plain strides: what the strategies for CPUs
 // need to know about a contraction.
 //
 //===----------------------------------------------------------------------===//
@@ -34,8 +34,8 @@ struct StridedAccess {
   llvm::SmallVector<int64_t> strides;
   /// One more than the largest address of the buffer.
   int64_t size = 0;
-  /// Whether a copy is made ahead of the calls where weights are prepared.
-  bool isPrepared = true;
+  /// Whether a copy is made ahead of the calls where weights are prepacked.
+  bool isPrepacked = true;
 };
 
 /// A buffer and the address of its element as any expression of the loops: for
@@ -48,7 +48,7 @@ struct PackedAccess {
   llvm::SmallVector<mlir::AffineExpr> index = {};
   llvm::SmallVector<int64_t> shape = {};
   /// Whether a copy may be made ahead of the calls.
-  bool isPrepared = false;
+  bool isPrepacked = false;
 };
 
 /// The innermost columns at which some guards hold; at these, everything is
@@ -61,15 +61,10 @@ struct ColumnSegment {
   llvm::SmallVector<Guard> guards;
 };
 
-/// F32, or words of two bf16 or of four bytes. Of an input that steps with the
-/// innermost dimension of the output and one that does not, one has unsigned
-/// bytes, the other signed ones.
-enum class ElementKind {
-  F32,
-  BFloats,
-  UnsignedVectorBytes,
-  UnsignedScalarBytes
-};
+/// F32, or VNNI groups of two bf16 or of four int8. Of an input that steps with
+/// the innermost dimension of the output and one that does not, one has
+/// unsigned bytes, the other signed ones.
+enum class ElementKind { F32, BFloats, UnsignedVectorInt8, UnsignedScalarInt8 };
 
 /// `output += product of inputs`, summed over the reduction loops.
 struct StridedContraction {
@@ -82,10 +77,10 @@ struct StridedContraction {
   /// Where one of these does not hold, the vector inputs count as zero and are
   /// not read. Their expressions are of the loops.
   llvm::SmallVector<Guard> guards;
-  /// What the products are multiplied with; 1 for words.
+  /// What the products are multiplied with; 1 for VNNI groups.
   double factor = 1;
-  /// What an element is multiplied as: f32, or a word, whose products with
-  /// another word are added to a sum of f32, or of i32 for bytes.
+  /// What an element is multiplied as: f32, or a VNNI group, whose products
+  /// with another VNNI group are added to a sum of f32, or of i32 for int8.
   ElementKind elements = ElementKind::F32;
   /// Whether the output holds values that the sums are added to; else they
   /// replace whatever it holds.
@@ -106,24 +101,25 @@ struct StridedContraction {
     return extent;
   }
 
-  bool isOfWords() const { return elements != ElementKind::F32; }
-  bool isOfBytes() const {
-    return isOfWords() && elements != ElementKind::BFloats;
+  bool isOfVNNIGroups() const { return elements != ElementKind::F32; }
+  bool isOfInt8() const {
+    return isOfVNNIGroups() && elements != ElementKind::BFloats;
   }
-  /// The type of sums, which words are read as: f32, or i32 for bytes.
+  /// The type of sums, which VNNI groups are read as: f32, or i32 for int8.
   mlir::Type getElementType() const;
 
   /// What `op` computes, if it is such a sum of f32 on buffers of static shape
-  /// and layout with sums of loops as indices, or one of bytes or bf16 whose
-  /// innermost reduction takes a word; else why it is none.
+  /// and layout with sums of loops as indices, or one of int8 or bf16 whose
+  /// innermost reduction takes a VNNI group; else why it is none.
   static mlir::FailureOr<StridedContraction>
   match(mlir::linalg::LinalgOp op, Contraction::EmitReasonFn emitReason);
 
-  /// `source` on buffers of identity layout, of which some are `prepared`, or
+  /// `source` on buffers of identity layout, of which some are `prepacked`, or
   /// all. It does not accumulate.
   static mlir::FailureOr<StridedContraction>
   get(const Contraction &source, mlir::Value output,
-      Contraction::EmitReasonFn emitReason, llvm::ArrayRef<bool> prepared = {});
+      Contraction::EmitReasonFn emitReason,
+      llvm::ArrayRef<bool> prepacked = {});
 
   /// The buffer that holds a tensor.
   using ToBufferFn = llvm::function_ref<mlir::Value(mlir::Value)>;
@@ -176,11 +172,11 @@ private:
 };
 
 /// `source`, whose output has the shape `output`, as plain data. Inputs that
-/// are `prepared` are packed ahead; where nothing is known of that, what does
+/// are `prepacked` are packed ahead; where nothing is known of that, what does
 /// not step with the vectors is.
 schedule::LoopNest getLoopNest(const Contraction &source,
                                llvm::ArrayRef<int64_t> output,
-                               llvm::ArrayRef<bool> prepared);
+                               llvm::ArrayRef<bool> prepacked);
 
 /// The coefficient of `dim` in `expr`, if `expr` is linear in it.
 std::optional<int64_t> getCoefficient(mlir::AffineExpr expr, unsigned dim);
@@ -192,7 +188,7 @@ struct ContractionTarget : schedule::TileTarget {
   bool hasFMA;
 };
 
-struct ContractionTail;
+struct ContractionEpilogue;
 
 /// The numbers that `schedule` gives.
 schedule::TileNumbers getTileNumbers(CPUScheduleAttr schedule);
@@ -205,9 +201,9 @@ struct ContractionOptions {
   /// Free buffers after the loops; not where a pass does so later.
   bool deallocate = true;
   /// What rearranges weights runs once, not at each call.
-  bool prepared = false;
+  bool prepacked = false;
   /// What may be computed together with the contraction, or null.
-  const ContractionTail *tail = nullptr;
+  const ContractionEpilogue *epilogue = nullptr;
   /// What the operation says itself, or null.
   CPUScheduleAttr schedule = nullptr;
   /// The input is read where it is, and not padded: emit nothing unless
@@ -252,13 +248,14 @@ void emitRowVectors(mlir::OpBuilder &builder, mlir::Location loc,
 /// Emits `contraction` as loops over register tiles at the builder's insertion
 /// point, by the strategy that takes the least time according to the plans, or
 /// nothing, and fails, if none suits. A remark says how it was cut;
-/// `tookTail` gets whether the tail of the options was computed with it.
+/// `tookEpilogue` gets whether the epilogue of the options was computed with
+/// it.
 mlir::LogicalResult
 emitContraction(mlir::OpBuilder &builder, mlir::Location loc,
                 const StridedContraction &contraction,
                 const ContractionOptions &options,
                 llvm::function_ref<void(const llvm::Twine &)> emitReason,
-                bool *tookTail = nullptr);
+                bool *tookEpilogue = nullptr);
 
 /// The time that `emitContraction` goes by, in halves of a cycle; nothing where
 /// it fails.

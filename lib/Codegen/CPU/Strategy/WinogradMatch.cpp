@@ -149,7 +149,7 @@ namespace {
 /// Data without the zeros around it, and how many of them are before it.
 struct Unpadded {
   Value data;
-  int64_t linesBefore = 0, columnsBefore = 0;
+  int64_t rowsBefore = 0, columnsBefore = 0;
 };
 
 Unpadded getUnpadded(Value data) {
@@ -168,7 +168,7 @@ Unpadded getUnpadded(Value data) {
 FailureOr<WinogradConvolution>
 makeConvolution(Value padded, Value weight, RankedTensorType outType,
                 ArrayRef<AffineExpr> weightIndex) {
-  auto [data, linesBefore, columnsBefore] = getUnpadded(padded);
+  auto [data, rowsBefore, columnsBefore] = getUnpadded(padded);
   auto type = dyn_cast<RankedTensorType>(data.getType());
   if (!type || !type.hasStaticShape() || !outType.hasStaticShape() ||
       !type.getElementType().isF32())
@@ -183,7 +183,7 @@ makeConvolution(Value padded, Value weight, RankedTensorType outType,
                              type.getDimSize(3),
                              outType.getDimSize(2),
                              outType.getDimSize(3),
-                             linesBefore,
+                             rowsBefore,
                              columnsBefore,
                              SmallVector<AffineExpr>(weightIndex)};
 }
@@ -238,7 +238,7 @@ std::optional<SmallVector<AffineExpr>> matchIndices(linalg::GenericOp op,
 
 FailureOr<WinogradConvolution>
 kas::codegen::matchWinograd(linalg::GenericOp op) {
-  if (!op.hasPureTensorSemantics() || !isSumOfProducts(op) ||
+  if (!op.hasPureTensorSemantics() || !hasContractionBody(op) ||
       op.getNumDpsInputs() != 2)
     return failure();
   for (unsigned position : {0, 1})

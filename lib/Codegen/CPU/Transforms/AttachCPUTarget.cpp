@@ -13,7 +13,7 @@
 
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/KasCPU/IR/ModuleTarget.h"
-#include "kas/Support/Place.h"
+#include "kas/Support/FileLocation.h"
 #include "mlir/Dialect/DLTI/DLTI.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -59,7 +59,7 @@ struct AttachCPUTarget
     auto target = getTarget(names);
     if (target)
       return setModuleTarget(getOperation(), *target);
-    mlir::emitError(getPlace(getOperation()),
+    mlir::emitError(getFileLocation(getOperation()),
                     llvm::toString(target.takeError()));
     signalPassFailure();
   }

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What must be known of a function to compute a batch part by part: the work
-// and bytes for each sample, and which arguments differ from part to part.
+// The facts about a function that computing a batch part by part needs: the
+// work and bytes for each sample, and which arguments differ from part to part.
 // `choosePartSize` (Strategy/BatchParts.cpp) estimates from this how large a
 // part should be.
 //
@@ -71,7 +71,7 @@ static void addStages(ApplyOp apply, OperatorOp op, BatchWork &work) {
 }
 
 BatchWork kas::codegen::collectBatchWork(func::FuncOp function,
-                                         const SamplePlaces &samples) {
+                                         const SamplePositions &samples) {
   BatchWork work;
   work.batch = samples.batch;
   for (BlockArgument argument : function.getArguments())

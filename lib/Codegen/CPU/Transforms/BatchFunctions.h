@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What is known of functions on batches before they are cut into parts.
+// The facts about functions on batches before they are cut into parts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,7 @@
 #define LIB_CODEGEN_CPU_TRANSFORMS_BATCHFUNCTIONS_H
 
 #include "../Strategy/BatchParts.h"
-#include "kas/Codegen/Common/SampleWise.h"
+#include "kas/Codegen/Common/PerSample.h"
 
 namespace kas::codegen {
 
@@ -30,7 +30,7 @@ bool hasPlainElements(mlir::func::FuncOp function);
 
 /// What the function does for each sample.
 BatchWork collectBatchWork(mlir::func::FuncOp function,
-                           const SamplePlaces &samples);
+                           const SamplePositions &samples);
 
 /// The bytes of each pointer that the function will take which differ from part
 /// to part: all of the data and of the results, and 0 for weights.

@@ -82,7 +82,7 @@ private:
 LogicalResult BatchVersions::replace(func::FuncOp function) {
   if (failed(checkFunction(function, getOperation())))
     return failure();
-  FailureOr<SamplePlaces> samples = findSamples(function, /*numData=*/1);
+  FailureOr<SamplePositions> samples = findSamples(function, /*numData=*/1);
   if (failed(samples))
     return failure();
   // A batch of single samples needs a slot for a message of each of them, on
@@ -115,7 +115,7 @@ LogicalResult BatchVersions::makeVersion(SymbolTable &symbols,
       (function.getName() + "_batch" + Twine(version.samples)).str());
   symbols.insert(part, function->getIterator());
   // Those of `function` are of its own values.
-  FailureOr<SamplePlaces> samples = findSamples(part, /*numData=*/1);
+  FailureOr<SamplePositions> samples = findSamples(part, /*numData=*/1);
   if (failed(samples))
     return failure();
   // The clone has `most` samples already.

@@ -38,11 +38,11 @@ using namespace mlir;
 
 namespace {
 
-/// Makes what a contraction adds to anew: a part of a broadcast is a smaller
-/// broadcast, which costs less than a copy of that part.
-class InitMaker {
+/// Makes the initial value of a contraction again: a part of a broadcast is a
+/// smaller broadcast, which costs less than a copy of that part.
+class InitBuilder {
 public:
-  InitMaker(RewriterBase &rewriter, Location loc)
+  InitBuilder(RewriterBase &rewriter, Location loc)
       : rewriter(rewriter), loc(loc) {}
 
   /// `value`, a broadcast or a fill where it is a part of one.
@@ -117,7 +117,7 @@ static Value skipInsertions(tensor::ExtractSliceOp slice) {
 /// A slice of a fill is a fill; one of a broadcast is the broadcast of a slice
 /// of its input, in the dimensions that the input has. What cannot be
 /// simplified stays a slice.
-Value InitMaker::simplifySlice(tensor::ExtractSliceOp op) {
+Value InitBuilder::simplifySlice(tensor::ExtractSliceOp op) {
   if (!isStatic(op))
     return op;
   ArrayRef<int64_t> shape = op.getType().getShape();
@@ -147,7 +147,7 @@ Value InitMaker::simplifySlice(tensor::ExtractSliceOp op) {
 
 /// The same for a dimension that is split into several: of a broadcast, those
 /// of an added dimension are all added, those of others belong to the input.
-Value InitMaker::simplifyReshape(tensor::ExpandShapeOp op) {
+Value InitBuilder::simplifyReshape(tensor::ExpandShapeOp op) {
   Value source = simplify(op.getSrc());
   ArrayRef<int64_t> shape = op.getResultType().getShape();
   if (!op.getResultType().hasStaticShape())
@@ -184,7 +184,7 @@ Value InitMaker::simplifyReshape(tensor::ExpandShapeOp op) {
   return makeBroadcast(input, shape, dimensions);
 }
 
-Value InitMaker::simplify(Value value) {
+Value InitBuilder::simplify(Value value) {
   if (auto slice = value.getDefiningOp<tensor::ExtractSliceOp>())
     return simplifySlice(slice);
   if (auto reshape = value.getDefiningOp<tensor::ExpandShapeOp>())
@@ -192,7 +192,7 @@ Value InitMaker::simplify(Value value) {
   return value;
 }
 
-Value InitMaker::makeDense(Value value) {
+Value InitBuilder::makeDense(Value value) {
   Value simple = simplify(value);
   if (isa_and_nonnull<linalg::FillOp, linalg::BroadcastOp>(
           simple.getDefiningOp()))
@@ -203,7 +203,7 @@ Value InitMaker::makeDense(Value value) {
       .getResult(0);
 }
 
-Value InitMaker::permute(Value value, ArrayRef<int64_t> permutation) {
+Value InitBuilder::permute(Value value, ArrayRef<int64_t> permutation) {
   SmallVector<int64_t> shape = applyPermutation(
       cast<RankedTensorType>(value.getType()).getShape(), permutation);
   if (auto fill = value.getDefiningOp<linalg::FillOp>())
@@ -225,7 +225,7 @@ Value InitMaker::permute(Value value, ArrayRef<int64_t> permutation) {
 }
 
 //===----------------------------------------------------------------------===//
-// What is in the way of vectors
+// Obstacles to vectors
 //===----------------------------------------------------------------------===//
 
 /// Whether `init` is some of the elements of another tensor, with others in
@@ -327,15 +327,15 @@ private:
     if (isDense)
       return;
     IRRewriter rewriter(op);
-    InitMaker maker(rewriter, op.getLoc());
+    InitBuilder inits(rewriter, op.getLoc());
     if (!permutation) {
-      Value dense = maker.makeDense(init);
+      Value dense = inits.makeDense(init);
       rewriter.modifyOpInPlace(op, [&] { op.setDpsInitOperand(0, dense); });
       return;
     }
     // Result dimension `i` of the contraction is dimension `permutation[i]` of
     // the original.
-    Value turned = maker.permute(maker.simplify(init), *permutation);
+    Value turned = inits.permute(inits.simplify(init), *permutation);
     SmallVector<AffineMap> maps = generic.getIndexingMapsArray();
     maps.back() =
         AffineMap::get(maps.back().getNumDims(), 0,
@@ -348,7 +348,7 @@ private:
     rewriter.inlineRegionBefore(generic.getRegion(), made.getRegion(),
                                 made.getRegion().begin());
     Value back =
-        maker.permute(made.getResult(0), invertPermutationVector(*permutation));
+        inits.permute(made.getResult(0), invertPermutationVector(*permutation));
     rewriter.replaceOp(generic, back);
   }
 };

@@ -10,7 +10,7 @@
 // are those of `-kas-batch-versions`, lowered to the LLVM dialect; made for
 // each of them is
 //
-//     ptr NAME(ptr data, weights..., results..., [ptr prepared,] i64 samples)
+//     ptr NAME(ptr data, weights..., results..., [ptr prepacked,] i64 samples)
 //       left = samples, done = 0
 //       while left != 0:
 //         version, count = plan[min(left, most) - 1]
@@ -45,14 +45,14 @@ using namespace mlir;
 
 namespace {
 
-/// A version with what prepares its weights.
+/// A version with what prepacks its weights.
 struct Version {
   LLVM::LLVMFuncOp part;
   BatchVersionAttr attr;
-  /// Null where no weights are prepared.
-  LLVM::LLVMFuncOp prepare = {}, preparedElements = {};
-  /// How many f32 are prepared, and where they begin among all.
-  int64_t numPrepared = 0, firstPrepared = 0;
+  /// Null where no weights are prepacked.
+  LLVM::LLVMFuncOp prepack = {}, prepackedElements = {};
+  /// How many f32 are prepacked, and where they begin among all.
+  int64_t numPrepacked = 0, firstPrepacked = 0;
 
   bool isSerial() const { return part->hasAttr(KasCPUDialect::serialName); }
 };
@@ -68,8 +68,8 @@ public:
         most(versions.front().attr.getMost()) {}
 
   void emit();
-  /// What prepares the weights of all versions.
-  void emitPrepare();
+  /// What prepacks the weights of all versions.
+  void emitPrepack();
 
 private:
   Value makeInt(int64_t value) {
@@ -86,7 +86,7 @@ private:
   }
   /// Where the prepacked weights of a version begin among all of them.
   Value emitPacked(Value all, const Version &version) {
-    return emitOffset(all, makeInt(version.firstPrepared *
+    return emitOffset(all, makeInt(version.firstPrepacked *
                                    static_cast<int64_t>(sizeof(float))));
   }
   void emitRefusal(Value numSamples, Block *next);
@@ -232,7 +232,7 @@ void Dispatcher::emitVersion(const Version &version, Block *block,
         bytes == 0 ? Value(argument)
                    : emitOffset(argument, LLVM::MulOp::create(
                                               b, done, makeInt(bytes / size))));
-  if (version.prepare)
+  if (version.prepack)
     calls.arguments.push_back(emitPacked(
         function.getArgument(version.attr.getBytes().size()), version));
   Value message = calls.emit(b);
@@ -254,7 +254,7 @@ void Dispatcher::emit() {
   // Data, weights and results; then all prepacked weights, if there are any;
   // then the number of samples.
   SmallVector<Type> types(versions.front().attr.getBytes().size(), pointer);
-  if (llvm::any_of(versions, [](const Version &v) { return v.prepare; }))
+  if (llvm::any_of(versions, [](const Version &v) { return v.prepack; }))
     types.push_back(pointer);
   types.push_back(b.getI64Type());
   function = createFunction("", pointer, types);
@@ -284,36 +284,36 @@ void Dispatcher::emit() {
     emitVersion(version, target, messages, loop);
 }
 
-/// `@NAME_prepare` takes the weights and one buffer, of
-/// `@NAME_prepared_elements` f32, in which each version has its own part. Its
+/// `@NAME_prepack` takes the weights and one buffer, of
+/// `@NAME_prepacked_elements` f32, in which each version has its own part. Its
 /// message is the first of those of the versions.
-void Dispatcher::emitPrepare() {
-  int64_t numPrepared = 0;
+void Dispatcher::emitPrepack() {
+  int64_t numPrepacked = 0;
   LLVM::LLVMFuncOp first;
   for (Version version : versions) {
-    if (version.prepare)
-      numPrepared = version.firstPrepared + version.numPrepared;
-    if (version.prepare && !first)
-      first = version.prepare;
+    if (version.prepack)
+      numPrepacked = version.firstPrepacked + version.numPrepacked;
+    if (version.prepack && !first)
+      first = version.prepack;
   }
   if (!first)
     return;
-  LLVM::LLVMFuncOp prepare =
-      createFunction("_prepare", pointer, first.getArgumentTypes());
-  b.setInsertionPointToStart(prepare.addEntryBlock(b));
-  SmallVector<Value> weights(prepare.getArguments().drop_back());
+  LLVM::LLVMFuncOp prepack =
+      createFunction("_prepack", pointer, first.getArgumentTypes());
+  b.setInsertionPointToStart(prepack.addEntryBlock(b));
+  SmallVector<Value> weights(prepack.getArguments().drop_back());
   for (Version version : versions) {
-    if (!version.prepare)
+    if (!version.prepack)
       continue;
     SmallVector<Value> arguments = weights;
-    arguments.push_back(emitPacked(prepare.getArguments().back(), version));
-    auto call = LLVM::CallOp::create(b, version.prepare, arguments);
-    if (!hasMessages(version.prepare))
+    arguments.push_back(emitPacked(prepack.getArguments().back(), version));
+    auto call = LLVM::CallOp::create(b, version.prepack, arguments);
+    if (!hasMessages(version.prepack))
       continue;
     // A message ends it before the other versions.
-    Block *stop = b.createBlock(&prepare.getBody(), prepare.getBody().end());
+    Block *stop = b.createBlock(&prepack.getBody(), prepack.getBody().end());
     LLVM::ReturnOp::create(b, call.getResult());
-    Block *next = b.createBlock(&prepare.getBody(), prepare.getBody().end());
+    Block *next = b.createBlock(&prepack.getBody(), prepack.getBody().end());
     b.setInsertionPointAfter(call);
     Value none = LLVM::ZeroOp::create(b, pointer);
     Value isFine = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::eq,
@@ -324,9 +324,9 @@ void Dispatcher::emitPrepare() {
   Value none = LLVM::ZeroOp::create(b, pointer);
   LLVM::ReturnOp::create(b, none);
   LLVM::LLVMFuncOp count =
-      createFunction("_prepared_elements", b.getI64Type(), {});
+      createFunction("_prepacked_elements", b.getI64Type(), {});
   b.setInsertionPointToStart(count.addEntryBlock(b));
-  LLVM::ReturnOp::create(b, makeInt(numPrepared));
+  LLVM::ReturnOp::create(b, makeInt(numPrepacked));
 }
 
 namespace {
@@ -356,7 +356,7 @@ struct DispatchBatch : kas::codegen::impl::DispatchBatchBase<DispatchBatch> {
 private:
   LogicalResult dispatch(StringRef name, MutableArrayRef<Version> versions);
   LogicalResult check(StringRef name, ArrayRef<Version> versions);
-  void findPrepare(Version &version, int64_t &numPrepared);
+  void findPrepack(Version &version, int64_t &numPrepacked);
 };
 
 } // namespace
@@ -387,42 +387,42 @@ LogicalResult DispatchBatch::check(StringRef name, ArrayRef<Version> versions) {
   return success();
 }
 
-/// The functions that `-kas-prepare-weights` has made. `numPrepared` counts the
-/// elements of all versions so far. A version with as many arguments as
+/// The functions that `-kas-prepack-weights` has made. `numPrepacked` counts
+/// the elements of all versions so far. A version with as many arguments as
 /// pointers has no prepacked weights; one whose functions are not found keeps
-/// `prepare` null, which `dispatch` refuses.
-void DispatchBatch::findPrepare(Version &version, int64_t &numPrepared) {
+/// `prepack` null, which `dispatch` refuses.
+void DispatchBatch::findPrepack(Version &version, int64_t &numPrepacked) {
   if (version.part.getNumArguments() == version.attr.getBytes().size())
     return;
   auto find = [&](StringRef suffix) {
     return getOperation().lookupSymbol<LLVM::LLVMFuncOp>(
         (version.part.getName() + suffix).str());
   };
-  LLVM::LLVMFuncOp prepare = find("_prepare"),
-                   count = find("_prepared_elements");
+  LLVM::LLVMFuncOp prepack = find("_prepack"),
+                   count = find("_prepacked_elements");
   APInt number;
-  if (!prepare || !count || count.isExternal() || !isOnPointers(prepare) ||
+  if (!prepack || !count || count.isExternal() || !isOnPointers(prepack) ||
       // The number of elements must be a constant, since the parts of the
       // versions are laid out here.
       !matchPattern(count.getBody().front().getTerminator()->getOperand(0),
                     m_ConstantInt(&number)))
     return;
-  version.prepare = prepare;
-  version.preparedElements = count;
-  version.numPrepared = number.getSExtValue();
-  version.firstPrepared = numPrepared;
+  version.prepack = prepack;
+  version.prepackedElements = count;
+  version.numPrepacked = number.getSExtValue();
+  version.firstPrepacked = numPrepacked;
   // Each begins at a line of the cache.
-  numPrepared += llvm::alignTo(version.numPrepared, 16);
+  numPrepacked += llvm::alignTo(version.numPrepacked, 16);
 }
 
 LogicalResult DispatchBatch::dispatch(StringRef name,
                                       MutableArrayRef<Version> versions) {
   if (failed(check(name, versions)))
     return failure();
-  int64_t numPrepared = 0;
+  int64_t numPrepacked = 0;
   for (Version &version : versions) {
-    findPrepare(version, numPrepared);
-    size_t count = version.attr.getBytes().size() + (version.prepare ? 1 : 0);
+    findPrepack(version, numPrepacked);
+    size_t count = version.attr.getBytes().size() + (version.prepack ? 1 : 0);
     if (version.part.getNumArguments() != count)
       return version.part.emitError("expected a function that fills the last "
                                     "argument of '@")
@@ -430,12 +430,12 @@ LogicalResult DispatchBatch::dispatch(StringRef name,
   }
   Dispatcher dispatcher(getOperation(), name, versions, threads);
   dispatcher.emit();
-  dispatcher.emitPrepare();
+  dispatcher.emitPrepack();
   for (Version &version : versions) {
     // What is left has no callers but those made here.
-    if (version.preparedElements)
-      version.preparedElements.erase();
-    for (LLVM::LLVMFuncOp function : {version.part, version.prepare})
+    if (version.prepackedElements)
+      version.prepackedElements.erase();
+    for (LLVM::LLVMFuncOp function : {version.part, version.prepack})
       if (function) {
         function.setLinkage(LLVM::Linkage::Internal);
         function.setPrivate();

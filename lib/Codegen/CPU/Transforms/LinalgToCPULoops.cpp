@@ -219,7 +219,7 @@ void keepLoop(scf::ForOp loop) {
 
 /// Lets LLVM take a sum along the innermost loop in vectors, which changes its
 /// order, or a maximum: it knows that of its own, and not what it is expanded
-/// to, comparisons and selections that pass on what is no number.
+/// to, comparisons and selections that propagate NaN.
 void allowVectors(linalg::LinalgOp op) {
   if (op.getNumLoops() == 0 || op.getNumDpsInits() != 1 ||
       op.getIteratorTypesArray().back() != utils::IteratorType::reduction)

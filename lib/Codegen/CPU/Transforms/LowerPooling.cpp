@@ -83,7 +83,7 @@ struct Pooling {
   static std::optional<Pooling> match(linalg::PoolingNchwMaxOp op);
   static std::optional<Pooling> match(linalg::PoolingNchwSumOp op);
   /// Of all windows. What `min-parallel-work` is compared with.
-  int64_t countPoints() const {
+  int64_t countIterations() const {
     return cast<ShapedType>(op->getResult(0).getType()).getNumElements() *
            height.window * width.window;
   }
@@ -108,8 +108,8 @@ private:
                     ArrayRef<Value> rows, Value column, int64_t lanes);
   int64_t emitVectors(OpBuilder &builder, Value data, Value output,
                       ArrayRef<Value> plane, Value line, ArrayRef<Value> rows);
-  void emitLine(OpBuilder &builder, Value data, Value output, Value n, Value c,
-                Value line);
+  void emitRow(OpBuilder &builder, Value data, Value output, Value n, Value c,
+               Value line);
   Value emitWindow(OpBuilder &builder, Value buffer, Value n, Value c,
                    ArrayRef<Value> rows, ArrayRef<Value> columns);
 };
@@ -167,7 +167,7 @@ struct LowerPooling : kas::codegen::impl::LowerPoolingBase<LowerPooling> {
       if (!pooling && !max)
         reduceImage(cast<linalg::PoolingNchwSumOp>(op.getOperation()));
       if (pooling)
-        pooling->lower(pooling->countPoints() < minParallelWork
+        pooling->lower(pooling->countIterations() < minParallelWork
                            ? 1
                            : getNumThreads(getOperation(), threads));
     }
@@ -388,8 +388,8 @@ int64_t Pooling::emitVectors(OpBuilder &builder, Value data, Value output,
 }
 
 /// The outputs of one line.
-void Pooling::emitLine(OpBuilder &builder, Value data, Value output, Value n,
-                       Value c, Value line) {
+void Pooling::emitRow(OpBuilder &builder, Value data, Value output, Value n,
+                      Value c, Value line) {
   Location loc = op.getLoc();
   AffineExpr d0 = builder.getAffineDimExpr(0);
   auto constant = [&](int64_t value) -> Value {
@@ -481,7 +481,7 @@ void Pooling::lower(int64_t threads) {
   auto lines = scf::ForOp::create(rewriter, loc, constant(0),
                                   constant(height.count), constant(1));
   rewriter.setInsertionPointToStart(lines.getBody());
-  emitLine(rewriter, data, output, n, c, lines.getInductionVar());
+  emitRow(rewriter, data, output, n, c, lines.getInductionVar());
   rewriter.setInsertionPointAfter(outer);
   rewriter.replaceOpWithNewOp<bufferization::ToTensorOp>(
       op, op->getResult(0).getType(), output, /*restrict=*/true,

@@ -38,7 +38,7 @@ namespace kas::codegen {
 using namespace mlir;
 
 //===----------------------------------------------------------------------===//
-// What upstream's conversions to LLVM do not take
+// Operations that upstream's conversions to LLVM do not take
 //===----------------------------------------------------------------------===//
 
 /// `|x|` compared with `bound`, for scalars and vectors. Ordered predicates:

@@ -38,7 +38,7 @@ using namespace kas::codegen;
 using namespace mlir;
 
 //===----------------------------------------------------------------------===//
-// What becomes a function
+// Candidates for functions
 //===----------------------------------------------------------------------===//
 
 namespace {

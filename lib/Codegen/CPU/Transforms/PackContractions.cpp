@@ -16,7 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Emit/ContractionTail.h"
+#include "../Emit/ContractionEpilogue.h"
 #include "../Strategy/StridedContraction.h"
 #include "PackOperations.h"
 #include "kas/Codegen/CPU/Passes.h"
@@ -167,7 +167,7 @@ struct PackContractions
     });
     ContractionOptions options{getNumThreads(getOperation(), threads),
                                getContractionTarget(getOperation(), vectorBits),
-                               /*deallocate=*/true, prepared};
+                               /*deallocate=*/true, prepacked};
     options.algorithm = algorithm;
     options.minParallelTime = minParallelTime;
     // Epilogues that were computed with a contraction are among `ops`, too.
@@ -193,25 +193,26 @@ struct PackContractions
     // Of scalar inputs it is the estimate that counts: row vectors pack them at
     // each call, or ahead of the calls.
     for (StridedAccess &access : contraction->scalarInputs)
-      access.isPrepared = isFromWeights(access.buffer);
+      access.isPrepacked = isFromWeights(access.buffer);
     for (PackedAccess &access : contraction->vectorInputs)
-      access.isPrepared = options.prepared && isFromWeights(access.buffer);
+      access.isPrepacked = options.prepacked && isFromWeights(access.buffer);
     linalg::FillOp zeros = findZeros(op);
     contraction->accumulates = !zeros;
-    ContractionTail tail = ContractionTail::find(op, *contraction);
-    options.tail = tail ? &tail : nullptr;
+    ContractionEpilogue epilogue = ContractionEpilogue::find(op, *contraction);
+    options.epilogue = epilogue ? &epilogue : nullptr;
     // Before anything is emitted, as tiles write the epilogue's result.
-    tail.prepare(op);
-    bool tookTail = false;
+    epilogue.prepare(op);
+    bool tookEpilogue = false;
     OpBuilder builder(op);
     if (failed(emitContraction(builder, op.getLoc(), *contraction, options,
-                               emitReason, &tookTail)))
+                               emitReason, &tookEpilogue)))
       return failure(options.schedule != nullptr);
-    LDBG() << op.getLoc() << ": packed" << (tookTail ? " with its tail" : "");
-    if (tookTail) {
-      erased.insert(tail.broadcast);
-      erased.insert(tail.elementwise);
-      tail.erase();
+    LDBG() << op.getLoc() << ": packed"
+           << (tookEpilogue ? " with its epilogue" : "");
+    if (tookEpilogue) {
+      erased.insert(epilogue.broadcast);
+      erased.insert(epilogue.elementwise);
+      epilogue.erase();
     }
     op->erase();
     // The sums replace what the output holds; nobody else reads the zeros.

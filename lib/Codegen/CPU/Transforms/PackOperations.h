@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the two passes that pack contractions have in common.
+// Shared by the two passes that pack contractions.
 //
 //===----------------------------------------------------------------------===//
 

@@ -65,7 +65,7 @@ namespace {
 
 /// Whether `op` on tensors sums products to a tensor of zeros.
 bool beginsWithZeros(linalg::LinalgOp op) {
-  if (!op.hasPureTensorSemantics() || !isSumOfProducts(op))
+  if (!op.hasPureTensorSemantics() || !hasContractionBody(op))
     return false;
   auto fill = op.getDpsInits().front().getDefiningOp<linalg::FillOp>();
   return fill && matchPattern(fill.getInputs().front(), m_AnyZeroFloat());
@@ -105,7 +105,7 @@ struct PackOperators : kas::codegen::impl::PackOperatorsBase<PackOperators> {
     // which `isFromWeights` does not follow.
     auto getFromWeights = [&](ValueRange tensors) {
       return llvm::map_to_vector<4>(tensors, [&](Value tensor) {
-        return prepared && isFromWeights(tensor);
+        return prepacked && isFromWeights(tensor);
       });
     };
     auto fromWeights = llvm::map_to_vector(applies, [&](ApplyOp apply) {
@@ -129,8 +129,8 @@ private:
     ContractionOptions options{getNumThreads(op, threads),
                                getContractionTarget(getOperation(), vectorBits),
                                /*deallocate=*/false,
-                               prepared,
-                               /*tail=*/nullptr,
+                               prepacked,
+                               /*epilogue=*/nullptr,
                                getSchedule(op)};
     options.algorithm = algorithm;
     options.minParallelTime = minParallelTime;
@@ -140,12 +140,12 @@ private:
   /// Weights that are packed ahead suit other tiles.
   bool maySumInnerProducts(linalg::LinalgOp op) {
     return beginsWithZeros(op) &&
-           !(prepared && llvm::any_of(op.getDpsInputs(), isFromWeights));
+           !(prepacked && llvm::any_of(op.getDpsInputs(), isFromWeights));
   }
 
   /// A layer of one pixel steps with its weights alone: these are copied ahead.
   bool mayCopyWeights(linalg::LinalgOp op) {
-    return prepared && beginsWithBias(op) && isSumOfProducts(op) &&
+    return prepacked && beginsWithBias(op) && hasContractionBody(op) &&
            !getSchedule(op) && algorithm == ConvolutionAlgorithm::Auto &&
            llvm::any_of(op.getDpsInputs(), isFromWeights);
   }
@@ -294,7 +294,7 @@ bool PackOperators::emitOtherTiles(const Contraction &source, Value output,
   return true;
 }
 
-/// The gradient of a sum of products is one itself.
+/// The gradient of a contraction is one itself.
 void PackOperators::lowerGradient(ApplyGradientOp apply) {
   ContractionOptions options = getOptions(apply);
   Packing packing(apply, options);
@@ -407,21 +407,21 @@ void PackOperators::lowerSum(linalg::LinalgOp op, ArrayRef<bool> fromWeights) {
     return packing.undo();
   // Weights that were packed ahead suit padded images just as well, and panels
   // do not begin with a bias.
-  options.readsUnpadded = !rearrangement && (prepared || bias);
+  options.readsUnpadded = !rearrangement && (prepacked || bias);
   packing.setOptions(options);
-  ContractionTail tail;
+  ContractionEpilogue epilogue;
   if (bias) {
     // The dimension of the output that the bias has.
     int64_t position = 0;
     while (llvm::is_contained(bias.getDimensions(), position))
       ++position;
-    if (!tail.takeBias(packing.toBuffer(bias.getInput()), position,
-                       *contraction))
+    if (!epilogue.takeBias(packing.toBuffer(bias.getInput()), position,
+                           *contraction))
       return packing.undo();
   }
   if (rearrangement)
     packing.emitCopies(*source, *rearrangement, copies);
-  if (succeeded(packing.emit(*contraction, tail, [](const Twine &) {})))
+  if (succeeded(packing.emit(*contraction, epilogue, [](const Twine &) {})))
     ++numPacked;
   else if (rearrangement)
     llvm_unreachable("it had a time");

@@ -32,8 +32,8 @@ using namespace mlir;
 Packing::Packing(Operation *op, const ContractionOptions &given)
     : op(op), options(given), loc(op->getLoc()), rewriter(op) {
   // Only tiles of weights packed ahead take one along.
-  if (options.prepared)
-    reader = ContractionTail::findReader(op->getResult(0));
+  if (options.prepacked)
+    reader = ContractionEpilogue::findReader(op->getResult(0));
   if (reader)
     rewriter.setInsertionPoint(reader);
 }
@@ -82,28 +82,29 @@ void Packing::undo(size_t numKept) {
   made.truncate(numKept);
 }
 
-/// `tail` may have a bias already; the reader of the result is added where it
-/// fits.
+/// `epilogue` may have a bias already; the reader of the result is added where
+/// it fits.
 LogicalResult Packing::emit(const StridedContraction &contraction,
-                            ContractionTail tail,
+                            ContractionEpilogue epilogue,
                             function_ref<void(const Twine &)> emitReason) {
   // A reader that does not fit stays an operation of its own.
   if (reader) {
     SmallVector<Value> inputs;
     for (Value input : reader.getDpsInputs())
       inputs.push_back(input == op->getResult(0) ? Value() : toBuffer(input));
-    tail.takeReader(reader, inputs, contraction);
+    epilogue.takeReader(reader, inputs, contraction);
   }
-  options.tail = tail ? &tail : nullptr;
-  bool tookTail = false;
+  options.epilogue = epilogue ? &epilogue : nullptr;
+  bool tookEpilogue = false;
   if (failed(emitContraction(rewriter, loc, contraction, options, emitReason,
-                             &tookTail))) {
+                             &tookEpilogue))) {
     undo();
     return failure();
   }
-  LDBG() << loc << ": packed" << (tookTail ? " with its tail" : "");
+  LDBG() << loc << ": packed" << (tookEpilogue ? " with its epilogue" : "");
   // The result of the tiles is that of the last operation they compute.
-  Operation *last = tookTail && tail.elementwise ? tail.elementwise : op;
+  Operation *last =
+      tookEpilogue && epilogue.elementwise ? epilogue.elementwise : op;
   replace(last, contraction.output.buffer);
   if (last != op)
     rewriter.eraseOp(op);
@@ -121,7 +122,7 @@ void Packing::replace(Operation *last, Value buffer) {
 
 LogicalResult Packing::emit(const Contraction &source, Value output,
                             const Rearrangement &rearrangement,
-                            ArrayRef<bool> prepared,
+                            ArrayRef<bool> prepacked,
                             function_ref<void(const Twine &)> emitReason) {
   SmallVector<Value> copies = makeCopies(source, rearrangement);
   // The tiles write to a buffer in another order of dimensions where the output
@@ -131,7 +132,7 @@ LogicalResult Packing::emit(const Contraction &source, Value output,
     sums = makeBuffer(getShape(source, rearrangement.outputLoops));
   Contraction rearranged = rearrange(source, rearrangement, copies);
   FailureOr<StridedContraction> contraction =
-      StridedContraction::get(rearranged, sums, emitReason, prepared);
+      StridedContraction::get(rearranged, sums, emitReason, prepacked);
   if (failed(contraction))
     return failure();
   emitCopies(source, rearrangement, copies);
@@ -165,7 +166,7 @@ void Packing::emit(const InnerProductPlan &plan, Value output) {
 }
 
 std::optional<Rearrangement> kas::codegen::chooseRearrangement(
-    const Contraction &source, MemRefType output, ArrayRef<bool> prepared,
+    const Contraction &source, MemRefType output, ArrayRef<bool> prepacked,
     const ContractionOptions &options, std::optional<int64_t> &time) {
   // Copies are of f32.
   if (!llvm::all_of(source.inputs, [](const Contraction::Input &input) {
@@ -173,7 +174,7 @@ std::optional<Rearrangement> kas::codegen::chooseRearrangement(
       }))
     return std::nullopt;
   return schedule::chooseRearrangement(
-      getLoopNest(source, output.getShape(), prepared),
+      getLoopNest(source, output.getShape(), prepacked),
       ContractionTarget(options.target), options.getTileOptions(), time);
 }
 
@@ -200,7 +201,7 @@ bool kas::codegen::isFromWeights(Value tensor) {
 /// buffers made for the trial. Another layout is considered only if neither a
 /// schedule nor an algorithm says how.
 OperatorPlan kas::codegen::planOperator(OperatorOp op, ValueRange inputs,
-                                        Value output, ArrayRef<bool> prepared,
+                                        Value output, ArrayRef<bool> prepacked,
                                         Packing &packing,
                                         const ContractionOptions &options) {
   OperatorPlan plan;
@@ -209,12 +210,12 @@ OperatorPlan kas::codegen::planOperator(OperatorOp op, ValueRange inputs,
   if (failed(plan.source))
     return plan;
   plan.contraction =
-      StridedContraction::get(*plan.source, output, setReason, prepared);
+      StridedContraction::get(*plan.source, output, setReason, prepacked);
   if (succeeded(plan.contraction))
     plan.time = getContractionTime(*plan.contraction, options);
   if (!options.schedule && options.algorithm == ConvolutionAlgorithm::Auto)
     plan.rearrangement =
         chooseRearrangement(*plan.source, cast<MemRefType>(output.getType()),
-                            prepared, options, plan.time);
+                            prepacked, options, plan.time);
   return plan;
 }

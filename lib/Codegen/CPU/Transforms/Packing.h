@@ -14,7 +14,7 @@
 #ifndef LIB_CODEGEN_CPU_TRANSFORMS_PACKING_H
 #define LIB_CODEGEN_CPU_TRANSFORMS_PACKING_H
 
-#include "../Emit/ContractionTail.h"
+#include "../Emit/ContractionEpilogue.h"
 #include "../Strategy/InnerProductPlan.h"
 #include "../Strategy/Rearrangement.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
@@ -41,12 +41,12 @@ public:
   /// Emits the loops and replaces the operation. Leaves all as it was on
   /// failure.
   mlir::LogicalResult
-  emit(const StridedContraction &contraction, ContractionTail tail,
+  emit(const StridedContraction &contraction, ContractionEpilogue epilogue,
        llvm::function_ref<void(const llvm::Twine &)> emitReason);
   /// The same with the tensors of `source` in other layouts.
   mlir::LogicalResult
   emit(const Contraction &source, mlir::Value output,
-       const Rearrangement &rearrangement, llvm::ArrayRef<bool> prepared,
+       const Rearrangement &rearrangement, llvm::ArrayRef<bool> prepacked,
        llvm::function_ref<void(const llvm::Twine &)> emitReason);
   void emit(const InnerProductPlan &plan, mlir::Value output);
   void emitCopies(const Contraction &source, const Rearrangement &rearrangement,
@@ -81,14 +81,14 @@ private:
 };
 
 /// Whether a tensor is a weight of the function, or made of such alone: what is
-/// computed of it can be prepared.
+/// computed of it can be prepacked.
 bool isFromWeights(mlir::Value tensor);
 
 /// The rearrangement in which `source` takes the least time; nothing where that
 /// is no less than `time`, that of how it is. `time` becomes the least one.
 std::optional<Rearrangement>
 chooseRearrangement(const Contraction &source, mlir::MemRefType output,
-                    llvm::ArrayRef<bool> prepared,
+                    llvm::ArrayRef<bool> prepacked,
                     const ContractionOptions &options,
                     std::optional<int64_t> &time);
 
@@ -105,10 +105,10 @@ struct OperatorPlan {
   std::string reason;
 };
 
-/// Plans the concrete operator `op`. Inputs that are `prepared` are packed
+/// Plans the concrete operator `op`. Inputs that are `prepacked` are packed
 /// ahead.
 OperatorPlan planOperator(OperatorOp op, mlir::ValueRange inputs,
-                          mlir::Value output, llvm::ArrayRef<bool> prepared,
+                          mlir::Value output, llvm::ArrayRef<bool> prepacked,
                           Packing &packing, const ContractionOptions &options);
 
 } // namespace kas::codegen

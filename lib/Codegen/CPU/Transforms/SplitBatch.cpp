@@ -16,7 +16,7 @@
 #include "BatchFunctions.h"
 #include "PackOperations.h"
 #include "kas/Codegen/CPU/Passes.h"
-#include "kas/Codegen/Common/SampleWise.h"
+#include "kas/Codegen/Common/PerSample.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -84,7 +84,7 @@ void SplitBatch::split(func::FuncOp function) {
   // A size that was requested overrules schedules.
   if (!hasPlainElements(function) || (size == 0 && hasSchedules(function)))
     return;
-  FailureOr<SamplePlaces> samples = failure();
+  FailureOr<SamplePositions> samples = failure();
   {
     // Most functions on batches mix samples or are no networks. `findSamples`
     // reports what mixes samples as an error, which it is none here.

@@ -306,14 +306,14 @@ struct UseWorkspace : kas::codegen::impl::UseWorkspaceBase<UseWorkspace> {
     for (func::FuncOp function : functions)
       workspaces.apply(function);
     for (func::FuncOp function : functions) {
-      if (!function.isPublic() || function.getName().ends_with("_prepare"))
+      if (!function.isPublic() || function.getName().ends_with("_prepack"))
         continue;
       int64_t bytes = workspaces.getBytes(function);
-      auto prepare = module.lookupSymbol<func::FuncOp>(
-          (function.getName() + "_prepare").str());
-      if (prepare && llvm::is_contained(functions, prepare))
+      auto prepack = module.lookupSymbol<func::FuncOp>(
+          (function.getName() + "_prepack").str());
+      if (prepack && llvm::is_contained(functions, prepack))
         // Both may be given the same workspace, one after the other.
-        bytes = std::max(bytes, workspaces.getBytes(prepare));
+        bytes = std::max(bytes, workspaces.getBytes(prepack));
       addCount(function, bytes);
     }
   }

@@ -99,7 +99,7 @@ private:
       return;
     ContractionOptions options{getNumThreads(op, threads),
                                getContractionTarget(getOperation(), vectorBits),
-                               /*deallocate=*/false, prepared};
+                               /*deallocate=*/false, prepacked};
     options.minParallelTime = minParallelTime;
     // Tiles at the padding are read by masked loads.
     if (!ContractionTarget(options.target).hasMaskedLoads)

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Matches `linalg.generic` sums of products on GPUs, looks through views and
+// Matches `linalg.generic` contractions on GPUs, looks through views and
 // zero padding, and orders the loops as axes of a kernel.
 // A convolution on a padded tensor therefore becomes the same problem as
 // `kas.apply` of a convolution: the padding is a guard, and no padded copy

@@ -63,7 +63,7 @@ static void collectTerms(AffineExpr expr, int64_t factor,
   terms.emplace_back(expr, factor);
 }
 
-/// Emits an expression that `simplify` has seen. Operations are created anew
+/// Emits an expression that `simplify` has seen. Operations are created again
 /// each time; CSE and hoisting out of loops are left to later passes.
 Value IndexEmitter::emitSimplified(AffineExpr expr) {
   if (auto dim = dyn_cast<AffineDimExpr>(expr))

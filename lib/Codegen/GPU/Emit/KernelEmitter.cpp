@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What emitters of GPU kernels have in common: launch shapes, thread and block
+// Shared by emitters of GPU kernels: launch shapes, thread and block
 // numbers, addresses, guarded loads of an operator's tensors.
 // Buffers are one-dimensional, so each access has one linear address. Where an
 // element does not exist (the padding of a convolution), the address is

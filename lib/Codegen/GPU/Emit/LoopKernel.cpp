@@ -54,7 +54,7 @@ LoopProblem LoopProblem::get(linalg::GenericOp op) {
     if (kind == utils::IteratorType::parallel)
       addLoop(loop);
   for (int64_t extent : problem.extents)
-    problem.numPoints *= extent;
+    problem.numIterations *= extent;
   return problem;
 }
 
@@ -214,14 +214,14 @@ void LoopKernelEmitter::emit() {
       gpu::ThreadIdOp::create(b, gpu::Dimension::x));
   // The last block may have more threads than elements are left. There are no
   // barriers, so these threads simply skip the body.
-  if (launch.getNumBlocks() * threads > problem.numPoints) {
+  if (launch.getNumBlocks() * threads > problem.numIterations) {
     Value inside =
         arith::CmpIOp::create(b, arith::CmpIPredicate::ult, id,
-                              index.createConstant(problem.numPoints));
+                              index.createConstant(problem.numIterations));
     auto branch = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
     b.setInsertionPointToStart(branch.thenBlock());
   }
-  AffineExpr point = index.add(id, {0, problem.numPoints - 1});
+  AffineExpr point = index.add(id, {0, problem.numIterations - 1});
   loops.resize(op.getNumLoops());
   for (auto [loop, digit] :
        llvm::zip_equal(problem.loops, delinearize(point, problem.extents))) {

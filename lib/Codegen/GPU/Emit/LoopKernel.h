@@ -29,7 +29,7 @@ struct LoopProblem {
   /// one fastest, and how often they run.
   llvm::SmallVector<unsigned> loops;
   llvm::SmallVector<int64_t> extents;
-  int64_t numPoints = 1;
+  int64_t numIterations = 1;
 
   static LoopProblem get(mlir::linalg::GenericOp op);
 

@@ -9,7 +9,7 @@
 // The emitter of kernels for tensor cores. Its parts are in files of their own:
 // where things are and the order of steps (TensorCoreKernel.cpp), copies to
 // workgroup memory (TensorCoreCopies.cpp), products and what becomes of them
-// (TensorCoreProducts.cpp).
+// (TensorCoreMma.cpp).
 //
 //===----------------------------------------------------------------------===//
 

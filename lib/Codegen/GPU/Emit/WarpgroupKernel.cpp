@@ -105,8 +105,8 @@ void WarpgroupKernelEmitter::addMemory() {
 
 // Called twice: before the main loop, and after it with values that went
 // through the last wait (see `emit`).
-void WarpgroupKernelEmitter::setPlaces(AffineExpr newBlock,
-                                       AffineExpr newThread) {
+void WarpgroupKernelEmitter::setPositions(AffineExpr newBlock,
+                                          AffineExpr newThread) {
   block = newBlock;
   thread = newThread;
   SmallVector<AffineExpr> digits = delinearize(block, counts);
@@ -122,12 +122,12 @@ void WarpgroupKernelEmitter::setPlaces(AffineExpr newBlock,
   parts[1].warpgroup = addValue(warpgroup % across, across) * getTile(1);
 }
 
-void WarpgroupKernelEmitter::addPlaces() {
+void WarpgroupKernelEmitter::addPositions() {
   counts = {view.numBatches};
   for (unsigned i = 0; i < 2; ++i)
     counts.push_back(llvm::divideCeil(view.sides[i].numLines, getBlock(i)));
-  setPlaces(addRepeatedBlockId(counts[0] * counts[1] * counts[2]),
-            addThreadId());
+  setPositions(addRepeatedBlockId(counts[0] * counts[1] * counts[2]),
+               addThreadId());
   isLeader = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                    index.emit(thread), index.createConstant(0));
 }
@@ -244,7 +244,7 @@ SmallVector<Value> WarpgroupKernelEmitter::emitSteps(ValueRange sums) {
 void WarpgroupKernelEmitter::emit() {
   OpBuilder::InsertionGuard guard(b);
   addMemory();
-  addPlaces();
+  addPositions();
   addMap(0);
   addMap(1);
   // Per lane and 64 rows: for each 8 columns, two rows of two neighbours.
@@ -259,7 +259,7 @@ void WarpgroupKernelEmitter::emit() {
   int64_t numThreads = launch.block[0];
   AffineExpr newThread = index.add(values.pop_back_val(), {0, numThreads - 1});
   AffineExpr newBlock = index.add(values.pop_back_val(), index.getRange(block));
-  setPlaces(newBlock, newThread);
+  setPositions(newBlock, newThread);
   index.promiseRanges();
   finish(values);
 }

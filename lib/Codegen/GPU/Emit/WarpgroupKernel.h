@@ -8,7 +8,7 @@
 //
 // The emitter of kernels for warpgroups. Its parts are in files of their own:
 // where things are, copies and the order of steps (WarpgroupKernel.cpp),
-// products and what becomes of them (WarpgroupProducts.cpp).
+// products and what becomes of them (WarpgroupMma.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,9 +61,9 @@ private:
 
   // Places and copies.
   void addMemory();
-  void addPlaces();
+  void addPositions();
   /// Of the block and the thread, where they are among rows and columns.
-  void setPlaces(mlir::AffineExpr block, mlir::AffineExpr thread);
+  void setPositions(mlir::AffineExpr block, mlir::AffineExpr thread);
   void addMap(unsigned number);
   void emitIfLeader(llvm::function_ref<void()> emitBody);
   void emitCopies(mlir::AffineExpr block, mlir::Value buffer);

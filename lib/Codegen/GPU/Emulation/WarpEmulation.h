@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the lanes of a warp do together, computed on a CPU from the values of
-// all lanes: an independent statement of which lane holds which element.
+// The operations of the lanes of a warp together, computed on a CPU from the
+// values of all lanes: an independent statement of which lane holds which
+// element.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What warpgroups and the copy engine do, on a CPU: descriptors are decoded,
-// and addresses in workgroup memory are exchanged bit by bit.
+// The operations of warpgroups and of the copy engine, on a CPU: descriptors
+// are decoded, and addresses in workgroup memory are exchanged bit by bit.
 //
 // Source: PTX ISA, "Asynchronous warpgroup level matrix instructions" (shared
 // memory matrix layout, matrix descriptor format, fragments of

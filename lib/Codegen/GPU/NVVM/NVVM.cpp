@@ -21,7 +21,7 @@
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Codegen/GPU/Toolkit.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
-#include "kas/Support/Place.h"
+#include "kas/Support/FileLocation.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/Passes.h"
@@ -260,7 +260,8 @@ struct GPUSerializeNVVM
     if (target != gpu::CompilationTarget::Assembly) {
       auto found = findCUDAToolkit(toolkit);
       if (!found) {
-        mlir::emitError(getPlace(module), llvm::toString(found.takeError()));
+        mlir::emitError(getFileLocation(module),
+                        llvm::toString(found.takeError()));
         return signalPassFailure();
       }
       folder = *found;

@@ -17,7 +17,7 @@
 #include "kas/Codegen/GPU/SPIRV.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
-#include "kas/Support/Place.h"
+#include "kas/Support/FileLocation.h"
 #include "mlir/Conversion/ArithToSPIRV/ArithToSPIRV.h"
 #include "mlir/Conversion/FuncToSPIRV/FuncToSPIRV.h"
 #include "mlir/Conversion/GPUToSPIRV/GPUToSPIRV.h"
@@ -296,7 +296,7 @@ struct GPUToSPIRV : kas::codegen::impl::GPUToSPIRVBase<GPUToSPIRV> {
 
   void runOnOperation() override {
     if (hasBF16(getOperation())) {
-      mlir::emitError(getPlace(getOperation()))
+      mlir::emitError(getFileLocation(getOperation()))
           << "expected elements of f32 and f16 for Vulkan, got 'bf16'";
       return signalPassFailure();
     }

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/GPU/Device.h"
-#include "kas/Support/Place.h"
+#include "kas/Support/FileLocation.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 
@@ -149,7 +149,7 @@ GPUDeviceAttr kas::codegen::getGPUDevice(ModuleOp module, StringRef name) {
   auto named = getGPUDevice(module.getContext(), name.empty() ? "sm_90" : name);
   if (named)
     return *named;
-  mlir::emitError(getPlace(module), llvm::toString(named.takeError()));
+  mlir::emitError(getFileLocation(module), llvm::toString(named.takeError()));
   return nullptr;
 }
 

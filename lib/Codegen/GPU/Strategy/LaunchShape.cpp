@@ -59,7 +59,7 @@ getNumBlocks(const GPUKernelProblem &problem, Type inputType,
   if (schedule.getStrategy() != GPUStrategy::Direct) {
     std::optional<MatrixView> view = MatrixView::get(problem.coordinates);
     if (!view)
-      return emitError() << "expected sums of products of data and weights for "
+      return emitError() << "expected contractions of data and weights for "
                             "a "
                          << stringifyEnum(schedule.getStrategy())
                          << " kernel, got another operator";
@@ -155,7 +155,7 @@ kas::codegen::getLaunchShape(const LoopProblem &problem,
                              << " entries of 1 for an operation that is no sum "
                                 "of products, got "
                              << schedule;
-        return llvm::divideCeil(problem.numPoints, schedule.getThreads());
+        return llvm::divideCeil(problem.numIterations, schedule.getThreads());
       },
       emitError);
 }

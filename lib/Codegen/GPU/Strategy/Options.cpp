@@ -7,26 +7,13 @@
 //===----------------------------------------------------------------------===//
 //
 // Former names of the options of GPU pipelines.
-// The options of a pipeline are one text of `key=value` with blanks between
-// them; only a key is renamed, never a value or the end of another key.
 //
 //===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/GPU/Options.h"
+#include "kas/Support/FormerNames.h"
 
 std::string kas::codegen::renameFormerOptions(llvm::StringRef options) {
-  constexpr llvm::StringLiteral former = "road=", current = "strategy=";
-  std::string text;
-  // Whether the next character begins a key.
-  bool isStart = true;
-  while (!options.empty()) {
-    if (isStart && options.consume_front(former))
-      text += current;
-    if (options.empty())
-      break;
-    isStart = options.front() == ' ';
-    text += options.front();
-    options = options.drop_front();
-  }
-  return text;
+  static constexpr FormerName names[] = {{"road", "strategy"}};
+  return kas::renameFormerOptions(options, names).text;
 }

@@ -192,7 +192,7 @@ bool ViewFinder::setDimensions(unsigned number) {
 std::optional<WarpgroupView> ViewFinder::find() {
   std::optional<MatrixView> matrices = MatrixView::get(coordinates);
   if (!matrices) {
-    fail("no sums of products of data and weights");
+    fail("no contractions of data and weights");
     return std::nullopt;
   }
   // The copy engine fills with zeros beyond a tensor only, not where a guard

@@ -6,14 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a function on tensors computes, as linalg operations each of which is a
-// kernel.
-// Three steps with elementwise fusion between the last two: everything becomes
-// `linalg.generic`; the initial values of contractions become additions after
-// them, which fuse with biases and rectifiers; views that a reader cannot
-// follow (see TensorAccess.h) are copied by kernels. Whatever remains between
-// the arguments and the results is then a kernel, a view of a tensor or a
-// constant.
+// The computation of a function on tensors as linalg operations each of which
+// is a kernel. Three steps with elementwise fusion between the last two:
+// everything becomes `linalg.generic`; the initial values of contractions
+// become additions after them, which fuse with biases and rectifiers; views
+// that a reader cannot follow (see TensorAccess.h) are copied by kernels.
+// Whatever remains between the arguments and the results is then a kernel, a
+// view of a tensor or a constant.
 //
 //===----------------------------------------------------------------------===//
 

@@ -22,7 +22,7 @@
 #include "kas/Codegen/GPU/ScheduleSpace.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
-#include "kas/Support/Place.h"
+#include "kas/Support/FileLocation.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/DebugLog.h"
@@ -110,7 +110,7 @@ static GPUScheduleAttr chooseSchedule(const GPUKernelProblem &problem,
                              device, strategy, precision);
 }
 
-/// As a sum of products, or point by point.
+/// As a contraction, or point by point.
 static GPUScheduleAttr chooseSchedule(linalg::GenericOp op,
                                       GPUDeviceAttr device,
                                       std::optional<GPUStrategy> strategy,
@@ -126,7 +126,7 @@ static GPUScheduleAttr chooseSchedule(linalg::GenericOp op,
   if (!tile.empty())
     points = DenseI64ArrayAttr::get(op.getContext(), tile);
   return GPUScheduleAttr::get(op.getContext(), GPUStrategy::Direct,
-                              getDirectThreads(device, problem.numPoints),
+                              getDirectThreads(device, problem.numIterations),
                               points, DenseI64ArrayAttr(), 0, 0, 1);
 }
 
@@ -160,7 +160,7 @@ kas::codegen::getGPUScheduleSpace(Operation *op, GPUDeviceAttr device,
   }
   if (!problem)
     return llvm::createStringError(
-        "expected a concrete operator or a sum of products on tensors, got '" +
+        "expected a concrete operator or a contraction on tensors, got '" +
         op->getName().getStringRef() + "'");
   CostModel model(problem->coordinates, device);
   std::optional<WarpgroupView> view =
@@ -234,8 +234,9 @@ struct GPUSchedule : kas::codegen::impl::GPUScheduleBase<GPUSchedule> {
     GPUDeviceAttr chosen = getGPUDevice(module, device);
     if (!chosen)
       return signalPassFailure();
-    chosen = setLimits(chosen, maxThreads, sharedBytes,
-                       [&] { return mlir::emitError(getPlace(module)); });
+    chosen = setLimits(chosen, maxThreads, sharedBytes, [&] {
+      return mlir::emitError(getFileLocation(module));
+    });
     if (!chosen || failed(scheduleForGPU(module, chosen, getStrategy(strategy),
                                          precision)))
       return signalPassFailure();

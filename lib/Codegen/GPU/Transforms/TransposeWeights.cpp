@@ -124,7 +124,7 @@ static Value createCopy(OpBuilder &builder, Location loc, Value weight,
   return copy.getResult(0);
 }
 
-/// Lets a sum of products read transposed weights.
+/// Lets a contraction read transposed weights.
 static void transposeWeights(linalg::GenericOp op, int64_t processors) {
   auto contraction = ContractionProblem::get(op);
   if (!contraction)

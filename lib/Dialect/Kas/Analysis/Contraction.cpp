@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Sums of products in linalg as loops, indices and guards, with loops split
+// Contractions in linalg as loops, indices and guards, with loops split
 // where indices divide them.
 //
 // Both ways in (`linalg` operations and coordinates of operators) give one
@@ -42,7 +42,7 @@ static bool collectFactors(Value value, Block *body,
          collectFactors(product->getOperand(1), body, uses);
 }
 
-bool kas::isSumOfProducts(linalg::LinalgOp op) {
+bool kas::hasContractionBody(linalg::LinalgOp op) {
   if (op.getNumDpsInits() != 1 || op.getNumReductionLoops() == 0 ||
       op.getNumDpsInputs() < 2)
     return false;
@@ -89,8 +89,8 @@ FailureOr<Contraction> Contraction::match(linalg::LinalgOp op,
   if (op.getNumDpsInits() != 1 || op.getNumReductionLoops() == 0 ||
       op.getNumDpsInputs() < 2)
     return fail("it is no reduction of at least two inputs to one output");
-  if (!isSumOfProducts(op))
-    return fail("its body is no sum of products");
+  if (!hasContractionBody(op))
+    return fail("its body is no contraction");
   AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   // Each output element is then written at one point of the parallel loops.
   if (!map.isProjectedPermutation())

@@ -344,7 +344,7 @@ FormFinder::checkGuards(ArrayRef<int64_t> point,
       int64_t value = moved.factor * place + rest;
       if (value < 0 || value >= moved.guard->extent)
         return emitError() << "requires windows that only the ends of the data "
-                              "clip, got one that is clipped at place "
+                              "clip, got one that is clipped at position "
                            << place << " of output dimension "
                            << result.windows[moved.window].output;
     }

@@ -30,8 +30,8 @@ Value kas::getShared(Value coordinate) {
 namespace {
 /// Collects the coordinates of an operator with their producers and consumers.
 /// Numbers coordinates in the order outputs, reductions, results of primitives,
-/// which is an order in which makers come before users. Shares are dissolved: a
-/// coordinate and its copies are one number.
+/// which is an order in which definitions come before users. Shares are
+/// dissolved: a coordinate and its copies are one number.
 class StageGraphBuilder {
 public:
   StageGraphBuilder(OperatorOp op, const Binding &binding)

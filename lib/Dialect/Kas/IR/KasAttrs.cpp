@@ -118,7 +118,7 @@ SizeAttr SizeAttr::divide(SizeAttr other) const {
                  [](const Size &a, const Size &b) { return a.divide(b); });
 }
 
-/// Nothing for 3/2, too: that is no number of elements.
+/// Nothing for 3/2, too: no tensor has so many elements.
 std::optional<int64_t> SizeAttr::getConstantValue() const {
   if (!getNames().empty() || !getValue().hasIntegerConstant())
     return std::nullopt;

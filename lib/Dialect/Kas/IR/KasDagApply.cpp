@@ -104,12 +104,12 @@ SmallVector<SizeProduct> DagApplyOp::getFlops() {
     space.push_back(reduce.getSize());
   // Multiply-adds: one per weight beyond the data. Of a sum without weights the
   // additions count, of a view nothing.
-  int64_t perPoint = op.getNumWeights();
-  if (perPoint == 0)
-    perPoint = reductions.empty() ? 0 : 1;
-  if (perPoint == 0)
+  int64_t perIteration = op.getNumWeights();
+  if (perIteration == 0)
+    perIteration = reductions.empty() ? 0 : 1;
+  if (perIteration == 0)
     return {};
-  return {translateProduct(*this, 2 * perPoint, space)};
+  return {translateProduct(*this, 2 * perIteration, space)};
 }
 
 SmallVector<SizeProduct> DagApplyOp::getParams() {

@@ -124,7 +124,7 @@ LogicalResult DagShiftOp::verify() {
 
 /// At 1 nothing would be left to scale.
 LogicalResult DagDropoutOp::verify() {
-  // D14; a rate that is no number fails both.
+  // D14; a rate that is NaN fails both.
   double rate = getRate().convertToDouble();
   if (!(rate >= 0 && rate < 1))
     return emitOpError("requires a rate from 0 to below 1 (D14), got ")

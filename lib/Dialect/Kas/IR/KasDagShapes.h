@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the shape inference of tensor-level ops has in common; the generated
+// Shared by the shape inference of tensor-level ops; the generated
 // code of ops that keep the shape of their operand uses it, too.
 //
 //===----------------------------------------------------------------------===//

@@ -35,8 +35,8 @@ LogicalResult kas::emitAttributeValueError(Operation *op, StringRef what,
                          << attribute.getValue();
 }
 
-LogicalResult kas::emitAttributePlaceError(Operation *op, StringRef where,
-                                           NamedAttribute attribute) {
+LogicalResult kas::emitAttributePositionError(Operation *op, StringRef where,
+                                              NamedAttribute attribute) {
   return op->emitError() << "expected " << attribute.getName().getValue()
                          << " on " << where << ", got " << op->getName();
 }
@@ -117,7 +117,7 @@ static LogicalResult verify(Operation *op, NamedAttribute attribute,
   if (!rule.isValue(attribute.getValue()))
     return emitAttributeValueError(op, rule.value, attribute);
   if (!rule.isPlace(op))
-    return emitAttributePlaceError(op, rule.place, attribute);
+    return emitAttributePositionError(op, rule.place, attribute);
   return success();
 }
 
@@ -179,7 +179,8 @@ LogicalResult KasDialect::verifyOperationAttribute(Operation *op,
   if (attribute.getName() == argumentNameAttrName ||
       attribute.getName() == initializerAttrName ||
       attribute.getName() == unsignedAttrName) // A1
-    return emitAttributePlaceError(op, "an argument of a function", attribute);
+    return emitAttributePositionError(op, "an argument of a function",
+                                      attribute);
   InFlightDiagnostic error = op->emitError() // A1
                              << "expected an attribute of dialect kas among ";
   llvm::interleaveComma(rules, error,

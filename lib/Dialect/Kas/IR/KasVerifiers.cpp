@@ -166,8 +166,8 @@ static LogicalResult verifySingleUse(Value coordinate, Location location,
          << ": double it with kas.share";
 }
 
-/// Coordinates are linear (C9), which is what lets rewrites take a maker and
-/// its only user together.
+/// Coordinates are linear (C9), which is what lets rewrites take a definition
+/// and its only user together.
 static LogicalResult verifySingleUses(OperatorOp op) {
   for (BlockArgument argument : op.getOutputs())
     if (failed(verifySingleUse(argument, argument.getLoc(),

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What schedules of all devices have in common: their text, spaces with costs,
+// Shared by schedules of all devices: their text, spaces with costs,
 // and adapting a recorded schedule to another operation.
 // Each device's attribute implements the interface (CPUSchedule.cpp,
 // GPUSchedule.cpp); the tuner and its database see only this

@@ -135,7 +135,7 @@ static void inferTypes(OperatorOp op) {
   }
 }
 
-/// The yield is made anew from `data` and `weights`, which have been edited.
+/// The yield is made again from `data` and `weights`, which have been edited.
 ApplyOp OperatorNest::finish(StringRef suffix) {
   isFinished = true;
   YieldOp yield = op.getYield();

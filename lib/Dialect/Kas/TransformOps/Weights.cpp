@@ -10,7 +10,7 @@
 //
 // A transformed operation inherits: it reads slices and copies of the old
 // weight. Here these become a new argument of the function with an initializer
-// (He et al., ICCV 2015), as a network that is trained anew needs it.
+// (He et al., ICCV 2015), as a network that is trained again needs it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -27,7 +27,7 @@ static bool isOne(SizeAttr size) { return size.getConstantValue() == 1; }
 
 /// The op of this type that makes `value`, or null.
 template <typename OpTy>
-static OpTy getMaker(Value value) {
+static OpTy getProducer(Value value) {
   return value.getDefiningOp<OpTy>();
 }
 
@@ -49,7 +49,7 @@ struct DoubleTranspose : OpRewritePattern<DagTransposeOp> {
       rewriter.replaceOp(op, op.getInput());
       return success();
     }
-    auto inner = getMaker<DagTransposeOp>(op.getInput());
+    auto inner = getProducer<DagTransposeOp>(op.getInput());
     if (!inner || (inner.getDims() != dims &&
                    inner.getDims() != ArrayRef<int64_t>{dims[1], dims[0]}))
       return rewriter.notifyMatchFailure(op, "no transpose of the same "
@@ -71,7 +71,7 @@ struct ReorderAndBack : OpRewritePattern<DagReorderOp> {
       rewriter.replaceOp(op, op.getInput());
       return success();
     }
-    auto inner = getMaker<DagReorderOp>(op.getInput());
+    auto inner = getProducer<DagReorderOp>(op.getInput());
     if (!inner || inner.getDim() != op.getDim() ||
         inner.getInverse() == op.getInverse())
       return rewriter.notifyMatchFailure(op, "no inverse below");
@@ -87,7 +87,7 @@ struct ShiftOfShift : OpRewritePattern<DagShiftOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(DagShiftOp op,
                                 PatternRewriter &rewriter) const override {
-    auto inner = getMaker<DagShiftOp>(op.getInput());
+    auto inner = getProducer<DagShiftOp>(op.getInput());
     if (!inner || inner.getDim() != op.getDim() ||
         inner.getCausal() != op.getCausal())
       return rewriter.notifyMatchFailure(op, "no shift of the dimension below");
@@ -120,7 +120,7 @@ struct ShuffleAndBack : OpRewritePattern<DagShuffleOp> {
       rewriter.replaceOp(op, op.getInput());
       return success();
     }
-    auto inner = getMaker<DagShuffleOp>(op.getInput());
+    auto inner = getProducer<DagShuffleOp>(op.getInput());
     if (!inner || inner.getDim() != op.getDim() ||
         inner.getFactor().multiply(op.getFactor()) != extent)
       return rewriter.notifyMatchFailure(op, "no inverse below");
@@ -131,9 +131,9 @@ struct ShuffleAndBack : OpRewritePattern<DagShuffleOp> {
 
 /// The tensor whose channels `value` only groups, or null.
 static Value getUngrouped(Value value) {
-  if (auto group = getMaker<DagGroupOp>(value))
+  if (auto group = getProducer<DagGroupOp>(value))
     return group.getInput();
-  auto groupAll = getMaker<DagGroupAllOp>(value);
+  auto groupAll = getProducer<DagGroupAllOp>(value);
   return groupAll ? groupAll.getInput() : Value();
 }
 
@@ -188,7 +188,7 @@ struct GroupBelowUnfold : OpRewritePattern<DagGroupOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(DagGroupOp op,
                                 PatternRewriter &rewriter) const override {
-    auto unfold = getMaker<DagUnfoldOp>(op.getInput());
+    auto unfold = getProducer<DagUnfoldOp>(op.getInput());
     if (!unfold || !unfold.getResult().hasOneUse() ||
         int64_t(op.getDim()) >=
             getTensorType(unfold.getInput()).getNumChannelDims())
@@ -210,7 +210,7 @@ struct LayerOfUnfold : OpRewritePattern<DagFCOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(DagFCOp op,
                                 PatternRewriter &rewriter) const override {
-    auto unfold = getMaker<DagUnfoldOp>(op.getInput());
+    auto unfold = getProducer<DagUnfoldOp>(op.getInput());
     if (!unfold || int64_t(op.getGroups()) >
                        getTensorType(unfold.getInput()).getNumChannelDims())
       return rewriter.notifyMatchFailure(op, "no windows of channels below");
@@ -228,9 +228,9 @@ struct LayerOfUnfold : OpRewritePattern<DagFCOp> {
 
 /// The function of no value is below +0.
 static bool isNeverNegative(Value value) {
-  if (getMaker<DagSoftmaxOp>(value))
+  if (getProducer<DagSoftmaxOp>(value))
     return true;
-  auto op = getMaker<DagUnaryOp>(value);
+  auto op = getProducer<DagUnaryOp>(value);
   return op && llvm::is_contained({DagUnaryKind::ReLU, DagUnaryKind::Sigmoid,
                                    DagUnaryKind::Abs, DagUnaryKind::Exp,
                                    DagUnaryKind::Sqrt, DagUnaryKind::Sqr},
@@ -248,7 +248,7 @@ struct FunctionOfFunction : OpRewritePattern<DagUnaryOp> {
       rewriter.replaceOp(op, op.getInput());
       return success();
     }
-    auto inner = getMaker<DagUnaryOp>(op.getInput());
+    auto inner = getProducer<DagUnaryOp>(op.getInput());
     if (kind != DagUnaryKind::Neg || !inner ||
         inner.getKind() != DagUnaryKind::Neg)
       return rewriter.notifyMatchFailure(op, "no function that it undoes");
@@ -262,7 +262,7 @@ struct FunctionOfSign : OpRewritePattern<DagUnaryOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(DagUnaryOp op,
                                 PatternRewriter &rewriter) const override {
-    auto inner = getMaker<DagUnaryOp>(op.getInput());
+    auto inner = getProducer<DagUnaryOp>(op.getInput());
     if (!inner ||
         !llvm::is_contained(
             {DagUnaryKind::Abs, DagUnaryKind::Sqr, DagUnaryKind::Sqrt},
@@ -288,7 +288,7 @@ struct FoldOfFold : OpRewritePattern<DagFoldOp> {
       rewriter.modifyOpInPlace(op, [&] { op.setKind(DagFoldKind::Sum); });
       return success();
     }
-    auto inner = getMaker<DagFoldOp>(op.getInput());
+    auto inner = getProducer<DagFoldOp>(op.getInput());
     if (!inner || inner.getKind() != op.getKind())
       return rewriter.notifyMatchFailure(op, "no fold of its kind below");
     // The outer dimensions are counted without the inner ones.
@@ -316,7 +316,7 @@ struct PoolOfPool : OpRewritePattern<DagPoolOp> {
       rewriter.replaceOp(op, op.getInput());
       return success();
     }
-    auto inner = getMaker<DagPoolOp>(op.getInput());
+    auto inner = getProducer<DagPoolOp>(op.getInput());
     if (!inner || inner.getKind() != op.getKind() ||
         inner.getDims() != op.getDims())
       return rewriter.notifyMatchFailure(op, "no pool of its kind below");

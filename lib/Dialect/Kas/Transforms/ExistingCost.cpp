@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Transforms/ExistingCost.h"
-#include "kas/Dialect/Kas/Analysis/PointCount.h"
+#include "kas/Dialect/Kas/Analysis/IterationCount.h"
 #include "kas/Dialect/Kas/Transforms/RFactor.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -35,7 +35,7 @@ int64_t kas::countExistingMacs(OperatorOp op, const StagePlan &plan) {
     // As `BasicCost` counts: tensors at a point less one.
     int64_t products = std::max<int64_t>(stage.operands.size() - 1, 1);
     Coordinates coordinates = getCoordinates(built);
-    macs += products * countPoints(coordinates.axes, coordinates.guards);
+    macs += products * countIterations(coordinates.axes, coordinates.guards);
   }
   return macs;
 }

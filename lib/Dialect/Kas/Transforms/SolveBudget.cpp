@@ -51,9 +51,9 @@ static std::optional<CostTerm> getTerm(int64_t factor, ArrayRef<SizeAttr> sizes,
 namespace {
 /// Collects sizes, costs and limits over the symbols of one kernel. A layer is
 /// a binding with its multiplicity.
-class ProblemMaker {
+class ProblemBuilder {
 public:
-  ProblemMaker(KernelOp kernel, const SolveBudgetOptions &options)
+  ProblemBuilder(KernelOp kernel, const SolveBudgetOptions &options)
       : kernel(kernel), options(options), symbols(kernel.getSymbolSet()) {}
 
   FailureOr<BudgetProblem> make() {
@@ -187,7 +187,7 @@ private:
 
 FailureOr<BudgetProblem>
 kas::getBudgetProblem(KernelOp kernel, const SolveBudgetOptions &options) {
-  return ProblemMaker(kernel, options).make();
+  return ProblemBuilder(kernel, options).make();
 }
 
 //===----------------------------------------------------------------------===//

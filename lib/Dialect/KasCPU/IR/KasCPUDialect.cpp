@@ -112,7 +112,7 @@ static LogicalResult verifyFunctionAttribute(Operation *op,
   if (name == KasCPUDialect::serialName && !isa<UnitAttr>(attribute.getValue()))
     return emitAttributeValueError(op, "a unit attribute", attribute); // A2
   if (!isa<FunctionOpInterface>(op)) // C7, C9, A2
-    return emitAttributePlaceError(op, "a function", attribute);
+    return emitAttributePositionError(op, "a function", attribute);
   if (name == KasCPUDialect::batchVersionName &&
       op->hasAttr(KasCPUDialect::batchPartsName)) // C9
     return op->emitError() << "expected " << name << " without "
@@ -136,8 +136,8 @@ KasCPUDialect::verifyOperationAttribute(Operation *op,
     return emitAttributeValueError(op, "a #kas_cpu.schedule", attribute);
   // Either form of a contraction.
   if (!isa<ApplyOp, linalg::LinalgOp>(op)) // C4
-    return emitAttributePlaceError(op, "a kas.apply or a linalg operation",
-                                   attribute);
+    return emitAttributePositionError(op, "a kas.apply or a linalg operation",
+                                      attribute);
   return success();
 }
 

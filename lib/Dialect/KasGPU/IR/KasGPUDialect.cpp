@@ -342,7 +342,7 @@ static LogicalResult verifyWritten(Operation *op, NamedAttribute attribute) {
     if (!isa<UnitAttr>(value)) // A5
       return emitAttributeValueError(op, "a unit", attribute);
     if (!isa<memref::AllocOp>(op)) // A5
-      return emitAttributePlaceError(op, "a memref.alloc", attribute);
+      return emitAttributePositionError(op, "a memref.alloc", attribute);
     return success();
   }
   if (name == KasGPUDialect::manifestName) {
@@ -350,14 +350,14 @@ static LogicalResult verifyWritten(Operation *op, NamedAttribute attribute) {
       return emitAttributeValueError(op, "the text of a JSON object",
                                      attribute);
     if (!isa<ModuleOp>(op)) // A6
-      return emitAttributePlaceError(op, "a module", attribute);
+      return emitAttributePositionError(op, "a module", attribute);
     return success();
   }
   if (!isCount(value)) // A3, A4
     return emitAttributeValueError(op, "a number of type i64 of at least 0",
                                    attribute);
   if (!isa<FunctionOpInterface>(op)) // A3, A4
-    return emitAttributePlaceError(op, "a function", attribute);
+    return emitAttributePositionError(op, "a function", attribute);
   return success();
 }
 
@@ -370,15 +370,15 @@ KasGPUDialect::verifyOperationAttribute(Operation *op,
     if (!isa<GPUScheduleAttr>(attribute.getValue())) // C7
       return emitAttributeValueError(op, "a #kas_gpu.schedule", attribute);
     if (!isa<ApplyOp, linalg::GenericOp>(op)) // C8
-      return emitAttributePlaceError(op, "a kas.apply or a linalg.generic",
-                                     attribute);
+      return emitAttributePositionError(op, "a kas.apply or a linalg.generic",
+                                        attribute);
     return success();
   }
   if (name == deviceName) {
     if (!isa<GPUDeviceAttr>(attribute.getValue())) // D2
       return emitAttributeValueError(op, "a #kas_gpu.device", attribute);
     if (!isa<ModuleOp>(op)) // D3
-      return emitAttributePlaceError(op, "a module", attribute);
+      return emitAttributePositionError(op, "a module", attribute);
     return success();
   }
   if (name == assertionsName) {
@@ -386,14 +386,14 @@ KasGPUDialect::verifyOperationAttribute(Operation *op,
     if (!texts || !llvm::all_of(texts, llvm::IsaPred<StringAttr>)) // A7
       return emitAttributeValueError(op, "an array of strings", attribute);
     if (!isa<FunctionOpInterface>(op)) // A7
-      return emitAttributePlaceError(op, "a function", attribute);
+      return emitAttributePositionError(op, "a function", attribute);
     return success();
   }
   if (name == scratchName || name == manifestName || name == dynamicBytesName ||
       name == numTensorMapsName)
     return verifyWritten(op, attribute);
   if (name == accessName) // A1
-    return emitAttributePlaceError(op, "an argument of a kernel", attribute);
+    return emitAttributePositionError(op, "an argument of a kernel", attribute);
   return op->emitError() // A1
          << "expected no attribute of this dialect but " << scheduleName << ", "
          << deviceName << ", " << dynamicBytesName << ", " << numTensorMapsName

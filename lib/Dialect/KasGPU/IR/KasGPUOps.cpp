@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the operations of warpgroups require.
+// The requirements of the operations of warpgroups.
 //
 // Limits come from the PTX ISA ("cp.async.bulk.tensor", "Matrix descriptor
 // format", "wgmma") and from `cuTensorMapEncodeTiled` of the CUDA Driver API;

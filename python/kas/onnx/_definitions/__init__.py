@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the operations of ONNX are, by PyTorch's functions: `_node.DEFINITIONS` has them once this is imported."""
+"""The operations of ONNX by PyTorch's functions: `_node.DEFINITIONS` has them once this is imported."""
 
 from . import (
     _control,

@@ -230,7 +230,7 @@ class _Samples:
             place = self.move(dim, place)
             exists = (place >= 0) & (place <= size - 1)
             is_inside = exists if is_inside is None else is_inside & exists
-            # What is no number is outside as well.
+            # NaN is outside as well.
             flat = flat * size + torch.where(exists, place, 0.0).to(torch.int64)
         offsets = constant(numpy.arange(self.batch)[:, None] * math.prod(self.sizes), torch.int64)
         flat = torch.where(is_inside, flat, 0) + offsets

@@ -287,7 +287,7 @@ def _pool_rank(node: Node, x: Tensor) -> list[int]:
 def _max_pool(node: Node, x: Tensor) -> list[Tensor]:
     windows = Windows(node, x.shape[2:], _pool_rank(node, x))
     if node.wants(1):
-        return _max_pool_with_places(node, x, windows)
+        return _max_pool_with_indices(node, x, windows)
     is_plain = len(windows.kernel) == 2 and all(step == 1 for step in windows.dilations)
     if not x.is_floating_point():
         # Bytes are exact in f32.
@@ -316,7 +316,7 @@ def _reduce_windows(windows: Windows, padded: Tensor, combine: Any) -> Tensor:
     return y
 
 
-def _max_pool_with_places(node: Node, x: Tensor, windows: Windows) -> list[Tensor]:
+def _max_pool_with_indices(node: Node, x: Tensor, windows: Windows) -> list[Tensor]:
     """The maxima, and their places in the whole tensor; of equal ones the first."""
     sizes = windows.sizes
     steps = numpy.arange(math.prod(sizes))

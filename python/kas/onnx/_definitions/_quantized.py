@@ -65,11 +65,11 @@ def _quantize(node: Node, x: Tensor, scale: Tensor, zero: Tensor | None = None) 
     return round_to(node, 0, quotient, offset, kind)
 
 
-def _dequantize_bytes(node: Node, x: Tensor) -> Tensor | None:
-    """Bytes with steps that are known as the operation of PyTorch, by which passes find layers that multiply bytes."""
+def _dequantize_int8(node: Node, x: Tensor) -> Tensor | None:
+    """Bytes with steps that are known as the operation of PyTorch, by which passes find layers in int8."""
     known = [value.real for value in node.inputs[1:] if value is not None]
-    is_byte = node.kind(0) in (TensorProto.INT8, TensorProto.UINT8) and node.kind(1) == TensorProto.FLOAT
-    if not is_byte or type(x) is Tensor or any(value is None for value in known):
+    is_int8 = node.kind(0) in (TensorProto.INT8, TensorProto.UINT8) and node.kind(1) == TensorProto.FLOAT
+    if not is_int8 or type(x) is Tensor or any(value is None for value in known):
         return None
     importlib.import_module("torch.ao.quantization.fx._decomposed")
     operations = torch.ops.quantized_decomposed
@@ -92,7 +92,7 @@ def _dequantize(node: Node, x: Tensor, scale: Tensor, zero: Tensor | None = None
     node.result_kinds[0] = kind
     if node.kind(0) not in (*_RANGES, TensorProto.INT32):
         raise node.refuse(f"requires elements of 8, 16 or 32 bits, got {get_name(node.kind(0))}")
-    if (plain := _dequantize_bytes(node, x)) is not None and kind == TensorProto.FLOAT and not block:
+    if (plain := _dequantize_int8(node, x)) is not None and kind == TensorProto.FLOAT and not block:
         return plain
     scale = scale.to(KINDS[node.kind(1)].wide)
     values = node.widen(0, x)

@@ -247,7 +247,7 @@ def _loss(node: Node, scores: Tensor, target: Tensor, weight: Tensor | None) -> 
     if ignored is not None:
         shares = torch.where(target == ignored, 0.0, shares)
     losses = losses * shares
-    # What is ignored may be no number.
+    # Ignored values may be NaN.
     losses = torch.where(shares == 0, 0.0, losses)
     reduction = node.get("reduction", "mean")
     if reduction == "none":

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from .._node import Node, constant, define
 from ._elements import largest, smallest
-from ._shapes import _find_entries, _spread, take_rows, wrap_places
+from ._shapes import _find_entries, _spread, take_rows, wrap_indices
 
 Tensor = torch.Tensor
 MOST_PAIRS = 2**26
@@ -128,7 +128,9 @@ def _max_unpool(node: Node, x: Tensor, places: Tensor, shape: Tensor | None = No
     sizes = [(x.shape[2 + dim] - 1) * strides[dim] + kernel[dim] - pads[dim] - pads[rank + dim] for dim in range(rank)]
     inner = [*x.shape[:2], *sizes]
     zeros = torch.zeros(math.prod(inner), 1, dtype=x.dtype)
-    y = scatter(node, zeros, wrap_places(places, math.prod(inner)).reshape(-1), x.reshape(-1, 1), "none").reshape(inner)
+    y = scatter(node, zeros, wrap_indices(places, math.prod(inner)).reshape(-1), x.reshape(-1, 1), "none").reshape(
+        inner
+    )
     if shape is None:
         return y
     # Larger ones have zeros after their elements.

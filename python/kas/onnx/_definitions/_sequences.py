@@ -17,7 +17,7 @@ from .._graph import Value
 from .._kinds import KINDS, find_kind
 from .._node import Node, constant, define
 from ._products import multiply
-from ._shapes import take_rows, wrap_places
+from ._shapes import take_rows, wrap_indices
 
 Tensor = torch.Tensor
 MOST_STEPS = 512
@@ -127,7 +127,7 @@ def _rotary(node: Node, x: Tensor, cosines: Tensor, sines: Tensor, positions: Te
         raise node.refuse("requires num_heads for inputs of rank 3, got none")
     size = node.get("rotary_embedding_dim", 0) or rows.shape[3]
     if positions is not None:
-        places = wrap_places(positions, cosines.shape[0]).reshape(-1)
+        places = wrap_indices(positions, cosines.shape[0]).reshape(-1)
         cosines, sines = (take_rows(t, places).reshape(*positions.shape, -1) for t in (cosines, sines))
     cosines, sines = cosines.unsqueeze(2), sines.unsqueeze(2)
     turned, rest = rows.narrow(3, 0, size), rows.narrow(3, size, rows.shape[3] - size)

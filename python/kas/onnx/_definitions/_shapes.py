@@ -177,7 +177,7 @@ def slice_one(x: Tensor, dim: int, start: int, end: int, step: int) -> Tensor:
     return part
 
 
-def wrap_places(places: Tensor, size: int) -> Tensor:
+def wrap_indices(places: Tensor, size: int) -> Tensor:
     """Indices from the first element on."""
     places = places.to(torch.int64)
     return torch.where(places < 0, places + size, places)
@@ -200,7 +200,7 @@ def _gather(node: Node, x: Tensor, places: Tensor) -> Tensor:
     rest = moved.shape[1:]
     if x.dim() == 1:
         moved = moved.unsqueeze(1)
-    rows = take_rows(moved.reshape(moved.shape[0], -1), wrap_places(places, x.shape[axis]).reshape(-1))
+    rows = take_rows(moved.reshape(moved.shape[0], -1), wrap_indices(places, x.shape[axis]).reshape(-1))
     rows = rows.reshape(*places.shape, *rest)
     return (
         rows.movedim(list(range(places.dim())), list(range(axis, axis + places.dim())))
@@ -224,7 +224,7 @@ def _gather_elements(node: Node, x: Tensor, places: Tensor) -> Tensor:
 
 def _spread(places: Tensor, shape: Any, axis: int) -> Tensor:
     """The elements of a tensor of a shape, in rows, that indices along one dimension name."""
-    flat: Tensor = wrap_places(places, shape[axis]) * math.prod(shape[axis + 1 :])
+    flat: Tensor = wrap_indices(places, shape[axis]) * math.prod(shape[axis + 1 :])
     offsets = numpy.zeros(tuple(places.shape), numpy.int64)
     for dim, size in enumerate(places.shape):
         if dim != axis:
@@ -245,7 +245,7 @@ def _find_entries(node: Node, x: Tensor, places: Tensor, batch: int) -> tuple[Te
     sizes = x.shape[batch : batch + count]
     flat: Any = 0
     for dim, size in enumerate(sizes):
-        flat = flat * size + wrap_places(places[..., dim], size)
+        flat = flat * size + wrap_indices(places[..., dim], size)
     if not count:
         flat = torch.zeros(places.shape[:-1], dtype=torch.int64)
     if batch:
@@ -323,10 +323,10 @@ def pad_one(node: Node, x: Tensor, dim: int, before: int, after: int, mode: str,
         places = numpy.where(places >= size, period - places, places) if size > 1 else places * 0
     else:
         raise node.refuse(f"requires mode constant, reflect, edge or wrap, got {mode}")
-    return take_places(x, dim, places)
+    return take_indices(x, dim, places)
 
 
-def take_places(x: Tensor, dim: int, places: numpy.ndarray) -> Tensor:
+def take_indices(x: Tensor, dim: int, places: numpy.ndarray) -> Tensor:
     """Elements of one dimension at places that are known, as slices where few of them do."""
     runs: list[list[int]] = []
     for place in map(int, places):
@@ -376,7 +376,7 @@ def _trilu(node: Node, x: Tensor, k: Tensor | None = None) -> Tensor:
 def _one_hot(node: Node, places: Tensor, depth: Tensor, values: Tensor) -> Tensor:
     count = node.read_ints(1)[0]
     axis = node.wrap(node.get("axis", -1), places.dim() + 1)
-    places = wrap_places(places, count).unsqueeze(axis)
+    places = wrap_indices(places, count).unsqueeze(axis)
     shape = [1] * places.dim()
     shape[axis] = count
     return torch.where(places == torch.arange(count).reshape(shape), values[1], values[0])

@@ -22,8 +22,8 @@ assert conv2["location"].endswith("tiny.mlir:28:10") and conv2["strategy"] and c
 events = trace["traceEvents"]
 assert {event["args"]["name"] for event in events if event["ph"] == "M"} == {"compilation", "forward"}
 passes = [event for event in events if event["ph"] == "X" and event["pid"] == 1]
-laps = [event for event in events if event["ph"] == "X" and event["pid"] == 2]
+intervals = [event for event in events if event["ph"] == "X" and event["pid"] == 2]
 assert {"kas-pack-operators", "optimization"} <= {event["name"] for event in passes}
-assert len(laps) == sum(row["calls"] for row in rows)
-for before, after in itertools.pairwise(laps):
+assert len(intervals) == sum(row["calls"] for row in rows)
+for before, after in itertools.pairwise(intervals):
     assert abs(before["ts"] + before["dur"] - after["ts"]) < 1e-3

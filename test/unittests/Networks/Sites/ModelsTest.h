@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the tests of kernels in models share: passes, and `@forward` compiled
+// Shared by the tests of kernels in models: passes, and `@forward` compiled
 // and run on random data.
 //
 //===----------------------------------------------------------------------===//

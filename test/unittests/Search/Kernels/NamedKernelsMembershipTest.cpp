@@ -58,10 +58,11 @@ protected:
   std::vector<unsigned> getOperands(mlir::Operation &op) {
     std::vector<unsigned> operands;
     for (mlir::Value operand : op.getOperands()) {
-      mlir::Operation *maker = operand.getDefiningOp();
-      operands.push_back(maker ? 1 + std::distance(op.getBlock()->begin(),
-                                                   mlir::Block::iterator(maker))
-                               : 0);
+      mlir::Operation *producer = operand.getDefiningOp();
+      operands.push_back(
+          producer ? 1 + std::distance(op.getBlock()->begin(),
+                                       mlir::Block::iterator(producer))
+                   : 0);
     }
     return operands;
   }

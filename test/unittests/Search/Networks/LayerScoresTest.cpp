@@ -159,7 +159,7 @@ TEST_F(LayerScoresTest, Groups) {
   EXPECT_GT(score->fisher, 0);
   EXPECT_NE(score->fisher, own.fisher);
   EXPECT_LT(getProxy("flops", *score, own), getProxy("flops", own, own));
-  // The same again is neither compiled anew nor another number.
+  // The same again is neither compiled again nor another number.
   unsigned count = scorer->getNumCompiled();
   auto again = scorer->score(1, *candidate);
   ASSERT_TRUE(bool(again));

@@ -175,12 +175,12 @@ void LayerTimesTest::compareWithLoops(ArrayRef<ProgramStep> program) {
     CPUPipelineOptions pipeline;
     pipeline.threads = 1;
     pipeline.registerTiles = tiles;
-    pipeline.prepareWeights = tiles;
+    pipeline.prepackWeights = tiles;
     auto compiled = llvm::cantFail(compileForCPU(*copy, "forward", pipeline));
     auto arguments =
         llvm::cantFail(compiled.getSignature().makeArguments({}, 1));
     auto results = llvm::cantFail(compiled.getSignature().makeResults());
-    llvm::cantFail(compiled.prepare(arguments));
+    llvm::cantFail(compiled.prepack(arguments));
     llvm::cantFail(compiled(arguments, results));
     outputs.push_back(std::move(results.front()));
   }

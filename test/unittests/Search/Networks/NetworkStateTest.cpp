@@ -176,7 +176,7 @@ TEST_F(NetworkStateTest, ConfigurationsAreWhatTheySay) {
   for (const auto &configuration : rollOut(*makeNetworkState(problem), 60, 1)) {
     OwningOpRef<ModuleOp> made = transform(*problem, *configuration);
     auto network = made->lookupSymbol<func::FuncOp>("forward");
-    EXPECT_EQ(countProducts(network), configuration->macs);
+    EXPECT_EQ(countMACs(network), configuration->macs);
     double params = 0;
     for (Type type : network.getArgumentTypes().drop_front())
       params += cast<ShapedType>(type).getNumElements();
@@ -240,7 +240,7 @@ TEST_F(NetworkStateTest, AlgorithmsSearchIt) {
       best = std::min(best, flops);
       llvm::cantFail(searcher->tell(asked[0].id, Metrics{{"flops", flops}}));
     }
-    EXPECT_LT(best, 2 * countProducts(getNetwork())) << name.str();
+    EXPECT_LT(best, 2 * countMACs(getNetwork())) << name.str();
   }
 }
 

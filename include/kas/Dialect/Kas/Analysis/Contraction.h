@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Sums of products: the one form of operators and of linalg operations that
+// Contractions: the one form of operators and of linalg operations that
 // code generation for CPUs and GPUs and the search for layers begin with.
 //
 //===----------------------------------------------------------------------===//
@@ -66,7 +66,7 @@ struct Contraction {
 /// Whether the body of `op`, which has a reduction, one output and at least two
 /// inputs, adds the product of all inputs, each once and perhaps widened, to
 /// the output.
-bool isSumOfProducts(mlir::linalg::LinalgOp op);
+bool hasContractionBody(mlir::linalg::LinalgOp op);
 
 } // namespace kas
 

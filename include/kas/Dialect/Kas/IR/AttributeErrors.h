@@ -25,9 +25,9 @@ mlir::LogicalResult emitAttributeValueError(mlir::Operation *op,
 
 /// `attribute` is on `op`, which is not `where`, such as "a function".
 /// Fails.
-mlir::LogicalResult emitAttributePlaceError(mlir::Operation *op,
-                                            llvm::StringRef where,
-                                            mlir::NamedAttribute attribute);
+mlir::LogicalResult emitAttributePositionError(mlir::Operation *op,
+                                               llvm::StringRef where,
+                                               mlir::NamedAttribute attribute);
 
 /// The dialect of `attribute` has none for argument or result (`kind`) number
 /// `number` of `op`. Fails.

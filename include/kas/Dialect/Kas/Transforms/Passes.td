@@ -82,7 +82,7 @@ def KasRFactorPass : Pass<"kas-rfactor"> {
     the fewest stages. Weights may be multiplied with one another first: such a
     stage is an operator whose data is a weight. With `cost=prepared` these
     stages count nothing, as they can be computed once for many evaluations
-    (what `prepare-weights` of the pipeline for the CPU does). With `traffic=8`,
+    (what `prepack-weights` of the pipeline for the CPU does). With `traffic=8`,
     as the pipelines have it, an element that a stage reads or writes counts as
     much as eight multiply-adds, so that weights are rather combined than data is
     made larger, but not to weights that are larger still. Operators with a `max`
@@ -96,7 +96,7 @@ def KasRFactorPass : Pass<"kas-rfactor"> {
            "No intermediate may be larger (f32); 0 sets no limit">,
     Option<"cost", "cost", "::kas::schedule::StageCost",
            "::kas::schedule::StageCost::Unprepared",
-           "What is to be small: the multiply-adds of a call, unprepared or with "
+           "The cost to minimize: the multiply-adds of a call, unprepared or with "
            "prepared weights, or those of training",
            [{::llvm::cl::values(
              clEnumValN(::kas::schedule::StageCost::Unprepared, "unprepared",

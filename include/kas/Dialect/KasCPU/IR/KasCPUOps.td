@@ -39,9 +39,9 @@ def KasCPU_DotOp : KasCPU_Op<"dot", [Pure,
 
     Constraints:
     - D1: as many elements as the lanes of the sum have bits for: four bytes or two bf16 for each.
-    - D2: the sum of bytes is of i32, that of bf16 of f32.
+    - D2: the sum of i8 is of i32, that of bf16 of f32.
 
-    `-kas-lower-dots` makes one instruction of it where the target has one. Sources: Intel's Software Developer's
+    `-kas-lower-dot-products` makes one instruction of it where the target has one. Sources: Intel's Software Developer's
     Manual, volume 2, `VPDPBUSD`, `VDPBF16PS`; Arm's Architecture Reference Manual, `USDOT`, `BFDOT`.
   }];
   let arguments = (ins
@@ -53,14 +53,14 @@ def KasCPU_DotOp : KasCPU_Op<"dot", [Pure,
   let hasVerifier = 1;
 }
 
-def KasCPU_ViewWordsOp : KasCPU_Op<"view_words", [Pure, ViewLikeOpInterface]> {
-  let summary = "a buffer of bf16, two of which are one word";
+def KasCPU_ViewVNNIGroupsOp : KasCPU_Op<"view_vnni_groups", [Pure, ViewLikeOpInterface]> {
+  let summary = "a buffer of bf16, two of which are one VNNI group";
   let description = [{
     Element `i` of the result has the bits of elements `2 i` and `2 i + 1` of the source, which is at a multiple of four
-    bytes. Words have the type of sums, f32, but are only moved and taken apart (`memref.view` is for bytes).
+    bytes. Groups have the type of sums, f32, but are only moved and taken apart (`memref.view` is for bytes).
 
     ```mlir
-    %words = kas_cpu.view_words %elements : memref<128xbf16> to memref<64xf32>
+    %groups = kas_cpu.view_vnni_groups %elements : memref<128xbf16> to memref<64xf32>
     ```
 
     Constraints:

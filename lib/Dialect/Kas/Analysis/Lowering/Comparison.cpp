@@ -108,7 +108,7 @@ LoweringResult Comparison::differ(const Twine &text) const {
 }
 
 //===----------------------------------------------------------------------===//
-// What needs no matching
+// Parts that need no matching
 //===----------------------------------------------------------------------===//
 
 /// Nothing: every output has a value, and no sum has minus infinity in it.

@@ -26,7 +26,7 @@
 #include "llvm/ADT/SetVector.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_INSERTPROFILELAPS
+#define GEN_PASS_DEF_INSERTPROFILETIMESTAMPS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -83,31 +83,31 @@ static SmallVector<unsigned> collectLabels(ArrayRef<Operation *> ops) {
 }
 
 /// The clock's declaration, made once per module.
-static func::FuncOp declareLap(func::FuncOp function) {
+static func::FuncOp declareTimestamp(func::FuncOp function) {
   auto module = function->getParentOfType<ModuleOp>();
-  if (auto known = module.lookupSymbol<func::FuncOp>(profileLapName))
+  if (auto known = module.lookupSymbol<func::FuncOp>(profileTimestampName))
     return known;
   OpBuilder builder(function);
-  auto lap =
-      func::FuncOp::create(builder, function.getLoc(), profileLapName,
+  auto timestamp =
+      func::FuncOp::create(builder, function.getLoc(), profileTimestampName,
                            builder.getFunctionType({builder.getI64Type()}, {}));
-  lap.setPrivate();
-  return lap;
+  timestamp.setPrivate();
+  return timestamp;
 }
 
 SmallVector<ProfileStep>
-kas::codegen::insertProfileLaps(func::FuncOp function) {
+kas::codegen::insertProfileTimestamps(func::FuncOp function) {
   SmallVector<ProfileStep> steps;
   // After control flow was lowered there is no order of steps to number.
   if (!function.getBody().hasOneBlock())
     return steps;
-  func::FuncOp lap = declareLap(function);
+  func::FuncOp timestamp = declareTimestamp(function);
   Block &body = function.front();
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
-  auto insertLap = [&](int64_t number) {
+  auto insertTimestamp = [&](int64_t number) {
     Value step = arith::ConstantOp::create(builder, function.getLoc(),
                                            builder.getI64IntegerAttr(number));
-    func::CallOp::create(builder, function.getLoc(), lap, step);
+    func::CallOp::create(builder, function.getLoc(), timestamp, step);
   };
   // What belongs to the step that is not finished: fills, then the loop nest.
   SmallVector<Operation *> ops;
@@ -117,25 +117,25 @@ kas::codegen::insertProfileLaps(func::FuncOp function) {
     if (!endsStep(&op))
       continue;
     builder.setInsertionPointAfter(&op);
-    insertLap(steps.size());
+    insertTimestamp(steps.size());
     steps.push_back({op.getName().getStringRef().str(), collectLabels(ops),
                      countBytes(&op)});
     ops.clear();
   }
   // Last, so that the traversal above does not meet it.
   builder.setInsertionPointToStart(&body);
-  insertLap(-1);
+  insertTimestamp(-1);
   return steps;
 }
 
 namespace {
-struct InsertProfileLaps
-    : kas::codegen::impl::InsertProfileLapsBase<InsertProfileLaps> {
+struct InsertProfileTimestamps
+    : kas::codegen::impl::InsertProfileTimestampsBase<InsertProfileTimestamps> {
   void runOnOperation() override {
     for (auto function :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (function.isPublic())
-        insertProfileLaps(function);
+        insertProfileTimestamps(function);
   }
 };
 } // namespace

@@ -1,10 +1,10 @@
 // Products of bytes and of bf16 become instructions where the target has them for vectors of that size.
 
-// RUN: kas-opt %s -kas-attach-cpu-target="cpu=cascadelake" -kas-lower-dots | FileCheck %s --check-prefixes=CHECK,AVX512
-// RUN: kas-opt %s -kas-attach-cpu-target="cpu=alderlake" -kas-lower-dots | FileCheck %s --check-prefixes=CHECK,AVX
-// RUN: kas-opt %s -kas-attach-cpu-target="cpu=haswell" -kas-lower-dots | FileCheck %s --check-prefixes=CHECK,NONE
-// RUN: kas-opt %s -kas-attach-cpu-target="cpu=neoverse-v1" -kas-lower-dots | FileCheck %s --check-prefixes=CHECK,ARM
-// RUN: kas-opt %s -kas-attach-cpu-target="cpu=cooperlake" -kas-lower-dots | FileCheck %s --check-prefixes=CHECK,BF16
+// RUN: kas-opt %s -kas-attach-cpu-target="cpu=cascadelake" -kas-lower-dot-products | FileCheck %s --check-prefixes=CHECK,AVX512
+// RUN: kas-opt %s -kas-attach-cpu-target="cpu=alderlake" -kas-lower-dot-products | FileCheck %s --check-prefixes=CHECK,AVX
+// RUN: kas-opt %s -kas-attach-cpu-target="cpu=haswell" -kas-lower-dot-products | FileCheck %s --check-prefixes=CHECK,NONE
+// RUN: kas-opt %s -kas-attach-cpu-target="cpu=neoverse-v1" -kas-lower-dot-products | FileCheck %s --check-prefixes=CHECK,ARM
+// RUN: kas-opt %s -kas-attach-cpu-target="cpu=cooperlake" -kas-lower-dot-products | FileCheck %s --check-prefixes=CHECK,BF16
 
 // CHECK-LABEL: @wide(
 // CHECK-SAME:    %[[A:.*]]: vector<64xi8>, %[[B:.*]]: vector<64xi8>, %[[SUM:.*]]: vector<16xi32>
@@ -85,7 +85,7 @@ func.func @few_floats(%a: vector<8xbf16>, %b: vector<8xbf16>, %sum: vector<4xf32
 // CHECK:       %[[TO:.*]] = llvm.insertvalue %[[SIZE]], %{{.*}}[3, 0]
 // CHECK:       builtin.unrealized_conversion_cast %{{.*}} : !llvm.struct<{{.*}}> to memref<64xf32>
 func.func @words(%a: memref<128xbf16>, %i: index) -> f32 {
-  %words = kas_cpu.view_words %a : memref<128xbf16> to memref<64xf32>
-  %word = memref.load %words[%i] : memref<64xf32>
+  %groups = kas_cpu.view_vnni_groups %a : memref<128xbf16> to memref<64xf32>
+  %word = memref.load %groups[%i] : memref<64xf32>
   return %word : f32
 }

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_CODEGEN_COMMON_SAMPLEWISE_H
-#define KAS_CODEGEN_COMMON_SAMPLEWISE_H
+#ifndef KAS_CODEGEN_COMMON_PERSAMPLE_H
+#define KAS_CODEGEN_COMMON_PERSAMPLE_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -21,25 +21,27 @@ namespace kas::codegen {
 /// Where the samples of a tensor are: the dimension `dim` has `outer` times all
 /// samples, and `inner` elements next to each other belong to one. So the
 /// element `i` belongs to the sample `i / inner % batch`.
-struct SamplePlace {
+struct SamplePosition {
   int64_t dim, outer, inner;
 
-  bool operator==(const SamplePlace &other) const {
+  bool operator==(const SamplePosition &other) const {
     return dim == other.dim && hasSizesOf(other);
   }
-  bool operator!=(const SamplePlace &other) const { return !(*this == other); }
-  bool hasSizesOf(const SamplePlace &other) const {
+  bool operator!=(const SamplePosition &other) const {
+    return !(*this == other);
+  }
+  bool hasSizesOf(const SamplePosition &other) const {
     return outer == other.outer && inner == other.inner;
   }
 };
 
 /// The samples in a function that computes them one by one.
-struct SamplePlaces {
+struct SamplePositions {
   /// How many there are.
   int64_t batch = 0;
   /// Of the tensors that depend on data. All others are the same for each
   /// sample.
-  llvm::DenseMap<mlir::Value, SamplePlace> places;
+  llvm::DenseMap<mlir::Value, SamplePosition> places;
   /// The loop over samples of each linalg operation that depends on data.
   llvm::DenseMap<mlir::Operation *, unsigned> loops;
 };
@@ -51,14 +53,14 @@ struct SamplePlaces {
 /// all results; the other arguments are weights. Else an error gives the
 /// operation that mixes samples, or is not known, as those on tensors of
 /// dynamic shape. Decides by indexing maps, not by values.
-mlir::FailureOr<SamplePlaces> findSamples(mlir::func::FuncOp function,
-                                          unsigned numData);
+mlir::FailureOr<SamplePositions> findSamples(mlir::func::FuncOp function,
+                                             unsigned numData);
 
 /// Lets `function` compute `size` samples instead of those that were found.
 /// `samples` is that of `findSamples` and holds no longer.
-void setNumSamples(mlir::func::FuncOp function, const SamplePlaces &samples,
+void setNumSamples(mlir::func::FuncOp function, const SamplePositions &samples,
                    int64_t size);
 
 } // namespace kas::codegen
 
-#endif // KAS_CODEGEN_COMMON_SAMPLEWISE_H
+#endif // KAS_CODEGEN_COMMON_PERSAMPLE_H

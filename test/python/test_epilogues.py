@@ -59,7 +59,7 @@ class Norms(torch.nn.Module):
 
 
 def check(network, x, directory, threads):
-    """Compares what `kas-run` computes, with weights prepared, with PyTorch."""
+    """Compares what `kas-run` computes, with weights prepacked, with PyTorch."""
     network.eval()
     with torch.no_grad():
         for parameter in network.parameters():

@@ -12,7 +12,7 @@
 // by one.
 //
 //===----------------------------------------------------------------------===//
-#include "kas/Dialect/Kas/Analysis/PointCount.h"
+#include "kas/Dialect/Kas/Analysis/IterationCount.h"
 #include "llvm/ADT/IntEqClasses.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallBitVector.h"
@@ -96,7 +96,7 @@ static llvm::SmallBitVector getAxes(const Guard &guard, unsigned numAxes) {
 
 /// Example: a 3x3 window over 56x56 positions. Height and width are two classes
 /// of (56, 3) axes; each has 56 * 3 - 2 points, and channels multiply.
-int64_t kas::countPoints(ArrayRef<Axis> axes, ArrayRef<Guard> guards) {
+int64_t kas::countIterations(ArrayRef<Axis> axes, ArrayRef<Guard> guards) {
   // Guards on different axes are independent of each other.
   llvm::IntEqClasses classes(axes.size());
   for (const Guard &guard : guards) {

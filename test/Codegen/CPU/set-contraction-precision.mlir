@@ -1,10 +1,10 @@
-// Sums of products are of f32, and products of bf16 where the target has instructions for them and it saves time.
+// Contractions are of f32, and products of bf16 where the target has instructions for them and it saves time.
 
-// RUN: kas-opt %s -kas-attach-cpu-target="cpu=cooperlake" -kas-float-products | FileCheck %s --check-prefixes=CHECK,DOT,F32
-// RUN: kas-opt %s -kas-attach-cpu-target="cpu=cooperlake" -kas-float-products="precision=bf16 prepared=true" | FileCheck %s --check-prefixes=CHECK,DOT,BF16,PREPARED
-// RUN: kas-opt %s -kas-attach-cpu-target="cpu=cooperlake" -kas-float-products="precision=bf16" | FileCheck %s --check-prefixes=CHECK,DOT,BF16,CALLED
-// RUN: kas-opt %s -kas-attach-cpu-target="cpu=cascadelake" -kas-float-products="precision=bf16 prepared=true" | FileCheck %s --check-prefixes=CHECK,WIDE,F32
-// RUN: not kas-opt %s -kas-float-products="precision=f16" 2>&1 | FileCheck %s --check-prefix=PRECISION
+// RUN: kas-opt %s -kas-attach-cpu-target="cpu=cooperlake" -kas-set-contraction-precision | FileCheck %s --check-prefixes=CHECK,DOT,F32
+// RUN: kas-opt %s -kas-attach-cpu-target="cpu=cooperlake" -kas-set-contraction-precision="precision=bf16 prepacked=true" | FileCheck %s --check-prefixes=CHECK,DOT,BF16,PREPARED
+// RUN: kas-opt %s -kas-attach-cpu-target="cpu=cooperlake" -kas-set-contraction-precision="precision=bf16" | FileCheck %s --check-prefixes=CHECK,DOT,BF16,CALLED
+// RUN: kas-opt %s -kas-attach-cpu-target="cpu=cascadelake" -kas-set-contraction-precision="precision=bf16 prepacked=true" | FileCheck %s --check-prefixes=CHECK,WIDE,F32
+// RUN: not kas-opt %s -kas-set-contraction-precision="precision=f16" 2>&1 | FileCheck %s --check-prefix=PRECISION
 
 // PRECISION: Cannot find option named 'f16'!
 

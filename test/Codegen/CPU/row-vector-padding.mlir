@@ -1,4 +1,4 @@
-// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-specialize -kas-pack-operators='threads=1 prepared=true' | FileCheck %s
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-specialize -kas-pack-operators='threads=1 prepacked=true' | FileCheck %s
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-specialize -kas-pack-operators='threads=1' | FileCheck %s --check-prefix=UNPREPARED
 
 // A convolution of a padded image reads the image itself. Its lines that do not exist are left out by the range of a loop; the first

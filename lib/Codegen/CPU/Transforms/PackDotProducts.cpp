@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The pass -kas-pack-dots: lays operands of int8 and bf16 contractions out in
-// the groups of 32 bits that dot-product instructions read.
+// The pass -kas-pack-dot-products: lays operands of int8 and bf16 contractions
+// out in the groups of 32 bits that dot-product instructions read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,10 +21,10 @@
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/Support/DebugLog.h"
 
-#define DEBUG_TYPE "kas-pack-dots"
+#define DEBUG_TYPE "kas-pack-dot-products"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_PACKDOTS
+#define GEN_PASS_DEF_PACKDOTPRODUCTS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -33,19 +33,20 @@ using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
-struct PackDots : kas::codegen::impl::PackDotsBase<PackDots> {
+struct PackDotProducts
+    : kas::codegen::impl::PackDotProductsBase<PackDotProducts> {
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> ops;
     getOperation().walk([&](linalg::LinalgOp op) {
       auto product = DotProduct::match(op);
       // Operands that are in this layout already stay as they are.
-      if (product && !findWordLoop(op, product->getWordSize()))
+      if (product && !findVNNILoop(op, product->getVNNIGroupSize()))
         ops.push_back(op);
     });
     // What cannot be laid out stays and becomes plain loops.
     IRRewriter rewriter(&getContext());
     for (linalg::LinalgOp op : ops)
-      (void)packDots(rewriter, op, [&](const Twine &reason) {
+      (void)packDotProducts(rewriter, op, [&](const Twine &reason) {
         LDBG() << op.getLoc() << ": not packed: " << reason.str();
       });
   }

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_SUPPORT_PLACE_H
-#define KAS_SUPPORT_PLACE_H
+#ifndef KAS_SUPPORT_FILELOCATION_H
+#define KAS_SUPPORT_FILELOCATION_H
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -19,8 +19,8 @@ namespace kas {
 
 /// The location of `module`; of one that a parser has added around a file,
 /// which has the line 0, the location of its first operation.
-mlir::Location getPlace(mlir::ModuleOp module);
+mlir::Location getFileLocation(mlir::ModuleOp module);
 
 } // namespace kas
 
-#endif // KAS_SUPPORT_PLACE_H
+#endif // KAS_SUPPORT_FILELOCATION_H

@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The pass -kas-float-products: chooses the types of contractions of floats.
-// Sums are of f32, products of bf16 where the target's instructions for it
-// (`vdpbf16ps`, `bfdot`) save time. It only changes types; `-kas-pack-dots`
-// lays operands of bf16 out in VNNI groups afterwards.
+// The pass -kas-set-contraction-precision: chooses the types of contractions of
+// floats. Sums are of f32, products of bf16 where the target's instructions for
+// it
+// (`vdpbf16ps`, `bfdot`) save time. It only changes types;
+// `-kas-pack-dot-products` lays operands of bf16 out in VNNI groups afterwards.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +30,7 @@
 #include "mlir/IR/PatternMatch.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_FLOATPRODUCTS
+#define GEN_PASS_DEF_SETCONTRACTIONPRECISION
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -96,9 +97,9 @@ static Value convert(OpBuilder &builder, Location loc, Value tensor,
 static bool isNarrow(Type type) { return type.isF16() || type.isBF16(); }
 
 /// Whether `op` sums products of floats of 32 bits or less.
-static bool isFloatProduct(linalg::LinalgOp op) {
+static bool isFloatContraction(linalg::LinalgOp op) {
   return op.hasPureTensorSemantics() && !op.hasDynamicShape() &&
-         isSumOfProducts(op) &&
+         hasContractionBody(op) &&
          op.getMatchingIndexingMap(op.getDpsInitOperand(0))
              .isProjectedPermutation() &&
          llvm::all_of(op->getOperandTypes(), [](Type type) {
@@ -130,8 +131,8 @@ static bool isPartOfDimension(const Contraction &contraction,
   return count == 1;
 }
 
-/// Whether some reduction could take a word if dimensions were split.
-static bool hasWordLoop(const Contraction &contraction) {
+/// Whether some reduction could take a VNNI group if dimensions were split.
+static bool hasVNNILoop(const Contraction &contraction) {
   for (auto [loop, entry] : llvm::enumerate(contraction.loops))
     if (entry.isReduction && entry.extent > 1 &&
         llvm::all_of(contraction.inputs, [&](const Contraction::Input &input) {
@@ -143,7 +144,8 @@ static bool hasWordLoop(const Contraction &contraction) {
 
 /// Whether instructions for dot products suit: of two inputs one steps with the
 /// innermost dimension of the output.
-static bool suitsDots(const Contraction &contraction, const Target &target) {
+static bool suitsDotProducts(const Contraction &contraction,
+                             const Target &target) {
   if (target.bfloatDotBits == 0 || contraction.inputs.size() != 2)
     return false;
   // From the innermost dimension outwards, as dimensions of one element have no
@@ -165,7 +167,7 @@ static bool suitsDots(const Contraction &contraction, const Target &target) {
   return false;
 }
 
-/// Whether to round an element of `input` and to lay it out anew, if it is of
+/// Whether to round an element of `input` and to lay it out again, if it is of
 /// f32, takes no longer than the products that it is a factor of save.
 static bool paysRounding(const Contraction &contraction,
                          const Contraction::Input &input) {
@@ -188,18 +190,20 @@ static bool paysRounding(const Contraction &contraction,
 }
 
 namespace {
-struct FloatProducts : kas::codegen::impl::FloatProductsBase<FloatProducts> {
-  using FloatProductsBase::FloatProductsBase;
+struct SetContractionPrecision
+    : kas::codegen::impl::SetContractionPrecisionBase<SetContractionPrecision> {
+  using SetContractionPrecisionBase::SetContractionPrecisionBase;
 
   void runOnOperation() override {
     Target target = getContractionTarget(getOperation(), /*vectorBits=*/0);
     // By default only tensors that are of bf16 already are multiplied so, and
     // operators are on f32.
-    if (precision != ProductPrecision::F32 && failed(lowerOperators(target)))
+    if (precision != ContractionPrecision::F32 &&
+        failed(lowerOperators(target)))
       return signalPassFailure();
     SmallVector<linalg::LinalgOp> ops;
     getOperation().walk([&](linalg::LinalgOp op) {
-      if (isFloatProduct(op))
+      if (isFloatContraction(op))
         ops.push_back(op);
     });
     IRRewriter rewriter(&getContext());
@@ -209,7 +213,7 @@ struct FloatProducts : kas::codegen::impl::FloatProductsBase<FloatProducts> {
       if (failed(contraction))
         continue;
       // The type of both factors. f32 for all others: widening is exact.
-      Type factor = chooseWordLoop(*contraction, /*size=*/2) &&
+      Type factor = chooseVNNILoop(*contraction, /*size=*/2) &&
                             mayRound(*contraction, target)
                         ? Type(BFloat16Type::get(&getContext()))
                         : Float32Type::get(&getContext());
@@ -231,7 +235,7 @@ struct FloatProducts : kas::codegen::impl::FloatProductsBase<FloatProducts> {
         return;
       FailureOr<Contraction> contraction = Contraction::match(
           getCoordinates(op), apply->getOperands(), [](const Twine &) {});
-      if (succeeded(contraction) && hasWordLoop(*contraction) &&
+      if (succeeded(contraction) && hasVNNILoop(*contraction) &&
           mayRound(*contraction, target))
         applies.push_back(apply);
     });
@@ -256,16 +260,18 @@ struct FloatProducts : kas::codegen::impl::FloatProductsBase<FloatProducts> {
   /// be rounded if the option allows it and, for each input, it costs nothing
   /// at a call (weights) or less than it saves.
   bool mayRound(const Contraction &contraction, const Target &target) {
-    return suitsDots(contraction, target) &&
-           llvm::all_of(
-               contraction.inputs, [&](const Contraction::Input &input) {
-                 Type element = getElementTypeOrSelf(input.value);
-                 if (element.isBF16())
-                   return true;
-                 return element.isF32() && precision != ProductPrecision::F32 &&
-                        (roundAll || (prepared && isFromWeights(input.value)) ||
-                         paysRounding(contraction, input));
-               });
+    return suitsDotProducts(contraction, target) &&
+           llvm::all_of(contraction.inputs,
+                        [&](const Contraction::Input &input) {
+                          Type element = getElementTypeOrSelf(input.value);
+                          if (element.isBF16())
+                            return true;
+                          return element.isF32() &&
+                                 precision != ContractionPrecision::F32 &&
+                                 (roundAll ||
+                                  (prepacked && isFromWeights(input.value)) ||
+                                  paysRounding(contraction, input));
+                        });
   }
 
   /// The factors are of type `factor`; the result is rounded once, at the end.

@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What networks do right before and after a contraction, computed with its
+// The operations right before and after a contraction, computed with its
 // sums while they are in registers.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LIB_CODEGEN_CPU_EMIT_CONTRACTIONTAIL_H
-#define LIB_CODEGEN_CPU_EMIT_CONTRACTIONTAIL_H
+#ifndef LIB_CODEGEN_CPU_EMIT_CONTRACTIONEPILOGUE_H
+#define LIB_CODEGEN_CPU_EMIT_CONTRACTIONEPILOGUE_H
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
@@ -21,7 +21,7 @@ namespace kas::codegen {
 struct StridedContraction;
 
 /// The operations around a contraction that can be computed with it.
-struct ContractionTail {
+struct ContractionEpilogue {
   /// A value per channel that the sums begin with, if not null, and how far
   /// each loop of the contraction moves in it.
   mlir::Value bias;
@@ -45,8 +45,8 @@ struct ContractionTail {
   explicit operator bool() const { return bias || elementwise; }
 
   /// What is around `op` on buffers, which computes `contraction`.
-  static ContractionTail find(mlir::linalg::LinalgOp op,
-                              const StridedContraction &contraction);
+  static ContractionEpilogue find(mlir::linalg::LinalgOp op,
+                                  const StridedContraction &contraction);
 
   /// The elementwise operation that alone reads `tensor`, or null.
   static mlir::linalg::GenericOp findReader(mlir::Value tensor);
@@ -82,4 +82,4 @@ struct ContractionTail {
 
 } // namespace kas::codegen
 
-#endif // LIB_CODEGEN_CPU_EMIT_CONTRACTIONTAIL_H
+#endif // LIB_CODEGEN_CPU_EMIT_CONTRACTIONEPILOGUE_H

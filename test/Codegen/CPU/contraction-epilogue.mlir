@@ -1,4 +1,4 @@
-// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-bufferize -kas-pack-contractions='threads=1 prepared=true' | FileCheck %s
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-bufferize -kas-pack-contractions='threads=1 prepacked=true' | FileCheck %s
 
 // The bias is what the sums begin with, and the residual and the rectifier are computed before they are stored.
 //

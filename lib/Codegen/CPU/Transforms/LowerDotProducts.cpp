@@ -9,7 +9,7 @@
 // Products of narrow elements by what the target has for them: `kas_cpu.dot`
 // becomes one instruction (x86: AVX512-VNNI and AVX512-BF16, Arm: USDOT and
 // BFDOT) or, where there is none, arithmetic with the same results. The views
-// of bf16 as words of 32 bits go as well.
+// of bf16 as VNNI groups of 32 bits go as well.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@
 #include "llvm/TargetParser/Triple.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_LOWERDOTS
+#define GEN_PASS_DEF_LOWERDOTPRODUCTS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -36,33 +36,33 @@ using namespace mlir;
 /// The instruction of `target` for a sum of `bits` bits, as LLVM names it;
 /// empty if there is none.
 static StringRef getIntrinsic(const Target &target, int64_t bits,
-                              bool isOfBytes) {
+                              bool isOfInt8) {
   // The target says up to which vector size it has the instructions.
-  if (bits > (isOfBytes ? target.byteDotBits : target.bfloatDotBits))
+  if (bits > (isOfInt8 ? target.byteDotBits : target.bfloatDotBits))
     return "";
   llvm::Triple triple(target.triple);
   if (triple.isAArch64() && bits == 128)
-    return isOfBytes ? "llvm.aarch64.neon.usdot" : "llvm.aarch64.neon.bfdot";
+    return isOfInt8 ? "llvm.aarch64.neon.usdot" : "llvm.aarch64.neon.bfdot";
   if (!triple.isX86())
     return "";
   switch (bits) {
   case 128:
-    return isOfBytes ? "llvm.x86.avx512.vpdpbusd.128"
-                     : "llvm.x86.avx512bf16.dpbf16ps.128";
+    return isOfInt8 ? "llvm.x86.avx512.vpdpbusd.128"
+                    : "llvm.x86.avx512bf16.dpbf16ps.128";
   case 256:
-    return isOfBytes ? "llvm.x86.avx512.vpdpbusd.256"
-                     : "llvm.x86.avx512bf16.dpbf16ps.256";
+    return isOfInt8 ? "llvm.x86.avx512.vpdpbusd.256"
+                    : "llvm.x86.avx512bf16.dpbf16ps.256";
   case 512:
-    return isOfBytes ? "llvm.x86.avx512.vpdpbusd.512"
-                     : "llvm.x86.avx512bf16.dpbf16ps.512";
+    return isOfInt8 ? "llvm.x86.avx512.vpdpbusd.512"
+                    : "llvm.x86.avx512bf16.dpbf16ps.512";
   default:
     return "";
   }
 }
 
-/// One product after the other, each of bytes that are taken out of words. Each
-/// lane of 32 bits holds four bytes, the first in the lowest bits.
-static Value expandByteDot(OpBuilder &builder, DotOp op) {
+/// One product after the other, each of bytes that are taken out of VNNI
+/// groups. Each lane of 32 bits holds four bytes, the first in the lowest bits.
+static Value expandInt8Dot(OpBuilder &builder, DotOp op) {
   Location loc = op.getLoc();
   auto type = cast<VectorType>(op.getSum().getType());
   auto splat = [&](int32_t value) {
@@ -104,7 +104,7 @@ static Value expandBFloatDot(OpBuilder &builder, DotOp op,
     Value bits = vector::BitCastOp::create(builder, loc, words, elements);
     bits =
         isUpper
-            // The element at the odd index is the upper half of the word.
+            // The element at the odd index is the upper half of the VNNI group.
             ? arith::AndIOp::create(builder, loc, bits, splat(0xffff0000))
                   .getResult()
             : arith::ShLIOp::create(builder, loc, bits, splat(16)).getResult();
@@ -125,13 +125,12 @@ static Value expandBFloatDot(OpBuilder &builder, DotOp op,
 
 static Value lowerDot(OpBuilder &builder, DotOp op, const Target &target) {
   auto type = cast<VectorType>(op.getSum().getType());
-  bool isOfBytes =
+  bool isOfInt8 =
       cast<VectorType>(op.getLhs().getType()).getElementType().isInteger(8);
-  StringRef intrinsic =
-      getIntrinsic(target, 32 * type.getDimSize(0), isOfBytes);
+  StringRef intrinsic = getIntrinsic(target, 32 * type.getDimSize(0), isOfInt8);
   if (intrinsic.empty())
-    return isOfBytes ? expandByteDot(builder, op)
-                     : expandBFloatDot(builder, op, target);
+    return isOfInt8 ? expandInt8Dot(builder, op)
+                    : expandBFloatDot(builder, op, target);
   // Arm's instruction takes the unsigned bytes first, as Intel's does.
   return LLVM::CallIntrinsicOp::create(
              builder, op.getLoc(), type, builder.getStringAttr(intrinsic),
@@ -139,8 +138,8 @@ static Value lowerDot(OpBuilder &builder, DotOp op, const Target &target) {
       .getResult(0);
 }
 
-/// The same memory, described as one of words.
-static Value lowerView(OpBuilder &builder, ViewWordsOp op,
+/// The same memory, described as one of VNNI groups.
+static Value lowerView(OpBuilder &builder, ViewVNNIGroupsOp op,
                        const LLVMTypeConverter &converter) {
   Location loc = op.getLoc();
   auto describe = [&](Value value, Type type) {
@@ -165,7 +164,8 @@ static Value lowerView(OpBuilder &builder, ViewWordsOp op,
 }
 
 namespace {
-struct LowerDots : kas::codegen::impl::LowerDotsBase<LowerDots> {
+struct LowerDotProducts
+    : kas::codegen::impl::LowerDotProductsBase<LowerDotProducts> {
   void runOnOperation() override {
     Target target = getContractionTarget(getOperation(), /*vectorBits=*/0);
     SmallVector<DotOp> dots;
@@ -176,12 +176,12 @@ struct LowerDots : kas::codegen::impl::LowerDotsBase<LowerDots> {
       op.erase();
     }
     // Of int8 there are `memref.view`s instead, which upstream lowers.
-    SmallVector<ViewWordsOp> views;
-    getOperation().walk([&](ViewWordsOp op) { views.push_back(op); });
+    SmallVector<ViewVNNIGroupsOp> views;
+    getOperation().walk([&](ViewVNNIGroupsOp op) { views.push_back(op); });
     if (views.empty())
       return;
     LLVMTypeConverter converter(&getContext());
-    for (ViewWordsOp op : views) {
+    for (ViewVNNIGroupsOp op : views) {
       OpBuilder builder(op);
       op.replaceAllUsesWith(lowerView(builder, op, converter));
       op.erase();

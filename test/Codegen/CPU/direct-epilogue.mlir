@@ -1,5 +1,5 @@
-// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-pack-operators='threads=1 prepared=true' -canonicalize -cse | FileCheck %s
-// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-bufferize -kas-pack-contractions='threads=1 prepared=true' \
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-pack-operators='threads=1 prepacked=true' -canonicalize -cse | FileCheck %s
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-bufferize -kas-pack-contractions='threads=1 prepacked=true' \
 // RUN:   | FileCheck %s --check-prefix=BUFFERS
 
 // A depthwise convolution reads its image where it is: the border is lanes of masked loads, the sums begin with the bias of the channel, and the

@@ -31,16 +31,16 @@ def KasPipelines_AlgorithmOption
                clEnumValN(::kas::codegen::ConvolutionAlgorithm::SpatialPack,
                           "spatial-pack", "vectors along the rows"))}]>;
 
-def FloatProducts : Pass<"kas-float-products", "::mlir::func::FuncOp"> {
-  let summary = "Choose the types in which sums of products are computed";
+def SetContractionPrecision : Pass<"kas-set-contraction-precision", "::mlir::func::FuncOp"> {
+  let summary = "Choose the types in which contractions are computed";
   let description = [{
     For linalg operations on tensors that sum products of f32, bf16 or f16:
 
     - Sums are of f32. Where the result is narrower, it is rounded once, at the end.
     - Products are of bf16 where both inputs are, the target has instructions for dot products of bf16, and some
-      reduction is a dimension of both inputs and may take two elements at once (`-kas-pack-dots`).
+      reduction is a dimension of both inputs and may take two elements at once (`-kas-pack-dot-products`).
     - With `precision=bf16` inputs of f32 are rounded to bf16 where that holds, too, and does not take longer than it
-      saves: each element is read often enough, or is `prepared` ahead. Operators (`kas.apply`) of which that is true
+      saves: each element is read often enough, or is `prepacked` ahead. Operators (`kas.apply`) of which that is true
       become linalg operations.
     - All other inputs are widened to f32, which is exact.
 
@@ -51,20 +51,20 @@ def FloatProducts : Pass<"kas-float-products", "::mlir::func::FuncOp"> {
     %y = linalg.generic ins(%sums : tensor<64x32xf32>) outs(%empty : tensor<64x32xbf16>)
     ```
 
-    Example: `test/Codegen/CPU/float-products.mlir`.
+    Example: `test/Codegen/CPU/set-contraction-precision.mlir`.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::tensor::TensorDialect"
   ];
   let options = [
-    Option<"precision", "precision", "::kas::codegen::ProductPrecision",
-           "::kas::codegen::ProductPrecision::F32",
-           "What the factors of products of f32 may be rounded to",
+    Option<"precision", "precision", "::kas::codegen::ContractionPrecision",
+           "::kas::codegen::ContractionPrecision::F32",
+           "The type that factors of products of f32 may be rounded to",
            [{::llvm::cl::values(
-             clEnumValN(::kas::codegen::ProductPrecision::F32, "f32", "as they are"),
-             clEnumValN(::kas::codegen::ProductPrecision::BF16, "bf16", "two products at once"))}]>,
-    Option<"prepared", "prepared", "bool", "false",
+             clEnumValN(::kas::codegen::ContractionPrecision::F32, "f32", "as they are"),
+             clEnumValN(::kas::codegen::ContractionPrecision::BF16, "bf16", "two products at once"))}]>,
+    Option<"prepacked", "prepacked", "bool", "false",
            "Weights are rounded ahead of the calls">,
     Option<"roundAll", "round-all", "bool", "false",
            "Round where it takes longer, too: for tests">,
@@ -73,10 +73,10 @@ def FloatProducts : Pass<"kas-float-products", "::mlir::func::FuncOp"> {
   ];
 }
 
-def PackDots : Pass<"kas-pack-dots", "::mlir::func::FuncOp"> {
-  let summary = "Lay out products of bytes and of bf16 in words";
+def PackDotProducts : Pass<"kas-pack-dot-products", "::mlir::func::FuncOp"> {
+  let summary = "Lay out contractions of i8 and of bf16 in VNNI groups";
   let description = [{
-    A sum of products of i8, widened to i32, gets an innermost reduction over four elements that lie together in
+    A contraction of i8, widened to i32, gets an innermost reduction over four elements that lie together in
     both inputs (upstream's data tiling of one loop), unsigned ones in one input and signed ones in the other, as
     instructions for bytes want it; one of bf16, widened to f32, over two. Where both are signed, 128 is added to one
     of them, and 128 times the sums of the other is subtracted from the output; they are made once where they are
@@ -90,7 +90,7 @@ def PackDots : Pass<"kas-pack-dots", "::mlir::func::FuncOp"> {
       ins(%x, %y : tensor<8x16x4xi8>, tensor<16x32x4xi8>) outs(%less : tensor<8x32xi32>)
     ```
 
-    Example: `test/Codegen/CPU/pack-dots.mlir`.
+    Example: `test/Codegen/CPU/pack-dot-products.mlir`.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
@@ -136,8 +136,8 @@ def PackContractions : Pass<"kas-pack-contractions", "::mlir::func::FuncOp"> {
     Option<"minParallelTime", "min-parallel-time", "int64_t",
            /*default=*/"40000",
            "Cycles below which threads cost more than they bring">,
-    Option<"prepared", "prepared", "bool", /*default=*/"false",
-           "Weights are packed ahead (kas-prepare-weights): packing costs "
+    Option<"prepacked", "prepacked", "bool", /*default=*/"false",
+           "Weights are packed ahead (kas-prepack-weights): packing costs "
            "nothing">,
     Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
            "Width of the vector registers; 0: of the module's target, or 256">,
@@ -167,18 +167,18 @@ def PackOperators : Pass<"kas-pack-operators"> {
     may say itself how, by the attribute `kas_cpu.schedule`; it is an error if that
     does not suit. `-kas-rfactor` makes other operators: set it afterwards.
 
-    With `prepared`, an elementwise `linalg.generic` that alone reads the result,
+    With `prepacked`, an elementwise `linalg.generic` that alone reads the result,
     such as a bias, a residual and a rectifier, is computed with the sums where
     tiles are vectors along the rows. Linalg operations on tensors that read one
     which `tensor.pad` fills up with zeros become such tiles, too, if those are
     the cheapest: what is padded is read where it is. Those of one pixel read
     copies of their weights with the output channels last.
 
-    Where a weight is infinite or not a number, points that do not exist may
+    Where a weight is infinite or NaN, points that do not exist may
     contribute NaN, as with any convolution on a padded image.
 
     Examples: `test/Codegen/CPU/pack-operators.mlir`,
-    `test/Codegen/CPU/row-vector-borders.mlir`.
+    `test/Codegen/CPU/row-vector-padding.mlir`.
   }];
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"0",
@@ -186,8 +186,8 @@ def PackOperators : Pass<"kas-pack-operators"> {
     Option<"minParallelTime", "min-parallel-time", "int64_t",
            /*default=*/"40000",
            "Cycles below which threads cost more than they bring">,
-    Option<"prepared", "prepared", "bool", /*default=*/"false",
-           "Weights are packed ahead (kas-prepare-weights): packing costs "
+    Option<"prepacked", "prepacked", "bool", /*default=*/"false",
+           "Weights are packed ahead (kas-prepack-weights): packing costs "
            "nothing">,
     Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
            "Width of the vector registers; 0: of the module's target, or 256">,
@@ -217,12 +217,12 @@ def Winograd : Pass<"kas-winograd", "::mlir::ModuleOp"> {
     images at a time as leave their tiles in the cache. Output: loops that transform tiles of 6x6 of the
     data, 36 matrix products in register tiles, and loops that transform these
     back to 4x4 outputs: 36 products for 144. The weights are transformed once where
-    they are `prepared` ahead.
+    they are `prepacked` ahead.
 
     All others stay as they are, also those that have a schedule, and all on
     targets without masked loads.
 
-    The results are less exact than a sum of products: by some 1e-6 to 1e-5 of the
+    The results are less exact than a contraction: by some 1e-6 to 1e-5 of the
     largest one, see `docs/internals/convolutions.md`. `-kas-cpu-pipeline` runs this pass for
     `algorithm=winograd` only.
 
@@ -236,8 +236,8 @@ def Winograd : Pass<"kas-winograd", "::mlir::ModuleOp"> {
     Option<"minParallelTime", "min-parallel-time", "int64_t",
            /*default=*/"40000",
            "Cycles below which threads cost more than they bring">,
-    Option<"prepared", "prepared", "bool", /*default=*/"false",
-           "Weights are transformed ahead (kas-prepare-weights)">,
+    Option<"prepacked", "prepacked", "bool", /*default=*/"false",
+           "Weights are transformed ahead (kas-prepack-weights)">,
     Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
            "Width of the vector registers; 0: of the module's target, or 256">
   ];
@@ -251,7 +251,7 @@ def Winograd : Pass<"kas-winograd", "::mlir::ModuleOp"> {
   ];
 }
 
-def PrepareWeights : Pass<"kas-prepare-weights", "::mlir::ModuleOp"> {
+def PrepackWeights : Pass<"kas-prepack-weights", "::mlir::ModuleOp"> {
   let summary = "Move what rearranges weights to a function that runs once";
   let description = [{
     Input: functions on buffers whose weights are copied to another order by
@@ -259,8 +259,8 @@ def PrepareWeights : Pass<"kas-prepare-weights", "::mlir::ModuleOp"> {
     Output: for each public function `@f` with such loops that depend on its
     weights only
 
-    - `@f_prepare`, which takes the weights and a buffer, and fills the buffer;
-    - `@f_prepared_elements`, which returns how many f32 the buffer holds;
+    - `@f_prepack`, which takes the weights and a buffer, and fills the buffer;
+    - `@f_prepacked_elements`, which returns how many f32 the buffer holds;
     - `@f` with that buffer as one more argument after its results.
 
     The weights of a function are the arguments that nothing writes to, but for
@@ -271,27 +271,27 @@ def PrepareWeights : Pass<"kas-prepare-weights", "::mlir::ModuleOp"> {
     func.func @f(%x: memref<1x64x14x14xf32>, %w: memref<256x64xf32>,
                  %y: memref<1x256x14x14xf32>)
     // becomes
-    func.func @f_prepare(%w: memref<256x64xf32>, %packed: memref<65536xi8>)
-    func.func @f_prepared_elements() -> i64
+    func.func @f_prepack(%w: memref<256x64xf32>, %packed: memref<65536xi8>)
+    func.func @f_prepacked_elements() -> i64
     func.func @f(%x: memref<1x64x14x14xf32>, %w: memref<256x64xf32>,
                  %y: memref<1x256x14x14xf32>, %packed: memref<65536xi8>)
     ```
 
-    Example: `test/Codegen/CPU/prepare-weights.mlir`.
+    Example: `test/Codegen/CPU/prepack-weights.mlir`.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::memref::MemRefDialect"];
 }
 
-def LowerDots : Pass<"kas-lower-dots", "::mlir::func::FuncOp"> {
+def LowerDotProducts : Pass<"kas-lower-dot-products", "::mlir::func::FuncOp"> {
   let summary = "Replace products of narrow elements by instructions of the target";
   let description = [{
     `kas_cpu.dot` becomes one instruction where the target has one for vectors of its size: `vpdpbusd` of AVX-512
     or AVX VNNI and `usdot` of Arm's int8 matrix extension for bytes, `vdpbf16ps` and `bfdot` for bf16. Elsewhere
-    elements are taken out of words and multiplied one after the other; the values are the same. `kas_cpu.view_words`
+    elements are taken out of VNNI groups and multiplied one after the other; the values are the same. `kas_cpu.view_vnni_groups`
     becomes a descriptor of the same memory.
 
-    Example: `test/Codegen/CPU/lower-dots.mlir`.
+    Example: `test/Codegen/CPU/lower-dot-products.mlir`.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",

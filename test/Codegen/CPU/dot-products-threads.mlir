@@ -1,7 +1,7 @@
 // Loops of products that are all unrolled are in no loop of one thread alone: no scope of allocations is left around the
 // instructions, which the lowering of loops in it could not take.
 
-// RUN: kas-opt %s -kas-cpu-pipeline="cpu=znver5 threads=2 prepare-weights=true share-short-loops=true" | FileCheck %s
+// RUN: kas-opt %s -kas-cpu-pipeline="cpu=znver5 threads=2 prepack-weights=true share-short-loops=true" | FileCheck %s
 
 // CHECK-LABEL: llvm.func @f(
 // CHECK:         omp.parallel

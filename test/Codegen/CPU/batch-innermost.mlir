@@ -1,7 +1,7 @@
-// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-samples-last='prepared threads=1' | FileCheck %s
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-batch-innermost='prepacked threads=1' | FileCheck %s
 
 // Groups of four inputs with weights of their own: no vector has room for them.
-// CHECK:      kas.operator private @groups_samples_last(%{{.*}}: 16, %{{.*}}: 4, %{{.*}}: 48) from [64, 48] {
+// CHECK:      kas.operator private @groups_batch_innermost(%{{.*}}: 16, %{{.*}}: 4, %{{.*}}: 48) from [64, 48] {
 // CHECK:        %[[X:.*]] = kas.split
 // CHECK:        kas.yield data(%[[X]], %{{.*}}) weight(
 kas.operator private @groups(%n: 48, %g: 16, %r: 4) from [48, 64] {
@@ -11,7 +11,7 @@ kas.operator private @groups(%n: 48, %g: 16, %r: 4) from [48, 64] {
   %x = kas.split %g_d, %k_d : 16, 4
   kas.yield data(%n, %x) weight(%g_w, %r, %k_w)
 }
-// CHECK:      kas.operator private @mixed_samples_last(%{{.*}}: 36, %{{.*}}: 48) from [16, 4, 48] {
+// CHECK:      kas.operator private @mixed_batch_innermost(%{{.*}}: 36, %{{.*}}: 48) from [16, 4, 48] {
 kas.operator private @mixed(%n: 48, %o: 36) from [48, 16, 4] {
   %k = kas.reduce sum : 16
   %k_d, %k_w = kas.share %k : 16
@@ -24,8 +24,8 @@ kas.operator private @mixed(%n: 48, %o: 36) from [48, 16, 4] {
 // CHECK-LABEL: func.func @chain
 // CHECK-SAME:    (%[[X:.*]]: tensor<48x64xf32>, %[[V:.*]]: tensor<16x4x4xf32>, %[[W:.*]]: tensor<9x4x16xf32>) -> tensor<48x36xf32>
 // CHECK:         %[[XT:.*]] = linalg.transpose ins(%[[X]] : tensor<48x64xf32>) outs(%{{.*}} : tensor<64x48xf32>) permutation = [1, 0]
-// CHECK:         %[[Y:.*]] = kas.apply @groups_samples_last(%[[XT]], %[[V]]) : (tensor<64x48xf32>, tensor<16x4x4xf32>) -> tensor<16x4x48xf32>
-// CHECK:         %[[Z:.*]] = kas.apply @mixed_samples_last(%[[Y]], %[[W]]) : (tensor<16x4x48xf32>, tensor<9x4x16xf32>) -> tensor<36x48xf32>
+// CHECK:         %[[Y:.*]] = kas.apply @groups_batch_innermost(%[[XT]], %[[V]]) : (tensor<64x48xf32>, tensor<16x4x4xf32>) -> tensor<16x4x48xf32>
+// CHECK:         %[[Z:.*]] = kas.apply @mixed_batch_innermost(%[[Y]], %[[W]]) : (tensor<16x4x48xf32>, tensor<9x4x16xf32>) -> tensor<36x48xf32>
 // CHECK:         %[[R:.*]] = linalg.transpose ins(%[[Z]] : tensor<36x48xf32>) outs(%{{.*}} : tensor<48x36xf32>) permutation = [1, 0]
 // CHECK:         return %[[R]]
 func.func @chain(%x: tensor<48x64xf32>, %v: tensor<16x4x4xf32>, %w: tensor<9x4x16xf32>) -> tensor<48x36xf32> {
@@ -54,7 +54,7 @@ func.func @scheduled(%x: tensor<48x64xf32>, %v: tensor<16x4x4xf32>) -> tensor<48
 }
 
 // Seven samples fill no vector.
-// CHECK-NOT:  @few_samples_last
+// CHECK-NOT:  @few_batch_innermost
 kas.operator private @few(%n: 7, %g: 16, %r: 4) from [7, 64] {
   %k = kas.reduce sum : 4
   %k_d, %k_w = kas.share %k : 4

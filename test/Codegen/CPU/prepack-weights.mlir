@@ -1,22 +1,22 @@
-// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-bufferize -kas-pack-contractions='threads=1 prepared=true' -kas-prepare-weights \
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-bufferize -kas-pack-contractions='threads=1 prepacked=true' -kas-prepack-weights \
 // RUN:   | FileCheck %s
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-bufferize -kas-pack-contractions='threads=1' | FileCheck %s --check-prefix=INLINE
-// RUN: kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v4 threads=1 prepare-weights=true' | FileCheck %s --check-prefix=PIPELINE
-// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-bufferize -kas-pack-contractions='threads=1 prepared=true' \
+// RUN: kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v4 threads=1 prepack-weights=true' | FileCheck %s --check-prefix=PIPELINE
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-bufferize -kas-pack-contractions='threads=1 prepacked=true' \
 // RUN:   --remarks-filter=kas-panels -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// REMARK: remark: [Passed] RowVectors | Category:kas-panels | bordered=false, columnGroups=1, lanes=16, registerColumns=14, registerVectors=2, schedule="#kas_cpu.schedule<strategy = row_vectors, columns = 14, vectors = 2>", weightsCombined=false
+// REMARK: remark: [Passed] RowVectors | Category:kas-panels | columnGroups=1, lanes=16, padded=false, registerColumns=14, registerVectors=2, schedule="#kas_cpu.schedule<strategy = row_vectors, columns = 14, vectors = 2>", weightsCombined=false
 
 // The copy of the weights in the order of the register tiles is made by a function of its own.
 //
-// CHECK-LABEL: func.func @layer_prepare(
+// CHECK-LABEL: func.func @layer_prepack(
 // CHECK-SAME:    %[[W:.*]]: memref<32x16x3x3xf32>, %[[PACKED:.*]]: memref<18432xi8>)
 // CHECK:         memref.view %[[PACKED]]
 // CHECK:         scf.for
 // CHECK:           memref.load
 // CHECK:           memref.store
 // CHECK:         return
-// CHECK:       func.func @layer_prepared_elements() -> i64
+// CHECK:       func.func @layer_prepacked_elements() -> i64
 // CHECK:         arith.constant 4608 : i64
 // CHECK:       func.func @layer(
 // CHECK-SAME:    %{{.*}}: memref<1x16x9x9xf32>, %{{.*}}: memref<32x16x3x3xf32>, %{{.*}}: memref<1x32x7x7xf32>, %[[PACKED:.*]]: memref<18432xi8>)
@@ -27,8 +27,8 @@
 //
 // INLINE-NOT:  _prepare
 //
-// PIPELINE-DAG: llvm.func @layer_prepare(
-// PIPELINE-DAG: llvm.func @layer_prepared_elements() -> i64
+// PIPELINE-DAG: llvm.func @layer_prepack(
+// PIPELINE-DAG: llvm.func @layer_prepacked_elements() -> i64
 // PIPELINE-DAG: llvm.func @layer(
 func.func @layer(%x: tensor<1x16x9x9xf32>, %w: tensor<32x16x3x3xf32>) -> tensor<1x32x7x7xf32> {
   %zero = arith.constant 0.0 : f32
@@ -76,7 +76,7 @@ func.func @sum_of_weights(%x: memref<4xf32>, %w: memref<25xf32>, %y: memref<4xf3
 
 // What weights alone are made to is a weight, too.
 //
-// CHECK-LABEL: func.func @product_of_weights_prepare(
+// CHECK-LABEL: func.func @product_of_weights_prepack(
 // CHECK-SAME:    memref<64x48xf32>, %{{.*}}: memref<48x64xf32>, %[[PACKED:.*]]: memref<{{[0-9]+}}xi8>)
 // CHECK:         %[[AB:.*]] = memref.view %[[PACKED]][%{{.*}}][] : memref<{{[0-9]+}}xi8> to memref<64x64xf32>
 // CHECK-NOT:     linalg.fill

@@ -12,9 +12,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Support/Place.h"
+#include "kas/Support/FileLocation.h"
 
-mlir::Location kas::getPlace(mlir::ModuleOp module) {
+mlir::Location kas::getFileLocation(mlir::ModuleOp module) {
   // Line 0 stands for the whole file: text has lines from 1 on.
   auto file = module.getLoc()->findInstanceOf<mlir::FileLineColLoc>();
   // Modules that were built in memory have no file and keep their location.

@@ -16,7 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Codegen/Common/SampleWise.h"
+#include "kas/Codegen/Common/PerSample.h"
 #include "kas/Dialect/Kas/Analysis/Batch.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -38,7 +38,7 @@ public:
   SampleFinder(func::FuncOp function, unsigned numData)
       : function(function), numData(numData) {}
 
-  FailureOr<SamplePlaces> run();
+  FailureOr<SamplePositions> run();
 
 private:
   LogicalResult fail(Operation *op, const Twine &what) {
@@ -73,8 +73,8 @@ private:
 
   func::FuncOp function;
   unsigned numData;
-  SamplePlaces result;
-  DenseMap<Value, SamplePlace> &samples = result.places;
+  SamplePositions result;
+  DenseMap<Value, SamplePosition> &samples = result.places;
   int64_t &batch = result.batch;
 };
 
@@ -162,7 +162,7 @@ bool SampleFinder::computesUniform(linalg::LinalgOp op, unsigned result,
   });
 }
 
-FailureOr<SamplePlaces> SampleFinder::run() {
+FailureOr<SamplePositions> SampleFinder::run() {
   if (!function.getBody().hasOneBlock())
     return function.emitError("requires a function of one block to look for "
                               "samples");
@@ -223,7 +223,7 @@ LogicalResult SampleFinder::checkOp(Operation *op) {
     auto found = samples.find(pad.getSource());
     if (found == samples.end())
       return fail(op, "a padding of samples, or one that is no constant");
-    SamplePlace place = found->second;
+    SamplePosition place = found->second;
     // Padding along the samples would add one.
     if (!isConstantIntValue(pad.getMixedLowPad()[place.dim], 0) ||
         !isConstantIntValue(pad.getMixedHighPad()[place.dim], 0) ||
@@ -261,11 +261,11 @@ LogicalResult SampleFinder::checkCastOrConcat(Operation *op) {
 
 /// All operands have their samples at one place, which that of the results is.
 LogicalResult SampleFinder::checkElementwise(Operation *op) {
-  std::optional<SamplePlace> place;
+  std::optional<SamplePosition> place;
   for (Value operand : op->getOperands())
     if (auto found = samples.find(operand); found != samples.end()) {
       if (place && *place != found->second)
-        return fail(op, "operands with samples in other places");
+        return fail(op, "operands with samples at other positions");
       place = found->second;
     }
   // An operand without samples, such as a constant, must be equal for all of
@@ -306,8 +306,8 @@ LogicalResult SampleFinder::checkLinalg(linalg::LinalgOp op) {
   std::optional<unsigned> loop = findLoop(op);
   if (!loop ||
       op.getIteratorTypesArray()[*loop] != utils::IteratorType::parallel)
-    return fail(op, "a sum over samples, or samples at shifted places");
-  std::optional<SamplePlace> first;
+    return fail(op, "a sum over samples, or samples at shifted positions");
+  std::optional<SamplePosition> first;
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<RankedTensorType>(operand.get().getType()))
       continue;
@@ -315,24 +315,24 @@ LogicalResult SampleFinder::checkLinalg(linalg::LinalgOp op) {
     // samples, unshifted.
     auto position = findResult(op.getMatchingIndexingMap(&operand), *loop);
     if (failed(position))
-      return fail(op, "samples at shifted places");
+      return fail(op, "samples at shifted positions");
     auto found = samples.find(operand.get());
     if (found == samples.end()) {
       if (*position && !isUniform(operand.get(), **position))
         return fail(op, "an operand that differs from sample to sample");
       continue;
     }
-    SamplePlace place = found->second;
+    SamplePosition place = found->second;
     if (*position != std::optional<unsigned>(place.dim) ||
         (first && !first->hasSizesOf(place)))
-      return fail(op, "operands with samples in other places");
+      return fail(op, "operands with samples at other positions");
     first = place;
   }
   if (failed(checkExtracts(op, *loop)))
     return failure();
   // Only what its body extracts depends on data.
   if (!first)
-    first = SamplePlace{0, 1, 1};
+    first = SamplePosition{0, 1, 1};
   if (op.getStaticLoopRanges()[*loop] != first->outer * batch * first->inner)
     return fail(op, "a loop that is none over samples");
   for (auto [number, result] : llvm::enumerate(op->getResults())) {
@@ -388,7 +388,7 @@ LogicalResult SampleFinder::checkReshape(Operation *op,
                                          RankedTensorType expanded,
                                          ArrayRef<ReassociationIndices> groups,
                                          bool expands) {
-  SamplePlace place = samples.at(op->getOperand(0));
+  SamplePosition place = samples.at(op->getOperand(0));
   for (auto [dim, group] : llvm::enumerate(groups)) {
     for (int64_t d : group) {
       // The elements of the dimensions of the group before and after `d`.
@@ -439,22 +439,22 @@ LogicalResult SampleFinder::checkSlice(Operation *op, Value whole, Value part,
   };
   bool inserts = op->getResult(0).getType() == whole.getType() &&
                  isa<tensor::InsertSliceOp>(op);
-  std::optional<SamplePlace> place;
+  std::optional<SamplePosition> place;
   if (auto found = samples.find(whole); found != samples.end()) {
     place = found->second;
   } else {
     // Into what is the same for all samples.
-    SamplePlace inPart = samples.at(part);
+    SamplePosition inPart = samples.at(part);
     for (int64_t dim = 0, end = static_cast<int64_t>(dropped.size()); dim < end;
          ++dim)
       if (!dropped.test(dim) && toPart(dim) == inPart.dim)
-        place = SamplePlace{dim, inPart.outer, inPart.inner};
+        place = SamplePosition{dim, inPart.outer, inPart.inner};
     if (!place || !isUniform(whole, place->dim))
       return fail(op, "an operand that differs from sample to sample");
   }
   if (!isWhole(place->dim) || dropped.test(place->dim))
     return fail(op, "a slice of samples");
-  SamplePlace inPart = {toPart(place->dim), place->outer, place->inner};
+  SamplePosition inPart = {toPart(place->dim), place->outer, place->inner};
   if (!inserts) {
     samples[part] = inPart;
     return success();
@@ -462,7 +462,7 @@ LogicalResult SampleFinder::checkSlice(Operation *op, Value whole, Value part,
   auto found = samples.find(part);
   if (found == samples.end() ? !isUniform(part, inPart.dim)
                              : found->second != inPart)
-    return fail(op, "operands with samples in other places");
+    return fail(op, "operands with samples at other positions");
   samples[op->getResult(0)] = *place;
   return success();
 }
@@ -475,7 +475,7 @@ LogicalResult SampleFinder::checkApply(ApplyOp apply) {
       }))
     return fail(apply, "weights that differ from sample to sample");
   OperatorOp op = apply.getOperator();
-  if (found->second != SamplePlace{0, 1, 1} || !op ||
+  if (found->second != SamplePosition{0, 1, 1} || !op ||
       // A concrete operator has no size called batch: its coordinates say the
       // same.
       !(op.isConcrete() ? keepsFirstCoordinate(op) : hasBatch(op)))
@@ -487,13 +487,13 @@ LogicalResult SampleFinder::checkApply(ApplyOp apply) {
 LogicalResult SampleFinder::checkReturn(func::ReturnOp op) {
   for (Value operand : op.getOperands()) {
     auto found = samples.find(operand);
-    if (found == samples.end() || found->second != SamplePlace{0, 1, 1})
+    if (found == samples.end() || found->second != SamplePosition{0, 1, 1})
       return fail(op, "a result without samples first");
   }
   return success();
 }
 
-FailureOr<SamplePlaces> kas::codegen::findSamples(func::FuncOp function,
-                                                  unsigned numData) {
+FailureOr<SamplePositions> kas::codegen::findSamples(func::FuncOp function,
+                                                     unsigned numData) {
   return SampleFinder(function, numData).run();
 }

@@ -33,10 +33,10 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/DebugLog.h"
 
-#define DEBUG_TYPE "kas-samples-last"
+#define DEBUG_TYPE "kas-batch-innermost"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_SAMPLESLAST
+#define GEN_PASS_DEF_BATCHINNERMOST
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -47,18 +47,19 @@ using namespace mlir;
 namespace {
 /// Where the samples are in a tensor: the first dimension, as networks have
 /// them, or the last one.
-enum class Place : uint8_t { First, Last };
+enum class BatchPosition : uint8_t { First, Last };
 
 /// The layouts of what an operator reads and of what it makes.
 struct Layouts {
-  Place data = Place::First, result = Place::First;
+  BatchPosition data = BatchPosition::First, result = BatchPosition::First;
   bool operator<(const Layouts &other) const {
     return std::pair(data, result) < std::pair(other.data, other.result);
   }
 };
 } // namespace
 
-static constexpr Place places[] = {Place::First, Place::Last};
+static constexpr BatchPosition positions[] = {BatchPosition::First,
+                                              BatchPosition::Last};
 
 /// Moves the first element to the end.
 template <typename Range>
@@ -70,10 +71,11 @@ static auto rotate(const Range &range) {
   return values;
 }
 
-/// The shape that `tensor`, with samples first, has with them at `place`.
-static SmallVector<int64_t> getShape(Value tensor, Place place) {
+/// The shape that `tensor`, with samples first, has with them at `position`.
+static SmallVector<int64_t> getShape(Value tensor, BatchPosition position) {
   ArrayRef<int64_t> shape = cast<ShapedType>(tensor.getType()).getShape();
-  return place == Place::Last ? rotate(shape) : llvm::to_vector(shape);
+  return position == BatchPosition::Last ? rotate(shape)
+                                         : llvm::to_vector(shape);
 }
 
 /// Lets `op` read samples in the last dimension of the data.
@@ -105,7 +107,7 @@ static void moveOutputSamples(OperatorOp op) {
 }
 
 /// Whether the pass may choose the layouts of `apply`.
-static bool isSampleWise(ApplyOp apply) {
+static bool isPerSample(ApplyOp apply) {
   OperatorOp op = apply.getOperator();
   auto type = cast<RankedTensorType>(apply.getResult().getType());
   // A schedule was chosen for the operator as it is.
@@ -128,20 +130,22 @@ public:
   /// `op` in these layouts, a private symbol next to it; `op` itself with
   /// samples first in both.
   OperatorOp get(OperatorOp op, Layouts layouts) {
-    if (layouts.data == Place::First && layouts.result == Place::First)
+    if (layouts.data == BatchPosition::First &&
+        layouts.result == BatchPosition::First)
       return op;
     OperatorOp &known = made[op][layouts];
     if (known)
       return known;
     known = op.clone();
-    StringRef suffix = layouts.data == Place::First     ? "_to_samples_last"
-                       : layouts.result == Place::First ? "_from_samples_last"
-                                                        : "_samples_last";
+    StringRef suffix =
+        layouts.data == BatchPosition::First     ? "_to_batch_innermost"
+        : layouts.result == BatchPosition::First ? "_from_batch_innermost"
+                                                 : "_batch_innermost";
     known.setSymName((op.getSymName() + suffix).str());
     known.setSymVisibility("private");
-    if (layouts.data == Place::Last)
+    if (layouts.data == BatchPosition::Last)
       moveDataSamples(known);
-    if (layouts.result == Place::Last)
+    if (layouts.result == BatchPosition::Last)
       moveOutputSamples(known);
     symbols.insert(known, std::next(op->getIterator()));
     return known;
@@ -171,16 +175,16 @@ public:
                const ContractionOptions &options)
       : chain(chain), operators(operators), options(options) {}
 
-  /// The place in each tensor, the data of the first operator to the result of
-  /// the last one, such that all takes the least time. One more than there are
-  /// operators.
-  SmallVector<Place> choose();
+  /// The position in each tensor, the data of the first operator to the result
+  /// of the last one, such that all takes the least time. One more than there
+  /// are operators.
+  SmallVector<BatchPosition> choose();
 
 private:
   /// A way to compute the first operators.
   struct Way {
     int64_t time = 0;
-    SmallVector<Place> places;
+    SmallVector<BatchPosition> positions;
   };
 
   /// What `apply` takes, in halves of a cycle. By the cost model of
@@ -207,19 +211,20 @@ int64_t ChainLayouts::getTime(ApplyOp apply, Layouts layouts) {
   // its buffer is a placeholder.
   SmallVector<Value> inputs{
       packing.makeBuffer(getShape(apply.getData(), layouts.data))};
-  SmallVector<bool> prepared{false};
+  SmallVector<bool> prepacked{false};
   for (Value weight : apply.getWeights()) {
     inputs.push_back(packing.toBuffer(weight));
-    prepared.push_back(options.prepared && isFromWeights(weight));
+    prepacked.push_back(options.prepacked && isFromWeights(weight));
   }
   Value output =
       packing.makeBuffer(getShape(apply.getResult(), layouts.result));
   OperatorPlan plan =
-      planOperator(op, inputs, output, prepared, packing, options);
+      planOperator(op, inputs, output, prepacked, packing, options);
   // Of one sample, channels are few and far apart, which the model does not
   // know: with this factor twenty layers of 512 tokens took 0.73 of the time.
   constexpr int64_t underestimate = 2;
-  bool isLast = layouts.data == Place::Last && layouts.result == Place::Last;
+  bool isLast = layouts.data == BatchPosition::Last &&
+                layouts.result == BatchPosition::Last;
   if (plan.time)
     return isLast ? *plan.time : underestimate * *plan.time;
   // Plain loops, of which vectors are not to be expected.
@@ -232,27 +237,27 @@ int64_t ChainLayouts::getTime(ApplyOp apply, Layouts layouts) {
   return points;
 }
 
-SmallVector<Place> ChainLayouts::choose() {
-  // By the place in the tensor that is reached.
+SmallVector<BatchPosition> ChainLayouts::choose() {
+  // By the position in the tensor that is reached.
   std::array<Way, 2> ways;
   // The first tensor is there with the samples first; to have them last costs a
   // transpose.
-  ways[0].places = {Place::First};
-  ways[1] = {getMoveTime(chain.front().getData()), {Place::Last}};
+  ways[0].positions = {BatchPosition::First};
+  ways[1] = {getMoveTime(chain.front().getData()), {BatchPosition::Last}};
   for (ApplyOp apply : chain) {
-    // The best way to each place in the result of `apply`, over both places in
-    // its data.
+    // The best way to each position in the result of `apply`, over both
+    // positions in its data.
     std::array<Way, 2> next;
-    for (Place result : places) {
+    for (BatchPosition result : positions) {
       Way &best = next[static_cast<unsigned>(result)];
-      for (Place data : places) {
+      for (BatchPosition data : positions) {
         const Way &way = ways[static_cast<unsigned>(data)];
         int64_t time = way.time + getTime(apply, {data, result});
         // Of equal times the first: samples first in the data.
-        if (!best.places.empty() && time >= best.time)
+        if (!best.positions.empty() && time >= best.time)
           continue;
-        best = {time, way.places};
-        best.places.push_back(result);
+        best = {time, way.positions};
+        best.positions.push_back(result);
       }
     }
     ways = std::move(next);
@@ -262,7 +267,7 @@ SmallVector<Place> ChainLayouts::choose() {
   LDBG() << chain.front().getCallee() << ": " << chain.size()
          << " operators, ending with samples first " << ways[0].time
          << ", last " << ways[1].time;
-  return ways[1].time < ways[0].time ? ways[1].places : ways[0].places;
+  return ways[1].time < ways[0].time ? ways[1].positions : ways[0].positions;
 }
 
 //===----------------------------------------------------------------------===//
@@ -276,7 +281,7 @@ static SmallVector<Chain> collectChains(func::FuncOp function,
   llvm::SmallPtrSet<Operation *, 8> taken;
   function.walk([&](ApplyOp apply) {
     // Images have lines for vectors.
-    if (taken.contains(apply) || !isSampleWise(apply) ||
+    if (taken.contains(apply) || !isPerSample(apply) ||
         apply.getData().getType().getRank() != 2 ||
         apply.getData().getType().getDimSize(0) < minSamples)
       return;
@@ -289,7 +294,7 @@ static SmallVector<Chain> collectChains(func::FuncOp function,
       if (!result.hasOneUse())
         break;
       auto next = dyn_cast<ApplyOp>(*result.user_begin());
-      if (!next || next.getData() != result || !isSampleWise(next) ||
+      if (!next || next.getData() != result || !isPerSample(next) ||
           next->getBlock() != apply->getBlock())
         break;
       chain.push_back(next);
@@ -302,10 +307,10 @@ static SmallVector<Chain> collectChains(func::FuncOp function,
 
 /// `tensor` with the samples in the last dimension, or in the first one again.
 /// A transpose; `tensor` has its samples in the other dimension.
-static Value moveSamples(OpBuilder &builder, Value tensor, Place to) {
+static Value moveSamples(OpBuilder &builder, Value tensor, BatchPosition to) {
   auto type = cast<RankedTensorType>(tensor.getType());
   auto order = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
-  if (to == Place::Last)
+  if (to == BatchPosition::Last)
     order = rotate(order);
   else
     std::rotate(order.begin(), order.end() - 1, order.end());
@@ -320,8 +325,8 @@ static Value moveSamples(OpBuilder &builder, Value tensor, Place to) {
 
 namespace {
 
-struct SamplesLast : kas::codegen::impl::SamplesLastBase<SamplesLast> {
-  using SamplesLastBase::SamplesLastBase;
+struct BatchInnermost : kas::codegen::impl::BatchInnermostBase<BatchInnermost> {
+  using BatchInnermostBase::BatchInnermostBase;
 
   void runOnOperation() override {
     Target target = getContractionTarget(getOperation(), vectorBits);
@@ -330,44 +335,46 @@ struct SamplesLast : kas::codegen::impl::SamplesLastBase<SamplesLast> {
       for (Chain &chain :
            collectChains(function, ContractionTarget(target).lanes)) {
         ContractionOptions options{getNumThreads(function, threads), target,
-                                   /*deallocate=*/false, prepared};
+                                   /*deallocate=*/false, prepacked};
         options.minParallelTime = minParallelTime;
-        SmallVector<Place> places =
+        SmallVector<BatchPosition> positions =
             ChainLayouts(chain, operators, options).choose();
-        if (llvm::is_contained(places, Place::Last))
-          apply(chain, places, operators);
+        if (llvm::is_contained(positions, BatchPosition::Last))
+          apply(chain, positions, operators);
       }
     operators.eraseUnused(used);
   }
 
 private:
-  void apply(Chain &chain, ArrayRef<Place> places, OperatorLayouts &operators);
+  void apply(Chain &chain, ArrayRef<BatchPosition> positions,
+             OperatorLayouts &operators);
 
   llvm::SmallPtrSet<Operation *, 8> used;
 };
 
 } // namespace
 
-/// Replaces `chain` by operators in the chosen layouts. `places` has an entry
-/// for the data of the first operator and one for each result.
-void SamplesLast::apply(Chain &chain, ArrayRef<Place> places,
-                        OperatorLayouts &operators) {
+/// Replaces `chain` by operators in the chosen layouts. `positions` has an
+/// entry for the data of the first operator and one for each result.
+void BatchInnermost::apply(Chain &chain, ArrayRef<BatchPosition> positions,
+                           OperatorLayouts &operators) {
   OpBuilder builder(chain.front());
   Value data = chain.front().getData();
-  if (places.front() == Place::Last)
-    data = moveSamples(builder, data, Place::Last);
+  if (positions.front() == BatchPosition::Last)
+    data = moveSamples(builder, data, BatchPosition::Last);
   for (auto [number, apply] : llvm::enumerate(chain)) {
     builder.setInsertionPoint(apply);
-    Place place = places[number + 1];
-    OperatorOp op = operators.get(apply.getOperator(), {places[number], place});
+    BatchPosition position = positions[number + 1];
+    OperatorOp op =
+        operators.get(apply.getOperator(), {positions[number], position});
     used.insert(op);
-    auto type = RankedTensorType::get(getShape(apply.getResult(), place),
+    auto type = RankedTensorType::get(getShape(apply.getResult(), position),
                                       builder.getF32Type());
     data = ApplyOp::create(builder, apply.getLoc(), type, op.getSymName(),
                            apply.getBinding(), data, apply.getWeights());
   }
-  if (places.back() == Place::Last)
-    data = moveSamples(builder, data, Place::First);
+  if (positions.back() == BatchPosition::Last)
+    data = moveSamples(builder, data, BatchPosition::First);
   ApplyOp last = chain.back();
   last.getResult().replaceAllUsesWith(data);
   for (ApplyOp apply : llvm::reverse(chain))

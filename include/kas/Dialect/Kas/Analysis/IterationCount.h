@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_DIALECT_KAS_ANALYSIS_POINTCOUNT_H
-#define KAS_DIALECT_KAS_ANALYSIS_POINTCOUNT_H
+#ifndef KAS_DIALECT_KAS_ANALYSIS_ITERATIONCOUNT_H
+#define KAS_DIALECT_KAS_ANALYSIS_ITERATIONCOUNT_H
 
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
 
@@ -19,8 +19,9 @@ namespace kas {
 
 /// The points of loops with the extents of `axes` at which all `guards` hold.
 /// Loops that no guard depends on, and guards on different loops, cost nothing.
-int64_t countPoints(llvm::ArrayRef<Axis> axes, llvm::ArrayRef<Guard> guards);
+int64_t countIterations(llvm::ArrayRef<Axis> axes,
+                        llvm::ArrayRef<Guard> guards);
 
 } // namespace kas
 
-#endif // KAS_DIALECT_KAS_ANALYSIS_POINTCOUNT_H
+#endif // KAS_DIALECT_KAS_ANALYSIS_ITERATIONCOUNT_H

@@ -1,40 +1,40 @@
-// RUN: kas-opt %s -kas-insert-profile-laps | FileCheck %s
-// RUN: kas-opt %s -kas-insert-profile-laps -kas-outline-kernels=min-kernels=1 | FileCheck %s --check-prefix=OUTLINED
+// RUN: kas-opt %s -kas-insert-profile-timestamps | FileCheck %s
+// RUN: kas-opt %s -kas-insert-profile-timestamps -kas-outline-kernels=min-kernels=1 | FileCheck %s --check-prefix=OUTLINED
 
-// A lap after each loop nest, linalg operation, copy and call; none inside of
-// loops. A fill belongs to what follows it, an allocation takes no lap.
-// CHECK:       func.func private @kas_profile_lap(i64)
+// A timestamp after each loop nest, linalg operation, copy and call; none inside of
+// loops. A fill belongs to what follows it, an allocation takes no timestamp.
+// CHECK:       func.func private @kas_profile_timestamp(i64)
 // CHECK-LABEL: func.func @steps(
 // CHECK-NEXT:    %[[BEGIN:.*]] = arith.constant -1 : i64
-// CHECK-NEXT:    call @kas_profile_lap(%[[BEGIN]])
+// CHECK-NEXT:    call @kas_profile_timestamp(%[[BEGIN]])
 // CHECK:         memref.alloc()
 // CHECK-NEXT:    linalg.fill
 // CHECK-NEXT:    linalg.add
 // CHECK-NEXT:    %[[L0:.*]] = arith.constant 0 : i64
-// CHECK-NEXT:    call @kas_profile_lap(%[[L0]])
+// CHECK-NEXT:    call @kas_profile_timestamp(%[[L0]])
 // CHECK-NEXT:    scf.parallel
-// CHECK-NOT:     @kas_profile_lap
+// CHECK-NOT:     @kas_profile_timestamp
 // CHECK:         scf.reduce
 // CHECK:         %[[L1:.*]] = arith.constant 1 : i64
-// CHECK-NEXT:    call @kas_profile_lap(%[[L1]])
+// CHECK-NEXT:    call @kas_profile_timestamp(%[[L1]])
 // CHECK-NEXT:    memref.copy
 // CHECK-NEXT:    %[[L2:.*]] = arith.constant 2 : i64
-// CHECK-NEXT:    call @kas_profile_lap(%[[L2]])
+// CHECK-NEXT:    call @kas_profile_timestamp(%[[L2]])
 // CHECK-NEXT:    call @other
 // CHECK-NEXT:    %[[L3:.*]] = arith.constant 3 : i64
-// CHECK-NEXT:    call @kas_profile_lap(%[[L3]])
+// CHECK-NEXT:    call @kas_profile_timestamp(%[[L3]])
 // CHECK-NEXT:    memref.dealloc
 // CHECK-NEXT:    return
 
-// The kernels are those without laps.
+// The kernels are those without timestamps.
 // OUTLINED-LABEL: func.func private @steps_kernel(
-// OUTLINED-NOT:   @kas_profile_lap
+// OUTLINED-NOT:   @kas_profile_timestamp
 // OUTLINED-LABEL: func.func @steps(
-// OUTLINED:         call @kas_profile_lap
+// OUTLINED:         call @kas_profile_timestamp
 // OUTLINED:         call @steps_kernel(
-// OUTLINED:         call @kas_profile_lap
+// OUTLINED:         call @kas_profile_timestamp
 // OUTLINED:         call @steps_kernel_0(
-// OUTLINED:         call @kas_profile_lap
+// OUTLINED:         call @kas_profile_timestamp
 func.func @steps(%x: memref<8xf32>, %y: memref<8xf32>) {
   %zero = arith.constant 0.0 : f32
   %c0 = arith.constant 0 : index
@@ -52,9 +52,9 @@ func.func @steps(%x: memref<8xf32>, %y: memref<8xf32>) {
   return
 }
 
-// Private functions have no laps.
+// Private functions have no timestamps.
 // CHECK-LABEL: func.func private @other(
-// CHECK-NOT:     @kas_profile_lap
+// CHECK-NOT:     @kas_profile_timestamp
 func.func private @other(%x: memref<8xf32>) {
   %zero = arith.constant 0.0 : f32
   linalg.fill ins(%zero : f32) outs(%x : memref<8xf32>)

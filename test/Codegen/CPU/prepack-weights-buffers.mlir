@@ -1,8 +1,8 @@
-// RUN: kas-opt %s -kas-prepare-weights | FileCheck %s
+// RUN: kas-opt %s -kas-prepack-weights | FileCheck %s
 
 // A buffer that holds one weight after another stays: in between it is read.
 //
-// CHECK-NOT:   @reused_prepare
+// CHECK-NOT:   @reused_prepack
 // CHECK-LABEL: func.func @reused(
 // CHECK-COUNT-2: linalg.transpose
 func.func @reused(%x: memref<8x8xf32>, %a: memref<8x8xf32>, %b: memref<8x8xf32>, %y: memref<8x8xf32>) {
@@ -17,7 +17,7 @@ func.func @reused(%x: memref<8x8xf32>, %a: memref<8x8xf32>, %b: memref<8x8xf32>,
 
 // One that is filled before it is read moves, and so does what is made of it.
 //
-// CHECK-LABEL: func.func @in_turn_prepare(
+// CHECK-LABEL: func.func @in_turn_prepack(
 // CHECK:         linalg.transpose
 // CHECK:         linalg.add
 // CHECK:       func.func @in_turn(
@@ -35,7 +35,7 @@ func.func @in_turn(%x: memref<8x8xf32>, %a: memref<8x8xf32>, %b: memref<8x8xf32>
 
 // A loop that prefetches what was packed does not write it.
 //
-// CHECK-LABEL: func.func @prefetched_prepare(
+// CHECK-LABEL: func.func @prefetched_prepack(
 // CHECK:         linalg.transpose
 // CHECK:       func.func @prefetched(
 // CHECK-NOT:     linalg.transpose
@@ -60,7 +60,7 @@ func.func @prefetched(%x: memref<8xf32>, %a: memref<8x8xf32>, %y: memref<8xf32>)
 
 // Data that is not the first argument is no weight.
 //
-// CHECK-LABEL: func.func @two_inputs_prepare(
+// CHECK-LABEL: func.func @two_inputs_prepack(
 // CHECK-SAME:    %[[B:.*]]: memref<8x8xf32>, %{{.*}}: memref<256xi8>)
 // CHECK:         linalg.transpose ins(%[[B]] :
 // CHECK-NOT:     linalg.transpose

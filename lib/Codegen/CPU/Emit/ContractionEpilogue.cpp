@@ -15,7 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ContractionTail.h"
+#include "ContractionEpilogue.h"
 #include "../Strategy/StridedContraction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -98,8 +98,8 @@ static int64_t getBiasPosition(linalg::BroadcastOp op) {
 
 /// Rows must be the channels one by one: row vectors load consecutive elements
 /// of the bias as one vector.
-bool ContractionTail::takeBias(Value buffer, int64_t position,
-                               const StridedContraction &contraction) {
+bool ContractionEpilogue::takeBias(Value buffer, int64_t position,
+                                   const StridedContraction &contraction) {
   auto found = getBiasStrides(
       contraction, cast<MemRefType>(contraction.output.buffer.getType()),
       position);
@@ -111,7 +111,7 @@ bool ContractionTail::takeBias(Value buffer, int64_t position,
   return true;
 }
 
-bool ContractionTail::suitsRowVectors(
+bool ContractionEpilogue::suitsRowVectors(
     const StridedContraction &contraction) const {
   // `takeBias` has looked at the rows that there are.
   bool hasChannels = bias || llvm::any_of(inputs, [](const Input &input) {
@@ -122,8 +122,8 @@ bool ContractionTail::suitsRowVectors(
   return !hasChannels || contraction.rows.size() == 1;
 }
 
-bool ContractionTail::suitsDirectTiles(const StridedContraction &contraction,
-                                       unsigned vectorLoop) const {
+bool ContractionEpilogue::suitsDirectTiles(
+    const StridedContraction &contraction, unsigned vectorLoop) const {
   // The factor multiplies the sums at the end, and with them a bias that they
   // began with.
   if (bias && (biasStrides[vectorLoop] != 0 || contraction.factor != 1))
@@ -138,7 +138,7 @@ bool ContractionTail::suitsDirectTiles(const StridedContraction &contraction,
   });
 }
 
-bool ContractionTail::overwritesInput() const {
+bool ContractionEpilogue::overwritesInput() const {
   return llvm::any_of(inputs, [&](const Input &input) {
     return input.buffer && input.strides.empty() &&
            getWhole(input.buffer) == getWhole(result);
@@ -257,13 +257,14 @@ static linalg::GenericOp findElementwise(linalg::LinalgOp op) {
   return next;
 }
 
-ContractionTail ContractionTail::find(linalg::LinalgOp op,
-                                      const StridedContraction &contraction) {
-  ContractionTail tail;
+ContractionEpilogue
+ContractionEpilogue::find(linalg::LinalgOp op,
+                          const StridedContraction &contraction) {
+  ContractionEpilogue epilogue;
   linalg::BroadcastOp before = findBroadcast(op);
-  if (before &&
-      tail.takeBias(before.getInput(), getBiasPosition(before), contraction))
-    tail.broadcast = before;
+  if (before && epilogue.takeBias(before.getInput(), getBiasPosition(before),
+                                  contraction))
+    epilogue.broadcast = before;
   if (linalg::GenericOp next = findElementwise(op)) {
     Value output = op.getDpsInits().front();
     SmallVector<Value> buffers(next.getDpsInputs());
@@ -271,13 +272,13 @@ ContractionTail ContractionTail::find(linalg::LinalgOp op,
       // `takeReader` takes null for the sums.
       if (buffer == output)
         buffer = Value();
-    if (tail.takeReader(next, buffers, contraction))
-      tail.result = next.getDpsInits().front();
+    if (epilogue.takeReader(next, buffers, contraction))
+      epilogue.result = next.getDpsInits().front();
   }
-  return tail;
+  return epilogue;
 }
 
-linalg::GenericOp ContractionTail::findReader(Value tensor) {
+linalg::GenericOp ContractionEpilogue::findReader(Value tensor) {
   if (!tensor.hasOneUse())
     return nullptr;
   auto reader = dyn_cast<linalg::GenericOp>(*tensor.getUsers().begin());
@@ -297,8 +298,9 @@ linalg::GenericOp ContractionTail::findReader(Value tensor) {
   return reader;
 }
 
-bool ContractionTail::takeReader(linalg::GenericOp reader, ValueRange buffers,
-                                 const StridedContraction &contraction) {
+bool ContractionEpilogue::takeReader(linalg::GenericOp reader,
+                                     ValueRange buffers,
+                                     const StridedContraction &contraction) {
   SmallVector<Input> found;
   for (auto [operand, buffer] :
        llvm::zip_equal(reader.getDpsInputOperands(), buffers)) {
@@ -306,7 +308,7 @@ bool ContractionTail::takeReader(linalg::GenericOp reader, ValueRange buffers,
     Input input{buffer, {}};
     if (!map.isIdentity()) {
       // A value per channel steps through the loops exactly as a bias does.
-      ContractionTail channel;
+      ContractionEpilogue channel;
       if (!channel.takeBias(buffer, *getOnlyDim(map), contraction))
         return false;
       input.strides = channel.biasStrides;
@@ -323,7 +325,7 @@ bool ContractionTail::takeReader(linalg::GenericOp reader, ValueRange buffers,
 
 /// The allocation of the result may be between the contraction and its
 /// epilogue: it moves up.
-void ContractionTail::prepare(linalg::LinalgOp op) const {
+void ContractionEpilogue::prepare(linalg::LinalgOp op) const {
   if (!elementwise)
     return;
   if (auto made = result.getDefiningOp<memref::AllocOp>();
@@ -331,8 +333,8 @@ void ContractionTail::prepare(linalg::LinalgOp op) const {
     made->moveBefore(op);
 }
 
-Value ContractionTail::emit(OpBuilder &builder, Location loc,
-                            ValueRange inputs) const {
+Value ContractionEpilogue::emit(OpBuilder &builder, Location loc,
+                                ValueRange inputs) const {
   linalg::GenericOp op = elementwise;
   Block &body = *op.getBlock();
   ArrayRef<int64_t> shape =
@@ -364,7 +366,7 @@ Value ContractionTail::emit(OpBuilder &builder, Location loc,
   return getVector(body.getTerminator()->getOperand(0));
 }
 
-void ContractionTail::erase() {
+void ContractionEpilogue::erase() {
   if (broadcast)
     broadcast->erase();
   if (elementwise)

@@ -8,11 +8,11 @@
 //
 // Moves what rearranges weights to a function of its own: `@f` becomes `@f`
 // with one more argument, all prepacked weights in one buffer of bytes,
-// `@f_prepare`, which fills that buffer from the weights and is called once,
-// and `@f_prepared_elements`, which returns its size in f32.
+// `@f_prepack`, which fills that buffer from the weights and is called once,
+// and `@f_prepacked_elements`, which returns its size in f32.
 //
 // Works on buffers, on top-level operations of a function: a fixed point of
-// which buffers hold functions of the weights alone (`Preparation::collect`).
+// which buffers hold functions of the weights alone (`Prepacking::collect`).
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,7 @@
 #include "mlir/Transforms/RegionUtils.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_PREPAREWEIGHTS
+#define GEN_PASS_DEF_PREPACKWEIGHTS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -122,9 +122,9 @@ bool hasWholeBytes(MemRefType type) {
 }
 
 /// What one function computes from its weights.
-class Preparation {
+class Prepacking {
 public:
-  explicit Preparation(func::FuncOp function) : function(function) {}
+  explicit Prepacking(func::FuncOp function) : function(function) {}
 
   /// Finds the operations that depend on weights only, and the buffers that
   /// they fill.
@@ -132,7 +132,7 @@ public:
 
   bool empty() const { return loops.empty(); }
 
-  /// Moves them to `@NAME_prepare` and lets the function take what they fill.
+  /// Moves them to `@NAME_prepack` and lets the function take what they fill.
   void move();
 
 private:
@@ -157,7 +157,7 @@ private:
 
 /// Whether `value` can be had from the weights alone; `found` gets what
 /// computes it, in order.
-bool Preparation::collectValue(Value value, SetVector<Operation *> &found) {
+bool Prepacking::collectValue(Value value, SetVector<Operation *> &found) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return argument.getOwner() == &function.getBody().front() &&
            isWeight(argument);
@@ -174,7 +174,7 @@ bool Preparation::collectValue(Value value, SetVector<Operation *> &found) {
   return true;
 }
 
-bool Preparation::dependsOnWeights(Operation *op, const Accesses &accesses) {
+bool Prepacking::dependsOnWeights(Operation *op, const Accesses &accesses) {
   // What it computes is stored elsewhere.
   if (!op->use_empty() || !accesses.areKnown)
     return false;
@@ -186,7 +186,7 @@ bool Preparation::dependsOnWeights(Operation *op, const Accesses &accesses) {
                       [&](Value value) { return collectValue(value, found); });
 }
 
-void Preparation::collect() {
+void Prepacking::collect() {
   Block &body = function.getBody().front();
   // All that may write or read; first everything counts as made of weights.
   SmallVector<std::pair<Operation *, Accesses>> operations;
@@ -242,7 +242,7 @@ void Preparation::collect() {
     for (Value value : values)
       (void)collectValue(value, others);
   }
-  // What other operations do not read is needed while weights are prepared.
+  // What other operations do not read is needed while weights are prepacked.
   buffers.clear();
   for (Operation *buffer : used) {
     bool isRead = llvm::any_of(rest, [&](const auto &entry) {
@@ -252,14 +252,14 @@ void Preparation::collect() {
   }
 }
 
-void Preparation::move() {
+void Prepacking::move() {
   // Each buffer begins at a line of the cache.
   int64_t size = 0;
   SmallVector<int64_t> offsets;
   for (Operation *buffer : buffers) {
     offsets.push_back(size);
     MemRefType type = cast<memref::AllocOp>(buffer).getType();
-    // Sizes and offsets are in f32, as `@f_prepared_elements` counts; 16 of
+    // Sizes and offsets are in f32, as `@f_prepacked_elements` counts; 16 of
     // them are a cache line of 64 bytes.
     int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
     size += llvm::alignTo(llvm::divideCeil(bytes, sizeof(float)), 16);
@@ -282,7 +282,7 @@ void Preparation::move() {
   types.push_back(packedType);
   std::string name = function.getName().str();
   auto prepare =
-      func::FuncOp::create(builder, function.getLoc(), name + "_prepare",
+      func::FuncOp::create(builder, function.getLoc(), name + "_prepack",
                            builder.getFunctionType(types, {}));
   Block *body = prepare.addEntryBlock();
   builder.setInsertionPointToStart(body);
@@ -314,7 +314,7 @@ void Preparation::move() {
                               map.lookup(buffer->getResult(0)));
   func::ReturnOp::create(builder, function.getLoc());
 
-  // From here on `@f` loses what `@f_prepare` does.
+  // From here on `@f` loses what `@f_prepack` does.
   for (Operation *loop : loops)
     loop->erase();
   for (Operation *buffer : temporaries) {
@@ -341,7 +341,7 @@ void Preparation::move() {
   builder.setInsertionPointAfter(prepare);
   // A function rather than an attribute: callers link against object files.
   auto count = func::FuncOp::create(
-      builder, function.getLoc(), name + "_prepared_elements",
+      builder, function.getLoc(), name + "_prepacked_elements",
       builder.getFunctionType({}, {builder.getI64Type()}));
   builder.setInsertionPointToStart(count.addEntryBlock());
   Value elements = arith::ConstantOp::create(builder, function.getLoc(),
@@ -350,7 +350,7 @@ void Preparation::move() {
 }
 
 namespace {
-struct PrepareWeights : kas::codegen::impl::PrepareWeightsBase<PrepareWeights> {
+struct PrepackWeights : kas::codegen::impl::PrepackWeightsBase<PrepackWeights> {
   void runOnOperation() override {
     SmallVector<func::FuncOp> functions;
     for (auto function : getOperation().getOps<func::FuncOp>())
@@ -359,7 +359,7 @@ struct PrepareWeights : kas::codegen::impl::PrepareWeightsBase<PrepareWeights> {
           function.getNumArguments() > 1)
         functions.push_back(function);
     for (func::FuncOp function : functions) {
-      Preparation preparation(function);
+      Prepacking preparation(function);
       preparation.collect();
       if (!preparation.empty())
         preparation.move();

@@ -1,6 +1,6 @@
 // Products of bytes are laid out in words of four, unsigned by signed, those of bf16 in words of two.
 
-// RUN: kas-opt %s -split-input-file -kas-pack-dots | FileCheck %s
+// RUN: kas-opt %s -split-input-file -kas-pack-dot-products | FileCheck %s
 // RUN: kas-opt %s -split-input-file -kas-cpu-pipeline="cpu=cascadelake threads=1" | FileCheck %s --check-prefix=TILES
 
 // One input is unsigned: nothing but the layout changes.
@@ -91,7 +91,7 @@ func.func @floats(%x: tensor<8x64xbf16>, %w: tensor<64x32xbf16>, %init: tensor<8
 
 // -----
 
-// Sums of bf16 stay as they are: `-kas-float-products` makes them sums of f32.
+// Sums of bf16 stay as they are: `-kas-set-contraction-precision` makes them sums of f32.
 
 // CHECK-LABEL: @narrow_sums(
 // CHECK-NEXT:  linalg.matmul
@@ -125,12 +125,12 @@ func.func @words(%x: tensor<8x16x4xi8>, %w: tensor<16x32x4xi8>, %init: tensor<8x
 
 // -----
 
-// CHECK-LABEL: @signed_words(
+// CHECK-LABEL: @signed_groups(
 // CHECK-NEXT:  linalg.generic
-// TILES-LABEL: llvm.func @signed_words(
+// TILES-LABEL: llvm.func @signed_groups(
 // TILES-NOT:     vpdpbusd
 // TILES:         llvm.return
-func.func @signed_words(%x: tensor<8x16x4xi8>, %w: tensor<16x32x4xi8>, %init: tensor<8x32xi32>) -> tensor<8x32xi32> {
+func.func @signed_groups(%x: tensor<8x16x4xi8>, %w: tensor<16x32x4xi8>, %init: tensor<8x32xi32>) -> tensor<8x32xi32> {
   %y = linalg.generic {
       indexing_maps = [affine_map<(m, n, k, j) -> (m, k, j)>, affine_map<(m, n, k, j) -> (k, n, j)>, affine_map<(m, n, k, j) -> (m, n)>],
       iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
