@@ -91,7 +91,7 @@ std::string describe(const schedule::DirectPlan &plan, int64_t) {
 
 std::string describe(const schedule::RowVectorPlan &plan, int64_t) {
   return llvm::formatv("RowVectors registerColumns={0} registerVectors={1} "
-                       "lanes={2} columnGroups={3} bordered={4}",
+                       "lanes={2} columnGroups={3} padded={4}",
                        plan.getNumRegisterColumns(), plan.registerVectors,
                        plan.lanes, plan.columnGroups,
                        plan.paddedShape.empty() ? "false" : "true");

@@ -151,8 +151,8 @@ TEST(ScheduleTest, RejectsBadText) {
   EXPECT_EQ(error("one-cycle:momentum=0.9+0.8"),
             "bad schedule 'one-cycle:momentum=0.9+0.8': requires a smallest "
             "momentum of at least 0 and at most 0.8, got 0.9");
-  EXPECT_EQ(error("constant", 0), "bad schedule 'constant': requires a step "
-                                  "size of more than 0, got 0");
+  EXPECT_EQ(error("constant", 0), "bad schedule 'constant': requires a "
+                                  "learning rate of more than 0, got 0");
   EXPECT_EQ(errorOf(parseSchedule("constant", 0.1, 0)),
             "bad schedule 'constant': requires at least one step, got 0");
 }

@@ -152,8 +152,8 @@ kas::codegen::getLaunchShape(const LoopProblem &problem,
             llvm::any_of(tile, [](int64_t points) { return points != 1; }))
           return emitError() << "expected a direct kernel with a tile of "
                              << problem.loops.size()
-                             << " entries of 1 for an operation that is no sum "
-                                "of products, got "
+                             << " entries of 1 for an operation that is no "
+                                "contraction, got "
                              << schedule;
         return llvm::divideCeil(problem.numIterations, schedule.getThreads());
       },
