@@ -71,6 +71,44 @@ def test_nan():
         compile_and_compare(call, OTHER)
 
 
+# No float is equal to these: beside floats they are rounded, as elements are.
+DECIMALS = torch.tensor([0.1, -0.1, 0.3, -0.3, 0.7, 0.5])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
+def test_comparisons_with_numbers(dtype):
+    def compare(x):
+        of_numbers = x > 0.1, x >= 0.1, x < 0.1, x <= 0.1, x == 0.1, x != 0.1, x == 0.7, x >= 1e300, x < math.nan
+        return of_numbers, functional.threshold(x, 0.1, 5), functional.hardshrink(x, 0.1), x.masked_fill(x > 0.3, 0.1)
+
+    compile_and_compare(compare, DECIMALS.to(dtype))
+
+    def compare_with_doubles(x, one):
+        return x > one, x <= one, x == one, x != one, torch.where(x < one, x, one), torch.maximum(x, one)
+
+    compile_and_compare(compare_with_doubles, DECIMALS.to(dtype), torch.tensor(0.1, dtype=torch.float64))
+
+
+def test_powers_that_are_roots():
+    compile_and_compare(lambda x: (x**0.5, x**-0.5, x**2, x**-1, x**0, x**2.5, x.sqrt(), x.rsqrt()), EDGES)
+
+
+def test_gradients_at_the_ends_of_ranges():
+    def call(x):
+        ranges = functional.hardshrink(x, 0.1), functional.hardtanh(x, -0.1, 0.1), functional.threshold(x, 0.1, 0.5)
+        return torch.stack([*ranges, functional.rrelu(x, 0.1, 0.3), x.clamp(-0.1, 0.3), x.clamp_min(0.1)])
+
+    torch._dynamo.reset()
+    expected, found = DECIMALS.clone().requires_grad_(), DECIMALS.clone().requires_grad_()
+    weights = torch.linspace(1, 2, 36).view(6, 6)
+    (call(expected) * weights).sum().backward()
+    with warnings.catch_warnings():
+        # PyTorch's, of gradients that do not free their arguments.
+        warnings.simplefilter("error")
+        (torch.compile(call, backend="kas")(found) * weights).sum().backward()
+    torch.testing.assert_close(found.grad, expected.grad)
+
+
 def test_orders():
     numbers = torch.cat([OTHER, OTHER.flip(1)], 1)
 

@@ -16,6 +16,8 @@ from .._errors import need
 
 need("torch", "torch")
 
+from torch._dynamo import register_backend
+
 from .._module import parse_binding
 from ._backend import CompiledGraph, backend, explain
 from ._export import Exported, to_mlir
@@ -25,6 +27,9 @@ from ._modules import KasModule
 from ._scales import WeightScale, parameter_groups, scale_weights, weight_scales
 from ._sequences import SequenceModule
 from ._sites import Site, Sites, extract, substitute
+
+# For torch.compile(network, backend="kas") where the package is not installed, but found in a build tree.
+register_backend(backend, name="kas")
 
 __all__ = [
     "CompiledGraph",

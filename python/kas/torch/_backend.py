@@ -204,9 +204,15 @@ def _compile_forward(graph: fx.GraphModule, _: Sequence[Any], options: Options) 
     return _Graph(graph, "forward", (), options)
 
 
-def _compile_backward(graph: fx.GraphModule, _: Sequence[Any], options: Options) -> Callable[..., list[Any]]:
+def _compile_backward(graph: fx.GraphModule, _: Sequence[Any], options: Options) -> Boxed:
     compiled = _Graph(graph, "backward", (), options)
-    return lambda *arguments: compiled(list(arguments))
+
+    # A function: PyTorch wraps it and keeps the attributes of functions alone.
+    def run(arguments: list[Any]) -> list[Any]:
+        return compiled(arguments)
+
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run
 
 
 def backend(

@@ -8,7 +8,9 @@ torch-mlir takes each tensor to be equal to itself, and makes maxima and bounds 
 
 from __future__ import annotations
 
+import math
 import operator
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -18,10 +20,29 @@ from torch import fx
 aten = torch.ops.aten
 
 
+_WITH_NUMBER = (aten.eq.Scalar, aten.ne.Scalar, aten.lt.Scalar, aten.le.Scalar, aten.gt.Scalar, aten.ge.Scalar)
+_WITH_TENSOR = (aten.eq.Tensor, aten.ne.Tensor, aten.lt.Tensor, aten.le.Tensor, aten.gt.Tensor, aten.ge.Tensor)
+
+
+def _round_number(node: fx.Node) -> None:
+    """0.1 is the f32 next to it beside f32; torch-mlir compares in f64, where no f32 is equal to 0.1."""
+    left, number = node.args
+    value = left.meta.get("val") if isinstance(left, fx.Node) else None
+    if isinstance(value, torch.Tensor) and value.dtype == torch.float32 and isinstance(number, float):
+        node.args = (left, struct.unpack("f", struct.pack("f", number))[0] if math.isfinite(number) else number)
+
+
 def replace_comparisons(graph: fx.GraphModule) -> None:
-    """Writes each comparison of floats for equality as the negation of the other one, which is not simplified."""
+    """Compares in the type that PyTorch compares in.
+
+    Each comparison of floats for equality becomes the negation of the other one, which is not simplified.
+    """
     for node in list(graph.graph.nodes):
-        if node.op != "call_function" or node.target is not aten.eq.Tensor:
+        if node.op != "call_function":
+            continue
+        if node.target in _WITH_NUMBER:
+            _round_number(node)
+        if node.target is not aten.eq.Tensor:
             continue
         values = [argument.meta.get("val") for argument in node.all_input_nodes]
         if not any(isinstance(value, torch.Tensor) and value.dtype.is_floating_point for value in values):
@@ -32,6 +53,18 @@ def replace_comparisons(graph: fx.GraphModule) -> None:
         different.meta, equal.meta = dict(node.meta), dict(node.meta)
         node.replace_all_uses_with(equal)
         graph.graph.erase_node(node)
+
+
+def _promoting(compare: Any) -> Callable[[torch.Tensor, torch.Tensor], Any]:
+    """A comparison with a tensor of f64 without dimensions: it is rounded to the type of the other one."""
+
+    def promote(x: torch.Tensor, y: torch.Tensor) -> Any:
+        dtype = torch.result_type(x, y)
+        if dtype == torch.float64 or torch.float64 not in (x.dtype, y.dtype):
+            return NotImplemented
+        return compare(x.to(dtype), y.to(dtype))
+
+    return promote
 
 
 def _is_nan(x: torch.Tensor) -> torch.Tensor:
@@ -119,6 +152,16 @@ def hardtanh(x: torch.Tensor, min_val: Any = -1, max_val: Any = 1) -> Any:
     return torch.where(x >= max_val, torch.full_like(x, max_val), x)
 
 
+def threshold(x: torch.Tensor, threshold: Any, value: Any) -> Any:
+    """`torch.nn.functional.threshold`."""
+    return torch.where(x <= threshold, torch.full_like(x, value), x) if _fits(x, threshold, value) else NotImplemented
+
+
+def hardshrink(x: torch.Tensor, lambd: Any = 0.5) -> torch.Tensor:
+    """`torch.nn.functional.hardshrink`, which keeps NaN."""
+    return torch.where((x >= -lambd) & (x <= lambd), torch.zeros_like(x), x)
+
+
 def hardsigmoid(x: torch.Tensor) -> Any:
     """`torch.nn.functional.hardsigmoid`."""
     return hardtanh(x + 3, 0, 6) / 6
@@ -132,6 +175,7 @@ def hardswish(x: torch.Tensor) -> Any:
 def get_comparison_table() -> dict[Any, Callable[..., Any]]:
     """The decompositions of this file."""
     return {
+        **{compare: _promoting(compare) for compare in _WITH_TENSOR},
         aten.clamp.default: clamp,
         aten.clamp.Tensor: clamp_tensor,
         aten.clamp_max.default: clamp_max,
@@ -140,9 +184,11 @@ def get_comparison_table() -> dict[Any, Callable[..., Any]]:
         aten.clamp_min.Tensor: maximum,
         aten.fmax.default: fmax,
         aten.fmin.default: fmin,
+        aten.hardshrink.default: hardshrink,
         aten.hardsigmoid.default: hardsigmoid,
         aten.hardswish.default: hardswish,
         aten.hardtanh.default: hardtanh,
         aten.maximum.default: maximum,
         aten.minimum.default: minimum,
+        aten.threshold.default: threshold,
     }

@@ -47,6 +47,21 @@ def leaky_relu(x: torch.Tensor, negative_slope: float = 0.01) -> torch.Tensor:
     return torch.where(x > 0, x, x * negative_slope)
 
 
+def rrelu_with_noise_backward(
+    gradient: torch.Tensor,
+    x: torch.Tensor,
+    noise: torch.Tensor,
+    lower: float,
+    upper: float,
+    training: bool,
+    self_is_result: bool,
+) -> torch.Tensor:
+    """The gradient of `torch.nn.functional.rrelu`; torch-mlir has the function in its place."""
+    if training and upper - lower > 1e-6:
+        return gradient * noise
+    return torch.where(x > 0, gradient, gradient * ((lower + upper) / 2))
+
+
 def sigmoid(x: torch.Tensor) -> torch.Tensor:
     """`torch.sigmoid`, of which silu is made. Far below it is as good as 0, and further below it is 0."""
     small, zero = (-708, -746) if x.dtype == torch.float64 else (-87, -104)
@@ -142,6 +157,7 @@ def get_table() -> dict[Any, Callable[..., Any]]:
     table[torch.ops.aten.gelu.default] = gelu
     table[torch.ops.aten.constant_pad_nd.default] = constant_pad_nd
     table[torch.ops.aten.leaky_relu.default] = leaky_relu
+    table[torch.ops.aten.rrelu_with_noise_backward.default] = rrelu_with_noise_backward
     table[torch.ops.aten.slice_scatter.default] = slice_scatter
     table[torch.ops.aten.sigmoid.default] = sigmoid
     table[torch.ops.aten.softplus.default] = softplus

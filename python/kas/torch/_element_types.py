@@ -59,6 +59,7 @@ _OF_THE_TYPE = (
 """Whose results differ by more than rounding, as what they compute on the way has the type as well."""
 _CONVERT = torch.ops.prims.convert_element_type.default
 """What decompositions make of `_to_copy`."""
+_COMPARISONS = (aten.eq, aten.ne, aten.lt, aten.le, aten.gt, aten.ge)
 _ROUNDED = (
     *(aten.eq.Scalar, aten.ne.Scalar, aten.lt.Scalar, aten.le.Scalar, aten.gt.Scalar, aten.ge.Scalar),
     *(aten.remainder.Scalar, aten.fmod.Scalar, aten.pow.Tensor_Scalar),
@@ -164,7 +165,8 @@ def _compute_wide(
         if dtype in WIDE:
             value = convert(value, dtype)
         # Single numbers, and integers beside halves.
-        if common and value.dtype != torch.bool and not value.dtype.is_floating_point:
+        is_rounded = not value.dtype.is_floating_point or target.overloadpacket in _COMPARISONS
+        if common and value.dtype not in (torch.bool, common) and is_rounded:
             value = convert(value, common)
         return convert(value, WIDE[value.dtype]) if value.dtype in WIDE else value
 

@@ -199,7 +199,9 @@ def neg(x: torch.Tensor) -> Any:
 
 
 def pow(x: torch.Tensor, exponent: Any) -> Any:
-    """`torch.pow` of integers and a small number."""
+    """`torch.pow` of integers and a small number; roots as PyTorch takes them, whose zeros keep their signs."""
+    if exponent in (0.5, -0.5) and x.dtype.is_floating_point:
+        return x.sqrt() if exponent > 0 else x.rsqrt()
     if x.dtype.is_floating_point or x.dtype == torch.bool or type(exponent) is not int or not 0 <= exponent <= 64:
         return NotImplemented
     result, square = None, x
