@@ -16,6 +16,8 @@ from .._errors import need
 
 need("torch", "torch")
 
+from importlib.metadata import entry_points
+
 from torch._dynamo import register_backend
 
 from .._module import parse_binding
@@ -28,8 +30,9 @@ from ._scales import WeightScale, parameter_groups, scale_weights, weight_scales
 from ._sequences import SequenceModule
 from ._sites import Site, Sites, extract, substitute
 
-# For torch.compile(network, backend="kas") where the package is not installed, but found in a build tree.
-register_backend(backend, name="kas")
+# For torch.compile(network, backend="kas") in a build tree; where the package is installed PyTorch finds it by itself.
+if not entry_points(group="torch_dynamo_backends", name="kas"):
+    register_backend(backend, name="kas")
 
 __all__ = [
     "CompiledGraph",

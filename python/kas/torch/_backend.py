@@ -222,7 +222,7 @@ def backend(
     mode: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Callable[..., Any]:
-    """Compiles a graph: `torch.compile(network, backend="kas")`, where not installed `backend=kas.torch.backend`.
+    """Compiles a graph: `torch.compile(network, backend="kas")`, or `backend=kas.torch.backend`.
 
     Networks on tensors of the CPU are compiled for each set of shapes and for `torch.get_num_threads()`
     threads, those that infer (`torch.no_grad()`) with weights that are packed once, and again when they have changed;
