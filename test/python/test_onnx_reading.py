@@ -365,6 +365,8 @@ def test_files_that_are_no_models(tmp_path):
     path.write_bytes(b"no model")
     with pytest.raises(ValueError, match=r"requires an ONNX model in '.*model.onnx', got another file"):
         kas.onnx.load(path)
+    with pytest.raises(ValueError, match=r"requires an ONNX model, got 8 other bytes"):
+        kas.onnx.load(b"no model")
     path.write_bytes(b"")
     with pytest.raises(ValueError, match=r"requires a model of opset 1 to \d+, got 0"):
         kas.onnx.load(path)

@@ -44,7 +44,9 @@ def make_sum():
 
 def check(model, feed):
     expected = runtime.InferenceSession(model.SerializeToString()).run(None, feed)
-    for got, wanted in zip(kas.onnx.InferenceSession(model, threads=1).run(None, feed), expected, strict=True):
+    for got, wanted in zip(
+        kas.onnx.InferenceSession(model.SerializeToString(), threads=1).run(None, feed), expected, strict=True
+    ):
         assert got.dtype == wanted.dtype
         numpy.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy
 import onnx
@@ -39,25 +39,34 @@ def _read(path: str) -> onnx.ModelProto:
         raise ValueError(f"requires an ONNX model in '{path}', got another file") from error
 
 
-def read_model(model: str | os.PathLike[str] | onnx.ModelProto) -> tuple[onnx.ModelProto, str]:
+Source: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto
+"""The path of a model's file, the bytes of one, or a model."""
+
+
+def read_model(model: Source) -> tuple[onnx.ModelProto, str]:
     """A model, and the folder of the files with its data: that of its own file."""
     if isinstance(model, onnx.ModelProto):
         return model, ""
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        try:
+            return onnx.load_model_from_string(bytes(model)), ""
+        except DecodeError as error:
+            raise ValueError(f"requires an ONNX model, got {len(model)} other bytes") from error
     path = os.fspath(model)
     return _read(path), os.path.dirname(os.path.abspath(path))
 
 
 def load(
-    model: str | os.PathLike[str] | onnx.ModelProto,
+    model: Source,
     shapes: Mapping[str, Sequence[int]] | None = None,
     constants: Mapping[str, Any] | None = None,
     *,
     folder: str = "",
 ) -> Loaded:
-    """An ONNX model, or the file of one, as MLIR (linalg on tensors).
+    """An ONNX model, its bytes, or the file of one, as MLIR (linalg on tensors).
 
     Each node is what the standard defines, as a function of PyTorch's tensors; the whole is traced and lowered by
-    torch-mlir, as graphs of `torch.compile` are. No weights are inside: tensors of f32 or bytes with one dimension at
+    torch-mlir, as graphs of `torch.compile` are. No weights are inside: tensors of f32 or int8 with one dimension at
     least are arguments that say their names, so that `kas-extract` finds the layers:
     `loaded.module.run("kas-extract")`. `loaded.module.compile("forward")` compiles it; the function takes the inputs
     and `loaded.tensors`. Other constants stay constants, and what depends on constants alone is computed.

@@ -84,8 +84,8 @@ def check_accuracies(table: Table, rows: Sequence[Row], processes: int = 1) -> I
         deviation = get_deviation(table, task)
         with tempfile.TemporaryDirectory() as folder:
             store = Store(Path(folder) / "trainings.jsonl")
-            again = [replace(row, trainings=()) for row in trained]
-            train(again, store, tasks=[task], seeds=[0], references={}, processes=processes, niceness=0)
+            untrained = [replace(row, trainings=()) for row in trained]
+            train(untrained, store, tasks=[task], seeds=[0], references={}, processes=processes, niceness=0)
             records = {record["contender"]: record for record in store.read_trainings().values()}
         for row in trained:
             values = [one.test for one in row.get_trainings(task) if one.test is not None]
