@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -51,9 +52,10 @@ def _load(arguments: argparse.Namespace) -> tuple[Module, list[Any], list[numpy.
 
         loaded = load(source)
         weights = list(loaded.tensors.values())
-        every = loaded.module.compile("forward", threads=1).arguments
-        shapes = [shape for _, shape in every[: len(every) - len(weights)]]
-        return loaded.module, weights, [generator.standard_normal(shape, dtype=numpy.float32) for shape in shapes]
+        function = loaded.module.compile("forward", threads=1)
+        count = len(function.arguments) - len(weights)
+        kinds = zip(function.arguments[:count], function.types)
+        return loaded.module, weights, [_draw(shape, kind, generator) for (_, shape), kind in kinds]
     import torch
 
     from ._accelerate._command import load_weights
@@ -83,11 +85,15 @@ TYPES = (
 def _make_input(text: str, generator: numpy.random.Generator) -> numpy.ndarray:
     """An example for a shape and a type, such as `1x12:int64`: numbers of a normal distribution, or 0 and 1."""
     shape, _, dtype = text.partition(":")
-    if (dtype or "float32") not in TYPES:
-        raise ValueError(f"the elements of a shape must be {', '.join(TYPES)}, got '{dtype}'")
-    if dtype.startswith("float") or not dtype:
-        return generator.standard_normal(_read_shape(shape)).astype(dtype or "float32")
-    return generator.integers(0, 2, _read_shape(shape)).astype(dtype)
+    return _draw(_read_shape(shape), dtype or "float32", generator)
+
+
+def _draw(shape: Sequence[int], dtype: str, generator: numpy.random.Generator) -> numpy.ndarray:
+    if dtype not in TYPES:
+        raise ValueError(f"the elements of an input must be {', '.join(TYPES)}, got '{dtype}'")
+    if dtype.startswith("float"):
+        return generator.standard_normal(shape).astype(dtype)
+    return generator.integers(0, 2, shape).astype(dtype)
 
 
 def _read_shape(text: str) -> list[int]:

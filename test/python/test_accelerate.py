@@ -19,7 +19,7 @@ from torch import nn
 
 import kas
 from kas import cli
-from kas._accelerate import _baselines, _command, _contest, _distill, _peer, _problem, _run, _times
+from kas._accelerate import _baselines, _command, _contest, _distill, _library, _peer, _problem, _run, _times
 from kas._accelerate._statistics import Drop
 from kas._c_folder import find_program
 from kas.evaluate import DigitsNetwork, Recipe, Task, TaskData, Training
@@ -150,6 +150,29 @@ def test_the_same_call_goes_on(outcome, network, data, monkeypatch):
 def test_another_model_needs_another_folder(outcome, data):
     with pytest.raises(ValueError, match="holds another run: model is"):
         kas.accelerate(DigitsNetwork(8, blocks=1), data, minutes=0.1, out=outcome[1], progress=False)
+
+
+@pytest.mark.slow
+def test_a_time_that_is_too_short_leaves_the_least(network, data, tmp_path, monkeypatch):
+    trained = []
+    train = _contest.train
+
+    def count(*arguments):
+        trained.append(arguments[3].epochs)
+        return train(*arguments)
+
+    monkeypatch.setattr(_contest, "train", count)
+    options = {"max_drop": 100, "precision": "f32", "out": tmp_path, "progress": False}
+    found = kas.accelerate(network, data, minutes=1e-3, **options)
+    steps = [json.loads(line)["step"] for line in (tmp_path / "state" / "steps.jsonl").read_text().splitlines()]
+    kinds = {kind: sum(step.startswith(kind) for step in steps) for kind in ("imitation ", "loss ")}
+    assert 0 < kinds["loss "] <= kinds["imitation "] == _library.LEAST_ALTERNATIVES
+    # Two networks for a short time, one of them to the end with one seed, and the baselines.
+    assert len(trained) == 3 + sum(one.kind not in ("dense", "ours") for one in found.results)
+    assert found.is_complete and found.is_reached and (tmp_path / "report.html").exists()
+    # The same decisions with more time.
+    monkeypatch.setattr(_contest, "train", None)
+    assert kas.accelerate(network, data, minutes=2, **options).is_complete
 
 
 @pytest.mark.slow
@@ -359,6 +382,20 @@ def test_int8_of_onnx_runtime_is_a_baseline(network, data):
     assert torch.allclose(_peer.make_peer(problem).predict(tokens), problem.model(tokens), atol=0.05) and not said
     problem.model, problem.batch = nn.Sequential(nn.Flatten(), Untraceable()), data.example
     assert _peer.make_peer(problem) is None and said[0].startswith("ONNX Runtime has no int8: ")
+
+
+def test_networks_with_dropout_learn_by_compiled_steps_without_it(data):
+    torch.manual_seed(0)
+    size = data.example.numel()
+    plain = nn.Sequential(nn.Flatten(), nn.Linear(size, 16), nn.ReLU(), nn.Linear(16, 10))
+    dropping = nn.Sequential(nn.Flatten(), nn.Linear(size, 16), nn.Sequential(nn.ReLU(), nn.Dropout(0.5)), plain[3])
+    dropping.load_state_dict(plain.state_dict())
+    schedule, task = _distill.Schedule(0.5, batch_size=50), kas.evaluate.Classification()
+    teacher = _distill.Teacher(plain, data)
+    steps = [_distill.compile_steps(one, data, task, schedule) for one in (plain, dropping)]
+    assert steps[1].is_native
+    losses = [_distill.train(one, teacher, task, schedule, 0, own).loss for one, own in zip((plain, dropping), steps)]
+    assert losses[0] == losses[1]
 
 
 def test_native_distillation_is_that_of_pytorch(data):

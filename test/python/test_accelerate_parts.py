@@ -21,6 +21,7 @@ from kas._accelerate import (
     _imitation,
     _knapsack,
     _narrow,
+    _outcome,
     _precision,
     _statistics,
     _times,
@@ -355,6 +356,27 @@ def test_drops_of_classes_are_paired():
     assert drop.get_bound(0.5) == pytest.approx(5.0) and drop.get_bound(0.975) == pytest.approx(drop.high, rel=1e-3)
 
 
+class Topic(kas.evaluate.Task):
+    metric = "accuracy"
+    maximize = True
+
+    def loss(self, outputs, targets):
+        return nn.functional.cross_entropy(outputs, targets)
+
+    def metrics(self, outputs, targets):
+        return {"accuracy": (outputs.argmax(1) == targets).float().mean()}
+
+
+def test_accuracies_of_tasks_of_users_are_in_points():
+    classes = torch.arange(400) % 4
+    generator = torch.Generator().manual_seed(0)
+    outputs = [_statistics.Outputs([(torch.randn(400, 4, generator=generator), classes)]) for _ in range(2)]
+    drops = [_statistics.compare(task, *outputs) for task in (Topic(), kas.evaluate.Classification())]
+    assert drops[0].value == pytest.approx(drops[1].value, abs=1e-4) and drops[0].value != 0
+    assert {_statistics.get_unit(task) for task in (Topic(), kas.evaluate.Classification())} == {"points"}
+    assert _statistics.get_unit(Regression()) == "%"
+
+
 class Regression(kas.evaluate.Task):
     def loss(self, outputs, targets):
         return nn.functional.mse_loss(outputs, targets)
@@ -391,6 +413,27 @@ def test_a_confidence_leaves_room_for_the_error_of_the_examples():
     contenders = [make_contender(*one) for one in (("a", 1, 0.45), ("b", 2, 0.3), ("c", 3, 0.1))]
     assert [one.name for one in _contest.rank(contenders, 0.5, 0.5, 1.0)] == ["a", "b", "c"]
     assert [one.name for one in _contest.rank(contenders, 0.5, 0.9, 1.0)] == ["b", "c", "a"]
+
+
+@pytest.mark.parametrize(
+    ("target_ms", "names", "is_reached"),
+    [
+        (None, ["model"], False),
+        (None, ["model", "model, bf16"], True),
+        (None, ["model", "narrower"], False),
+        (0.6, ["model", "narrower"], True),
+        (0.4, ["model", "narrower", "model, bf16"], False),
+    ],
+)
+def test_a_faster_precision_or_baseline_is_a_success_too(target_ms, names, is_reached):
+    def make(name):
+        drop = _statistics.Drop(9.0 if name == "narrower" else 0.0, 0.1)
+        precision, kind = ("bf16" if "bf16" in name else "f32"), ("narrower" if name == "narrower" else "dense")
+        return _contest.Result(name, kind, precision, None, 0.9, drop, drop, 1.0 if name == "model" else 0.5, 1, 1.0)
+
+    problem = types.SimpleNamespace(options=Options(), task=kas.evaluate.Classification(), model=nn.Identity())
+    outcome = _outcome.Accelerated(problem, [make(name) for name in names], [], True, target_ms, None)
+    assert outcome.is_reached == is_reached and outcome.verdict
 
 
 def measure_model(ms, drop):

@@ -189,6 +189,16 @@ def test_a_network_of_onnx(folder, tmp_path):
     assert get_difference(build(tmp_path / "net", "model", tmp_path / "main")) <= 1e-6
 
 
+def test_a_network_of_onnx_with_tokens(tmp_path):
+    from kas.onnx import export_network
+
+    network = nn.Sequential(nn.Embedding(2, 8), nn.Flatten(), nn.Linear(48, 4)).eval()
+    export_network(network, torch.zeros(1, 6, dtype=torch.long), str(tmp_path / "net.onnx"))
+    assert cli.main(["export", str(tmp_path / "net.onnx"), "--format=c", "-o", str(tmp_path / "net")]) == 0
+    assert "const int64_t *" in (tmp_path / "net/model.h").read_text()
+    assert get_difference(build(tmp_path / "net", "model", tmp_path / "main")) <= 1e-6
+
+
 def test_a_network_without_weights(folder, tmp_path):
     arguments = [f"{folder}/net.py:make_rectifier", "--shape=1x4", "--format=c", "-o", str(tmp_path / "net")]
     assert cli.main(["export", *arguments]) == 0

@@ -10,10 +10,13 @@ import subprocess
 
 import numpy
 import pytest
+import torch
 from c_compiler import C_COMPILER
+from torch import nn
 
 import kas
 from kas import cli
+from kas.onnx import export_network
 
 NETWORK = """
 import torch
@@ -98,6 +101,17 @@ def test_the_folder_runs(folder, tmp_path, name, precision):
     data[-1] ^= 0x40
     (made / "example.data").write_bytes(data)
     assert run(made, triple, cpu, emulator, tmp_path) == 1
+
+
+@pytest.mark.parametrize("name", ["aarch64", "cortex-m4"])
+def test_an_onnx_file_with_tokens_runs(tmp_path, name):
+    """As the one of kas.accelerate does."""
+    network = nn.Sequential(nn.Embedding(9, 16), nn.Linear(16, 16), nn.GELU(), nn.Flatten(), nn.Linear(96, 4)).eval()
+    export_network(network, torch.zeros(1, 6, dtype=torch.long), str(tmp_path / "model.onnx"))
+    triple, cpu, emulator = TARGETS[name]
+    options = [f"--triple={triple}", *([f"--cpu={cpu}"] if cpu else []), "--name=net", "-o", str(tmp_path / "net")]
+    assert cli.main(["export", str(tmp_path / "model.onnx"), "--format=c", *options]) == 0
+    assert run(tmp_path / "net", triple, cpu, emulator, tmp_path) == 0
 
 
 @pytest.mark.parametrize(

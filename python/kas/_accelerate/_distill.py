@@ -233,9 +233,6 @@ class _NativeStepper(Stepper):
 def _check(network: nn.Module, inputs: Any) -> None:
     if not isinstance(inputs, torch.Tensor):
         raise NoNativeError("requires networks of one tensor, got several")
-    for name, module in network.named_modules():
-        if isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0:
-            raise NoNativeError(f"requires a network without dropout, got one in '{name}'")
     for name, tensor in network.named_parameters():
         if tensor.dtype != torch.float32 or tensor.device.type != "cpu":
             raise NoNativeError(f"requires parameters of float32 on the CPU, got {tensor.dtype} in '{name}'")

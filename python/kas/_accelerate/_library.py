@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,12 +27,18 @@ GAIN = 0.9
 """The largest share of the time of a layer that an alternative may take."""
 PREFERRED = ("depthwise-separable-relu", "depthwise", "skip", "depthwise-2-separable-relu")
 """The forms that are looked at first."""
-LEAST_FORMS, TIMING_SHARE, LEARNING_SHARE = 3, 0.25, 0.45
-"""So many forms of a layer are looked at in any case; others until these shares of the time have passed."""
+LEAST_FORMS, TIMING_SHARES, LEARNING_SHARES = 3, (0.25, 0.35), (0.45, 0.5)
+"""Of each layer so many forms come first. Others are looked at until the first of these shares of the time has passed,
+those until the second."""
+EVALUATION_SHARE = 0.6
+"""Losses are measured until this share of the time has passed."""
+LEAST_ALTERNATIVES = 8
+"""So many, those of the layers that take longest, are looked at however short the time is."""
 SEEN_BYTES = 400 << 20
 """Of what is kept of what layers see."""
-SEEN, EVALUATED, RECALIBRATED = 256, 768, 256
-"""Examples that alternatives learn from, that a loss is measured on, and that normalizations see before."""
+SEEN, EVALUATED, LEAST_EVALUATED, RECALIBRATED = 256, 768, 128, 256
+"""Examples that alternatives learn from, that a loss is measured on, at most and at least, and that normalizations see
+before."""
 KEEP = "as it is"
 """The name of the layer itself among its alternatives."""
 
@@ -101,10 +108,11 @@ class Library:
         left_out = 0
         # What an earlier call had the time for.
         known = problem.store.values.get("alternatives")
-        for done, (place, unit, form, make) in enumerate(sorted(jobs, key=lambda job: job[0])):
+        jobs.sort(key=lambda job: (job[0], -self.own_ms[job[1].name]))
+        for done, (place, unit, form, make) in enumerate(jobs):
             problem.reporter.show("timing alternatives of layers", done, len(jobs))
-            is_late = problem.clock.seconds > TIMING_SHARE * problem.clock.total
-            if [unit.name, form] not in known if known is not None else place >= LEAST_FORMS and is_late:
+            is_late = self._is_late(done, place, TIMING_SHARES)
+            if [unit.name, form] not in known if known is not None else is_late:
                 left_out += 1
                 continue
             taken = self.times.measure(make(), unit.data_shape)
@@ -125,6 +133,18 @@ class Library:
             f"{len(self.units.blocks)} blocks"
         )
 
+    def _is_late(self, number: int, place: int, shares: tuple[float, float]) -> bool:
+        """Whether the time does not do for the alternative of this number, in this place among those of its layer."""
+        clock = self.problem.clock
+        return number >= LEAST_ALTERNATIVES and clock.seconds > shares[place < LEAST_FORMS] * clock.total
+
+    def _keep_done(self, step: str, done: Sequence[Alternative], what: str) -> None:
+        """Goes on with those that there was the time for; another call with the same folder does so, too."""
+        if count := len(self.alternatives) - len(done):
+            self.problem.reporter.message(f"{count} alternatives {what}: the time is short")
+        self.alternatives = list(done)
+        self.problem.store.remember(step, lambda: [one.name for one in done])
+
     # Imitation
 
     def _imitate(self) -> None:
@@ -136,16 +156,17 @@ class Library:
         seen = observe_units(self.problem.model, units, inputs)
         steps = 40
 
-        first = {
-            id(one) for unit in units for one in [two for two in self.alternatives if two.unit is unit][:LEAST_FORMS]
+        known = self.problem.store.values.get("learnt")
+        numbers = {id(one): number for number, one in enumerate(self.alternatives)}
+        places = {
+            id(one): place
+            for unit in units
+            for place, one in enumerate(two for two in self.alternatives if two.unit is unit)
         }
 
-        known = self.problem.store.values.get("learnt")
-
         def work(one: Alternative) -> None:
-            own, clock = seen[one.unit.name], self.problem.clock
-            step = f"imitation {one.name}"
-            is_late = clock.seconds > LEARNING_SHARE * clock.total and id(one) not in first
+            own, step = seen[one.unit.name], f"imitation {one.name}"
+            is_late = self._is_late(numbers[id(one)], places[id(one)], LEARNING_SHARES)
             if step not in self.problem.store and (one.name not in known if known is not None else is_late):
                 return
             one.module = one.make()
@@ -158,11 +179,8 @@ class Library:
             self.problem.store.put(step, one.error)
 
         self.problem.map(work, self.alternatives, "imitating layers")
-        learnt = [one for one in self.alternatives if one.module is not None]
-        if count := len(self.alternatives) - len(learnt):
-            self.problem.reporter.message(f"{count} alternatives did not learn: the time is short")
-        self.alternatives = self.learnt = learnt
-        self.problem.store.remember("learnt", lambda: [one.name for one in learnt])
+        self._keep_done("learnt", [one for one in self.alternatives if one.module is not None], "did not learn")
+        self.learnt = self.alternatives
 
     def _drop_dominated(self) -> None:
         """Leaves out what is slower than another form of the unit and imitates it no better."""
@@ -187,19 +205,37 @@ class Library:
         return network
 
     def _evaluate(self) -> None:
-        problem = self.problem
-        reference = predict(problem.model, problem.data, problem.data.validation, EVALUATED)
+        problem, known = self.problem, self.problem.store.values.get("evaluated")
+        count = problem.store.remember("examples of losses", self._count_evaluated)
+        reference = predict(problem.model, problem.data, problem.data.validation, count)
+        numbers = {id(one): number for number, one in enumerate(self.alternatives)}
+        done: set[int] = set()
 
         def work(one: Alternative) -> None:
             step = f"loss {one.name}"
+            is_late = self._is_late(numbers[id(one)], 0, (EVALUATION_SHARE, EVALUATION_SHARE))
             if step not in problem.store:
+                if one.name not in known if known is not None else is_late:
+                    return
                 network = self.put([Option(one.unit.name, one.form, 0, 0)])
                 recalibrate(network, problem.data, RECALIBRATED)
-                outputs = predict(network, problem.data, problem.data.validation, EVALUATED)
+                outputs = predict(network, problem.data, problem.data.validation, count)
                 problem.store.put(step, get_divergence(problem.task, reference, outputs))
             one.loss = problem.store[step]
+            done.add(id(one))
 
         problem.map(work, self.alternatives, "measuring losses")
+        self._keep_done("evaluated", [one for one in self.alternatives if id(one) in done], "were not measured")
+
+    def _count_evaluated(self) -> int:
+        """The examples for which the time does to measure all losses."""
+        problem, start = self.problem, time.monotonic()
+        predict(problem.model, problem.data, problem.data.validation, LEAST_EVALUATED)
+        # Of an alternative: the same for its own network, and for its normalizations.
+        each = (time.monotonic() - start) / LEAST_EVALUATED * len(self.alternatives) / problem.options.workers
+        left = EVALUATION_SHARE * problem.clock.total - problem.clock.seconds
+        count = left / max(each, 1e-9) - RECALIBRATED
+        return int(min(EVALUATED, max(LEAST_EVALUATED, count)))
 
     # The choice
 

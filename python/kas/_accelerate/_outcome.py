@@ -41,7 +41,6 @@ class Accelerated:
         is_complete: bool,
         target_ms: float | None,
         command: str | None,
-        is_reached: bool,
     ):
         self._problem = problem
         self.results = list(results)
@@ -51,7 +50,6 @@ class Accelerated:
         self.is_complete = is_complete
         """Whether it was not interrupted."""
         self.target_ms, self.command = target_ms, command
-        self.is_reached = is_reached
 
     @property
     def dense(self) -> Result | None:
@@ -76,6 +74,11 @@ class Accelerated:
         good = [one for one in allowed if one is self.dense or self._is_within(one)]
         # What is hardly faster is not worth other numbers.
         return min(good, key=lambda one: one.ms * (1.0 if one.precision == "f32" else GAIN)) if good else None
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether a network is as fast as requested, or faster than the model and as accurate as requested."""
+        return self.best is not None and (self.target_ms is not None or self.best is not self.dense)
 
     @property
     def model(self) -> nn.Module:

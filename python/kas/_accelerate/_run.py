@@ -14,6 +14,7 @@ from torch import nn
 
 from ..evaluate import Data, Task, TaskData
 from ..evaluate._data_sets import load_any_data
+from ..evaluate._task import Classification
 from ..evaluate._training import CLASSIFICATION
 from ._baselines import make_baselines
 from ._contest import Contender, Job, Result, Row, Trainings, foresee, measure_times, rank, rank_for_time, report
@@ -25,7 +26,7 @@ from ._peer import make_peer
 from ._precision import ModelInPrecision, choose_precision, list_precisions, measure_precisions
 from ._problem import Options, Problem, check_inputs
 from ._progress import Clock, Reporter
-from ._statistics import Drop, get_unit, is_share, summarize
+from ._statistics import Drop, get_unit, summarize
 from ._store import Store, digest_model
 from ._times import time_calls
 
@@ -35,6 +36,8 @@ MOST_LOSS = {"classes": 0.5, "others": 1.0}
 """The largest predicted loss that training can make good: nats, or the square of errors over the variance."""
 SEEDS = 2
 """Fresh seeds for the networks that are trained to the end."""
+FEW = 0.25
+"""Where less than this share of the time is left, fewer networks are trained, one of them to the end, with one seed."""
 SHORT = 0.2
 """The share of a whole training that a network has before it is chosen."""
 LEAST_STEPS, MOST_EPOCHS = 8, 24.0
@@ -121,6 +124,7 @@ class _Run:
         self.results: list[Result] = []
         self.winner: Contender | None = None
         self.final: list[tuple[nn.Module, Drop]] = []
+        self.first, self.second, self.kept, self.seeds = FIRST, SECOND, KEPT, SEEDS
         self.library: Library | None = None
         self.useful: list[Choice] = []
 
@@ -158,9 +162,7 @@ class _Run:
             self.problem.reporter.message(f"interrupted: {where}")
         if complete or self.results:
             self._finish()
-        outcome = Accelerated(
-            self.problem, self.results, self.front, complete, self.target_ms, self.command, self._get_reached()
-        )
+        outcome = Accelerated(self.problem, self.results, self.front, complete, self.target_ms, self.command)
         if complete and out is not None:
             outcome.save(out)
         self.problem.reporter.message(outcome.verdict)
@@ -173,19 +175,29 @@ class _Run:
         self.library = Library(problem)
         self.library.build()
         front = find_front(self.library.get_place())
-        limit = MOST_LOSS["classes" if is_share(problem.task) else "others"]
+        limit = MOST_LOSS["classes" if isinstance(problem.task, Classification) else "others"]
         self.useful = [
             one for one in front if one.loss <= limit and self.library.predict_ms(one) <= 0.9 * problem.base_ms
         ]
-        problem.reporter.message(f"the front has {len(front)} networks, {len(self.useful)} of use")
+        text = "of use" if self.useful else f"a tenth faster with a predicted loss of at most {limit:g}"
+        problem.reporter.message(f"the front has {len(front)} networks, {len(self.useful)} {text}")
+        if self._is_short("few networks"):
+            self.first = min(2, FIRST)
         self.baselines = make_baselines(problem, self.library)
         measure_times(problem, self.baselines)
         trainings = Trainings(problem)
         start = time.monotonic()
-        self._add(trainings, thin_out(self.useful, FIRST))
+        self._add(trainings, thin_out(self.useful, self.first))
         self.add_seconds = time.monotonic() - start
         trainings.prepare(self.baselines)
+        if self._is_short("few trainings"):
+            problem.reporter.message("the time is short: fewer networks are trained, with one seed (minutes=)")
+            self.second, self.kept, self.seeds = 0, 1, 1
         self._train(trainings)
+
+    def _is_short(self, step: str) -> bool:
+        clock = self.problem.clock
+        return bool(self.problem.store.remember(step, lambda: clock.left < FEW * clock.total))
 
     def _add(self, trainings: Trainings, choices: Sequence[Choice]) -> list[Contender]:
         """Networks for choices of the front, compiled and timed."""
@@ -224,7 +236,7 @@ class _Run:
             bad = [one for one in self.contenders if not self._may_come(one, PATIENCE)]
             low = max((one.predicted_ms or 0.0 for one in bad if (one.predicted_ms or 0.0) < high), default=low)
         between = [one for one, ms in zip(self.useful, times) if low <= ms <= high and (ms, one.loss) not in known]
-        return thin_out(between, SECOND)
+        return thin_out(between, self.second)
 
     def _may_come(self, one: Contender, patience: float) -> bool:
         if one.drop is None or one.failure is not None:
@@ -243,15 +255,17 @@ class _Run:
         self._advance(trainings, added, short, "training networks near the limit")
         finalists = self._choose_finalists()
         jobs = [
-            Job(one, 1000 + self.options.seed * SEEDS + number, 1.0) for one in finalists for number in range(SEEDS)
+            Job(one, 1000 + self.options.seed * SEEDS + number, 1.0)
+            for one in finalists
+            for number in range(self.seeds)
         ]
         # Baselines learn as long as what is taken has learnt in all.
         others = [Job(one, self.options.seed, 1.0) for one in self.baselines if one.failure is None]
         rest = store.remember("more epochs", lambda: self._plan_rest(trainings, [*jobs, *others], short))
         jobs = [job._replace(epochs=rest) for job in jobs]
         others = [job._replace(epochs=short + rest) for job in others]
-        names = " and ".join(one.name for one in finalists)
-        phase = f"training {names} with {SEEDS} seeds each, and the baselines"
+        names = [f"{one.name} with {self.seeds} seed{'s' * (self.seeds > 1)}" for one in finalists]
+        phase = f"training {', '.join([*names, 'the baselines'])}"
         left = self._left - self._predict_drops(trainings, len(jobs) + len(others))
         results = trainings.run([*jobs, *others], phase, max(left, trainings.predict_seconds([*jobs, *others])))
         trainings.take(others, results[len(jobs) :])
@@ -268,7 +282,7 @@ class _Run:
         order = self._rank(self.contenders, PATIENCE)
         finalists = order[:1]
         safe = [one for one in self._rank(self.contenders, CAUTION) if self._may_come(one, CAUTION)]
-        return [*finalists, *(one for one in [*safe, *order] if one not in finalists)][:KEPT]
+        return [*finalists, *(one for one in [*safe, *order] if one not in finalists)][: self.kept]
 
     def _rank(self, contenders: Sequence[Contender], patience: float) -> list[Contender]:
         if self.target_ms is not None:
@@ -279,8 +293,8 @@ class _Run:
         for one in contenders:
             if one.drop is not None and one.failure is None:
                 self.problem.reporter.message(
-                    f"  {one.name}: {self.problem.dense_ms / one.ms:.2f} times as fast, drop {one.drop.value:+.2f} on "
-                    f"validation after {one.epochs:.2g} epochs"
+                    f"  {one.name}: {self.problem.dense_ms / one.ms:.2f} times as fast, drop {one.drop.value:+.2f} "
+                    f"{get_unit(self.problem.task)} on validation after {one.epochs:.2g} epochs"
                 )
 
     @property
@@ -296,21 +310,21 @@ class _Run:
         """The seconds for what is reported."""
         # Ours with all seeds in one precision and with one in the others, the model in all precisions and by ONNX
         # Runtime, and baselines in two.
-        count: float = SEEDS + 2 * len(self.model_in) + 2 * len(self.baselines)
+        count: float = self.seeds + 2 * len(self.model_in) + 2 * len(self.baselines)
         if self.problem.precision != "f32":
             # In the precision of the run all are compiled, and half of their data was seen, when drops were measured.
-            count -= 0.6 * (SEEDS + len(self.baselines))
+            count -= 0.6 * (self.seeds + len(self.baselines))
         return count * self.report_seconds / max(1, min(self.options.workers, len(self.model_in) - 1))
 
     def _plan(self, trainings: Trainings) -> float:
         """The epochs of a whole training for which all trainings fit into the time that is left."""
         slowest = sorted(self.contenders, key=lambda one: one.step_seconds, reverse=True)
         first = [Job(one, 0, SHORT) for one in slowest]
-        last = [Job(one, 0, 1 - SHORT) for one in slowest[:KEPT] for _ in range(SEEDS)]
+        last = [Job(one, 0, 1 - SHORT) for one in slowest[: self.kept] for _ in range(self.seeds)]
         last += [Job(one, 0, 1.0) for one in self.baselines]
-        each = sum(map(trainings.predict_seconds, (first, first[:SECOND], last)))
+        each = sum(map(trainings.predict_seconds, (first, first[: self.second], last)))
         # What is added is compiled, too.
-        drops = self._predict_drops(trainings, len(first) + SECOND + len(last))
+        drops = self._predict_drops(trainings, len(first) + self.second + len(last))
         usable = self._left - self.add_seconds - drops
         epochs = min(MOST_EPOCHS, usable / each if each > 0 else MOST_EPOCHS)
         if epochs < 0.5:
@@ -342,13 +356,6 @@ class _Run:
             return
         order = self._rank([one for one, _ in found.values()], 1.0)
         self.winner, self.final = found[order[0].name]
-
-    def _get_reached(self) -> bool:
-        ours = [one for one in self.results if one.kind == "ours"]
-        if self.target_ms is not None:
-            return any(one.ms <= self.target_ms for one in ours)
-        limit, confidence = self.options.max_drop, self.options.confidence
-        return any(one.validation.get_bound(confidence) <= limit and one.ms < self.problem.dense_ms for one in ours)
 
     # What is reported
 

@@ -56,7 +56,7 @@ def predict(run: nn.Module | Callable[[Any], Any], data: Any, part: Part, limit:
         run.eval()
     batches, count = [], 0
     with torch.no_grad():
-        for inputs, targets in data.in_order(part, EVALUATION_BATCH):
+        for inputs, targets in data.in_order(part, min(EVALUATION_BATCH, limit or EVALUATION_BATCH)):
             outputs = call(run, inputs) if isinstance(run, nn.Module) else run(inputs)
             batches.append((map_tensors(torch.Tensor.detach, outputs), targets))
             count += count_examples(inputs)
@@ -77,8 +77,8 @@ def get_unit(task: Task) -> str:
 
 
 def is_share(task: Task) -> bool:
-    """Whether the metric is a share, whose hundredths are points."""
-    return isinstance(task, Classification)
+    """Whether the metric is an accuracy, of whatever task, whose hundredths are points."""
+    return task.metric == "accuracy" and task.maximize
 
 
 def compare(task: Task, model: Outputs, other: Outputs) -> Drop:
@@ -103,7 +103,7 @@ def _compare_classes(model: Outputs, other: Outputs) -> Drop:
 def _get_drop(task: Task, model: Outputs, other: Outputs) -> float:
     one, two = measure(task, model)[task.metric], measure(task, other)[task.metric]
     worse = one - two if task.maximize else two - one
-    return 100 * worse / max(abs(one), 1e-12)
+    return 100 * worse / (1.0 if is_share(task) else max(abs(one), 1e-12))
 
 
 def _compare_groups(task: Task, model: Outputs, other: Outputs) -> Drop:

@@ -122,7 +122,8 @@ def _observe(model: nn.Module, example: Any) -> tuple[_Calls, dict[str, nn.Modul
 def _find_miss(name: str, module: nn.Module, calls: _Calls, shared: set[str]) -> str | None:
     """Why a layer cannot be replaced."""
     if not is_layer(module) or isinstance(module, nn.Conv1d):
-        return f"requires a torch.nn.Conv2d or Linear without a forward of its own, got {type(module).__name__}"
+        kind = f"{type(module).__module__}.{type(module).__qualname__}".replace("torch.nn.modules.", "torch.nn.")
+        return f"requires a torch.nn.Conv2d or Linear without a forward of its own, got {kind}"
     if parametrize.is_parametrized(module):
         return "requires a weight that is a parameter, got a parametrization of it"
     if calls.counts[name] != 1:

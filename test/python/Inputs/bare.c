@@ -43,7 +43,7 @@ static void leave(int status) {
 
 void _start(void) {
   const float *expected = (const float *)(net_example + EXPECTED);
-  if (net_setup(packed, workspace) || net_run((const float *)net_example, result, packed, workspace))
+  if (net_setup(packed, workspace) || net_run((const void *)net_example, result, packed, workspace))
     leave(2);
   for (int i = 0; i < COUNT; ++i) {
     float difference = result[i] - expected[i];
