@@ -17,6 +17,8 @@ import pathlib
 import re
 import sys
 
+# The folders of code generation that use emitters, and the headers of the passes.
+ABOVE_EMITTERS = ["Transforms", "NVVM", "SPIRV", "Emulation", "Passes.h"]
 # Which folders must not reach which, by links (directly or not) or by an include; the reason is what a message says.
 # A folder stands for all below it.
 FORBIDDEN = [
@@ -25,6 +27,14 @@ FORBIDDEN = [
     ("lib/Solver", ["lib/Dialect"], "solvers know no ops"),
     ("lib/Search/Core", ["lib/Dialect"], "the core of the search knows no ops"),
     ("lib/Codegen", ["lib/ExecutionEngine"], "code generation runs nothing"),
+    *(
+        (f"{target}/{low}", [f"{target}/{folder}" for folder in high], reason)
+        for target in ("lib/Codegen/CPU", "lib/Codegen/GPU")
+        for low, high, reason in (
+            ("Strategy", ["Emit", *ABOVE_EMITTERS], "strategies choose, and emit nothing"),
+            ("Emit", ABOVE_EMITTERS, "emitters know no passes"),
+        )
+    ),
     (
         "lib/Dialect",
         [
@@ -142,12 +152,16 @@ def check_edges(libraries: list[dict], root: pathlib.Path) -> int:
         if any(below(target, folder) for folder in GPU) and not any(below(source, user) for user in USERS_OF_GPU):
             print(f"error: {source} must not use {target}: {how} (KAS_ENABLE_GPU=OFF leaves it out)")
             found += 1
+    linked = {(source, target) for source, target, _ in link_edges(libraries)}
+    for source, target in sorted(linked):
+        if source < target and (target, source) in linked:
+            print(f"error: {source} and {target} must not link each other")
+            found += 1
     for how in research_edges(root):
         print(f"error: the product must not use research: {how}")
         found += 1
     # Each include is covered by a link, so that the graph tells the truth.
     folders = {library["folder"] for library in libraries}
-    linked = {(source, target) for source, target, _ in edges[: len(link_edges(libraries))]}
 
     def library_of(path: str) -> str:
         if any(below(path, folder) for folder in GPU if folder not in folders):

@@ -32,7 +32,7 @@ RULES = (
         "'strategy' (of a contraction) or 'lowering path' (of an operator)",
         (
             "docs/internals/rationale/files-and-options.md",
-            "include/kas/Codegen/GPU/Options.h",
+            "include/kas/Codegen/GPU/Strategy/Options.h",
             "lib/Codegen/GPU/Strategy/Options.cpp",
             "python/kas/_module.py",
             "test/Codegen/GPU/option-values.test",

@@ -15,7 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/CPU/Passes.h"
-#include "kas/Codegen/CPU/ScheduleSpace.h"
+#include "kas/Codegen/CPU/Strategy/ScheduleSpace.h"
 #include "kas/Codegen/Common/Passes.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"

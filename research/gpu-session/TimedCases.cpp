@@ -11,7 +11,7 @@
 #include "../../tools/kas-bench/GpuCases.h"
 #include "../../tools/kas-bench/KasBench.h"
 #include "SessionCases.h"
-#include "kas/Codegen/GPU/ScheduleSpace.h"
+#include "kas/Codegen/GPU/Strategy/ScheduleSpace.h"
 #include "kas/Conversion/OperatorModule.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/Support/ParseModule.h"

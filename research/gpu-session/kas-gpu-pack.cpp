@@ -10,7 +10,7 @@
 // come out, for research/gpu-session.sh.
 
 #include "SessionCases.h"
-#include "kas/Codegen/GPU/Device.h"
+#include "kas/Codegen/GPU/Strategy/Device.h"
 #include "kas/InitAll.h"
 #include "kas/Pipelines/CPU.h"
 #include "llvm/Support/CommandLine.h"

@@ -13,7 +13,7 @@
 #ifndef KAS_TOOLS_GPUCASES_H
 #define KAS_TOOLS_GPUCASES_H
 
-#include "kas/Codegen/GPU/Options.h"
+#include "kas/Codegen/GPU/Strategy/Options.h"
 
 namespace kas {
 

@@ -13,7 +13,7 @@
 #ifndef KAS_TOOLS_KASRUN_H
 #define KAS_TOOLS_KASRUN_H
 
-#include "kas/Codegen/GPU/Options.h"
+#include "kas/Codegen/GPU/Strategy/Options.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/ExecutionEngine/Profile.h"

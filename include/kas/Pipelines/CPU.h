@@ -13,7 +13,7 @@
 #ifndef KAS_PIPELINES_CPU_H
 #define KAS_PIPELINES_CPU_H
 
-#include "kas/Codegen/CPU/Algorithm.h"
+#include "kas/Codegen/CPU/Strategy/Algorithm.h"
 #include "kas/Support/Target.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"

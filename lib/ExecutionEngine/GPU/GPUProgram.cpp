@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/GPU/GPUProgram.h"
-#include "kas/Codegen/GPU/Device.h"
+#include "kas/Codegen/GPU/Strategy/Device.h"
 #include "kas/Support/RunPasses.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 

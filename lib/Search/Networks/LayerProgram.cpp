@@ -16,7 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Networks/LayerProgram.h"
-#include "kas/Codegen/CPU/ScheduleSpace.h"
+#include "kas/Codegen/CPU/Strategy/ScheduleSpace.h"
 #include "kas/Dialect/Kas/TransformOps/IteratorDomain.h"
 #include "kas/Support/Reason.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"

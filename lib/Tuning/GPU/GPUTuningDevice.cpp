@@ -15,9 +15,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/GPU/GPUTuningDevice.h"
-#include "kas/Codegen/GPU/Device.h"
 #include "kas/Codegen/GPU/GPU.h"
-#include "kas/Codegen/GPU/ScheduleSpace.h"
+#include "kas/Codegen/GPU/Strategy/Device.h"
+#include "kas/Codegen/GPU/Strategy/ScheduleSpace.h"
 #include "kas/Pipelines/GPU/GPU.h"
 #include "kas/Support/RunPasses.h"
 #include "kas/Tuning/GPU/DeviceRunner.h"

@@ -13,9 +13,9 @@
 
 #include "OperatorsTestUtil.h"
 #include "VulkanEnvironment.h"
-#include "kas/Codegen/GPU/Device.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
+#include "kas/Codegen/GPU/Strategy/Device.h"
 #include "kas/Conversion/OperatorModule.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"

@@ -12,10 +12,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Batch.h"
-#include "kas/Codegen/GPU/Device.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
-#include "kas/Codegen/GPU/ScheduleSpace.h"
+#include "kas/Codegen/GPU/Strategy/Device.h"
+#include "kas/Codegen/GPU/Strategy/ScheduleSpace.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"

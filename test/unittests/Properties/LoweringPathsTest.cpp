@@ -9,7 +9,7 @@
 #include "Batch.h"
 #include "RandomContraction.h"
 #include "kas/Codegen/CPU/Passes.h"
-#include "kas/Codegen/CPU/ScheduleSpace.h"
+#include "kas/Codegen/CPU/Strategy/ScheduleSpace.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"

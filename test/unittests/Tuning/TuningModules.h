@@ -13,7 +13,7 @@
 #ifndef KAS_UNITTESTS_TUNING_TUNINGMODULES_H
 #define KAS_UNITTESTS_TUNING_TUNINGMODULES_H
 
-#include "kas/Codegen/CPU/ScheduleSpace.h"
+#include "kas/Codegen/CPU/Strategy/ScheduleSpace.h"
 #include "kas/Conversion/KasToAffine.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Pipelines/CPU.h"

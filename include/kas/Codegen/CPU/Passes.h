@@ -13,7 +13,7 @@
 #ifndef KAS_CODEGEN_CPU_PASSES_H
 #define KAS_CODEGEN_CPU_PASSES_H
 
-#include "kas/Codegen/CPU/Algorithm.h"
+#include "kas/Codegen/CPU/Strategy/Algorithm.h"
 #include "mlir/Pass/Pass.h"
 
 namespace kas::codegen {

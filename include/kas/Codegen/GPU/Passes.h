@@ -13,7 +13,7 @@
 #ifndef KAS_CODEGEN_GPU_PASSES_H
 #define KAS_CODEGEN_GPU_PASSES_H
 
-#include "kas/Codegen/GPU/Options.h"
+#include "kas/Codegen/GPU/Strategy/Options.h"
 #include "mlir/Pass/Pass.h"
 
 namespace kas::codegen {

@@ -137,7 +137,7 @@ def GPUSchedule : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
     the bytes that go through each level of memory, and how many threads a
     processor can hold with their registers and workgroup memory.
 
-    Exposed as `chooseGPUSchedule()` in `kas/Codegen/GPU/ScheduleSpace.h`. Example:
+    Exposed as `chooseGPUSchedule()` in `kas/Codegen/GPU/Strategy/ScheduleSpace.h`. Example:
     `test/Codegen/GPU/schedule.mlir`.
   }];
   let options = [

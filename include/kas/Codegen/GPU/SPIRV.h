@@ -13,7 +13,7 @@
 #ifndef KAS_CODEGEN_GPU_SPIRV_H
 #define KAS_CODEGEN_GPU_SPIRV_H
 
-#include "kas/Codegen/GPU/Options.h"
+#include "kas/Codegen/GPU/Strategy/Options.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVEnums.h"
 #include "mlir/Support/LLVM.h"
 

@@ -14,7 +14,7 @@
 #define KAS_EXECUTIONENGINE_GPU_GPUPROGRAM_H
 
 #include "kas-rt/kas-rt.h"
-#include "kas/Codegen/GPU/Device.h"
+#include "kas/Codegen/GPU/Strategy/Device.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "kas/Pipelines/GPU/GPU.h"
 #include "kas/Pipelines/GPU/NVVM.h"

@@ -13,8 +13,8 @@
 #ifndef KAS_PIPELINES_GPU_GPU_H
 #define KAS_PIPELINES_GPU_GPU_H
 
-#include "kas/Codegen/GPU/Device.h"
-#include "kas/Codegen/GPU/Options.h"
+#include "kas/Codegen/GPU/Strategy/Device.h"
+#include "kas/Codegen/GPU/Strategy/Options.h"
 #include "mlir/Pass/PassManager.h"
 
 namespace kas {

@@ -17,7 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ContractionEmitter.h"
-#include "ContractionEpilogue.h"
+#include "../Strategy/ContractionEpilogue.h"
 #include "kas/Dialect/KasCPU/IR/KasCPUOps.h"
 
 using namespace kas;

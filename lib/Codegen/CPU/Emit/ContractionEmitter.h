@@ -13,6 +13,7 @@
 #ifndef LIB_CODEGEN_CPU_EMIT_CONTRACTIONEMITTER_H
 #define LIB_CODEGEN_CPU_EMIT_CONTRACTIONEMITTER_H
 
+#include "../Strategy/ContractionTarget.h"
 #include "../Strategy/StridedContraction.h"
 #include "LoopEmitter.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"

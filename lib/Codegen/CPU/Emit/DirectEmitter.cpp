@@ -17,7 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DirectEmitter.h"
-#include "ContractionEpilogue.h"
+#include "EmitContraction.h"
 
 using namespace kas;
 using namespace kas::codegen;
@@ -179,7 +179,7 @@ Value DirectEmitter::emitEpilogue(Value sums, Value place, int64_t row,
         : input.strides.empty()
             ? loadPiece(buffer, place, piece)
             : loadChannel(buffer, input.strides, row, column, piece.lanes));
-  return options.epilogue->emit(builder, loc, inputs);
+  return emitElementwise(builder, loc, options.epilogue->elementwise, inputs);
 }
 
 /// Calls `body` with each row, column and piece of a tile.

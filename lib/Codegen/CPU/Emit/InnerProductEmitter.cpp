@@ -19,7 +19,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Strategy/InnerProductPlan.h"
+#include "EmitContraction.h"
 #include "LoopEmitter.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"

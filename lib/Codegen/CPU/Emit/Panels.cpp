@@ -18,6 +18,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "EmitContraction.h"
 #include "PanelEmitter.h"
 
 using namespace kas;

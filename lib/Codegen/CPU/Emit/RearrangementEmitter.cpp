@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Strategy/Rearrangement.h"
-#include "ContractionEmitter.h"
+#include "EmitContraction.h"
+#include "LoopEmitter.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 
 using namespace kas;
@@ -219,37 +219,6 @@ void RearrangementEmitter::emitTransposition(ArrayRef<unsigned> loops,
     indices[outer.front()] = index;
     enter(ArrayRef(outer).drop_front(), moveBlocks);
   });
-}
-
-SmallVector<int64_t> kas::codegen::getShape(const Contraction &contraction,
-                                            ArrayRef<unsigned> loops) {
-  return llvm::map_to_vector(
-      loops, [&](unsigned loop) { return contraction.loops[loop].extent; });
-}
-
-Contraction kas::codegen::rearrange(const Contraction &contraction,
-                                    const Rearrangement &rearrangement,
-                                    ValueRange copied) {
-  Contraction result = contraction;
-  // A sum of everything has no index.
-  MLIRContext *context = copied.empty()
-                             ? contraction.output.front().getContext()
-                             : copied.front().getContext();
-  auto getDims = [&](ArrayRef<unsigned> loops) {
-    return llvm::map_to_vector(
-        loops, [&](unsigned loop) { return getAffineDimExpr(loop, context); });
-  };
-  for (auto [copy, value] : llvm::zip_equal(rearrangement.copies, copied)) {
-    Contraction::Input &input = result.inputs[copy.input];
-    input.value = value;
-    input.indices.clear();
-    llvm::append_range(input.indices, getDims(copy.loops));
-  }
-  if (!rearrangement.outputLoops.empty()) {
-    result.output.clear();
-    llvm::append_range(result.output, getDims(rearrangement.outputLoops));
-  }
-  return result;
 }
 
 void kas::codegen::emitCopies(OpBuilder &builder, Location loc,

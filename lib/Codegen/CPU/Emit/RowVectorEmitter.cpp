@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowVectorEmitter.h"
+#include "EmitContraction.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 

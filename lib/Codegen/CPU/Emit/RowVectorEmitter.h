@@ -13,8 +13,8 @@
 #ifndef LIB_CODEGEN_CPU_EMIT_ROWVECTOREMITTER_H
 #define LIB_CODEGEN_CPU_EMIT_ROWVECTOREMITTER_H
 
+#include "../Strategy/ContractionEpilogue.h"
 #include "ContractionEmitter.h"
-#include "ContractionEpilogue.h"
 
 namespace kas::codegen {
 

@@ -16,6 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "EmitContraction.h"
 #include "RowVectorEmitter.h"
 #include "llvm/ADT/Sequence.h"
 
@@ -428,7 +429,8 @@ void RowVectorEmitter::storeRow(Value values, int64_t rowInBlock, Value place,
                        : input.strides.empty()
                            ? loadRow(buffer, place, columns)
                            : loadChannel(buffer, input.strides, rowInBlock));
-    values = options.epilogue->emit(builder, loc, inputs);
+    values =
+        emitElementwise(builder, loc, options.epilogue->elementwise, inputs);
   }
   if (columns == plan.lanes)
     vector::StoreOp::create(builder, loc, values, result, place);

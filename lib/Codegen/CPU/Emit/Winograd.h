@@ -6,41 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The parts of Winograd's algorithm: which convolutions it suits, and its code.
+// The code of Winograd's algorithm.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef LIB_CODEGEN_CPU_EMIT_WINOGRAD_H
 #define LIB_CODEGEN_CPU_EMIT_WINOGRAD_H
 
-#include "ContractionEmitter.h"
-#include "kas/Dialect/Kas/IR/Kas.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "../Strategy/ContractionTarget.h"
+#include "../Strategy/WinogradMatch.h"
 
 namespace kas::codegen {
-
-/// Outputs of a tile, and places of the window, along one axis.
-constexpr int64_t winogradTile = 4, winogradWindow = 3;
-
-/// A convolution of 3x3 with stride 1: what its window reads before the first
-/// output of a line and of a column is `before` elements outside.
-struct WinogradConvolution {
-  mlir::Value data, weight;
-  int64_t batches, groups, inputs, outputs, height, width;
-  int64_t outHeight, outWidth;
-  int64_t rowsBefore, columnsBefore;
-  /// The index of the weight, of the group, the output and the input in it, and
-  /// the two places of the window.
-  llvm::SmallVector<mlir::AffineExpr> weightIndex;
-};
-
-/// `apply` of a concrete operator, or `op`, if it is such a convolution.
-llvm::FailureOr<WinogradConvolution> matchWinograd(ApplyOp apply);
-llvm::FailureOr<WinogradConvolution>
-matchWinograd(mlir::linalg::Conv2DNchwFchwOp op);
-/// The same as one contraction over images, channels and places in any
-/// order of its loops, as gradients by the data are.
-llvm::FailureOr<WinogradConvolution> matchWinograd(mlir::linalg::GenericOp op);
 
 /// Emits `conv` before `op`, all of whose elements are f32. Returns the
 /// result as a tensor, or null, with operations left over, if the products

@@ -22,7 +22,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Transforms/PackOperations.h"
+#include "../Strategy/MatchContraction.h"
+#include "EmitContraction.h"
+#include "LoopEmitter.h"
 #include "Winograd.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -520,7 +522,7 @@ LogicalResult WinogradEmitter::multiply(Value weights, Value data,
                     {data, dims({0, 1, 2, 5, 4})}};
   auto ignore = [](const Twine &) {};
   FailureOr<StridedContraction> contraction =
-      StridedContraction::get(product, products, ignore);
+      getStridedContraction(product, products, ignore);
   if (failed(contraction))
     return failure();
   return emitContraction(builder, loc, *contraction, options, ignore);

@@ -16,7 +16,6 @@
 
 #include "kas/Dialect/Kas/Analysis/Contraction.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/IR/PatternMatch.h"
 #include <array>
 #include <optional>
 
@@ -51,13 +50,6 @@ std::optional<unsigned> findVNNILoop(mlir::linalg::LinalgOp op, int64_t size);
 /// all inputs, the one that is filled up the least, and of these the longest.
 std::optional<unsigned> chooseVNNILoop(const Contraction &contraction,
                                        int64_t size);
-
-/// Rewrites `op` such that its innermost reduction takes as many elements as
-/// fill a VNNI group, which lie together, with unsigned bytes on one side and
-/// signed ones on the other. Says why it does not.
-mlir::LogicalResult
-packDotProducts(mlir::RewriterBase &rewriter, mlir::linalg::LinalgOp op,
-                llvm::function_ref<void(const llvm::Twine &)> emitReason);
 
 } // namespace kas::codegen
 

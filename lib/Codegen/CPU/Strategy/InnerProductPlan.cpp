@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "InnerProductPlan.h"
+#include "StridedContraction.h"
 
 using namespace kas;
 using namespace kas::codegen;

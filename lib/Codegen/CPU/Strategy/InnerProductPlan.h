@@ -14,7 +14,8 @@
 #ifndef LIB_CODEGEN_CPU_STRATEGY_INNERPRODUCTPLAN_H
 #define LIB_CODEGEN_CPU_STRATEGY_INNERPRODUCTPLAN_H
 
-#include "StridedContraction.h"
+#include "ContractionTarget.h"
+#include "kas/Dialect/Kas/Analysis/Contraction.h"
 
 namespace kas::codegen {
 
@@ -67,11 +68,6 @@ struct InnerProductPlan {
 std::optional<InnerProductPlan>
 makeInnerProductPlan(const Contraction &contraction, mlir::MemRefType output,
                      const ContractionTarget &target);
-
-/// Emits the loops that write to `output`.
-void emitInnerProducts(mlir::OpBuilder &builder, mlir::Location loc,
-                       const InnerProductPlan &plan, mlir::Value output,
-                       const ContractionTarget &target, int64_t threads);
 
 } // namespace kas::codegen
 

@@ -14,7 +14,7 @@
 #ifndef LIB_CODEGEN_CPU_STRATEGY_REARRANGEMENT_H
 #define LIB_CODEGEN_CPU_STRATEGY_REARRANGEMENT_H
 
-#include "StridedContraction.h"
+#include "kas/Dialect/Kas/Analysis/Contraction.h"
 #include "kas/Schedule/Rearrangement.h"
 
 namespace kas::codegen {
@@ -29,18 +29,6 @@ llvm::SmallVector<int64_t> getShape(const Contraction &contraction,
 Contraction rearrange(const Contraction &contraction,
                       const Rearrangement &rearrangement,
                       mlir::ValueRange copied);
-
-/// Fills `copied` with the inputs of the copies.
-void emitCopies(mlir::OpBuilder &builder, mlir::Location loc,
-                const Contraction &contraction,
-                const Rearrangement &rearrangement, mlir::ValueRange copied);
-
-/// Moves the sums from `from`, whose dimensions are the output's loops of
-/// `rearrangement`, to `to`.
-void emitTransposition(mlir::OpBuilder &builder, mlir::Location loc,
-                       const Contraction &contraction,
-                       const Rearrangement &rearrangement, mlir::Value from,
-                       mlir::Value to, int64_t threads);
 
 } // namespace kas::codegen
 

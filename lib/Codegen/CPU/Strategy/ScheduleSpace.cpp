@@ -11,9 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Codegen/CPU/ScheduleSpace.h"
-#include "../Transforms/PackOperations.h"
-#include "StridedContraction.h"
+#include "kas/Codegen/CPU/Strategy/ScheduleSpace.h"
+#include "ContractionTarget.h"
+#include "MatchContraction.h"
 #include "kas/Conversion/KasToAffine.h"
 #include "kas/Support/PrimeFactors.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -193,9 +193,14 @@ matchApply(ApplyOp apply, ScratchBuffers &buffers,
     emitReason("expected a concrete operator");
     return failure();
   }
-  auto toBuffer = [&](Value tensor) { return buffers.get(tensor); };
-  FailureOr<StridedContraction> plain = StridedContraction::get(
-      apply, toBuffer, buffers.getOutput(apply->getResult(0)), emitReason);
+  auto inputs = llvm::map_to_vector(
+      apply->getOperands(), [&](Value tensor) { return buffers.get(tensor); });
+  FailureOr<Contraction> source =
+      Contraction::match(getCoordinates(op), inputs, emitReason);
+  if (failed(source))
+    return failure();
+  FailureOr<StridedContraction> plain = getStridedContraction(
+      *source, buffers.getOutput(apply->getResult(0)), emitReason);
   if (failed(plain))
     return failure();
   return Views{*plain, std::nullopt};
@@ -214,15 +219,18 @@ matchLinalg(linalg::LinalgOp op, ScratchBuffers &buffers, bool prepacked,
   }
   Value output = buffers.getOutput(op->getResult(0));
   FailureOr<StridedContraction> plain =
-      StridedContraction::match(buffers.cloneOnBuffers(op, output), emitReason);
+      matchContraction(buffers.cloneOnBuffers(op, output), emitReason);
   if (failed(plain))
     return failure();
   Views views{*plain, std::nullopt};
   if (!prepacked || !readsPadding(op))
     return views;
   auto toBuffer = [&](Value tensor) { return buffers.get(tensor); };
+  FailureOr<Contraction> source = matchUnpadded(op, toBuffer);
+  if (failed(source))
+    return views;
   FailureOr<StridedContraction> unpadded =
-      StridedContraction::getUnpadded(op, toBuffer, output);
+      getStridedContraction(*source, output, [](const Twine &) {});
   if (succeeded(unpadded))
     views.unpadded = *unpadded;
   return views;

@@ -6,23 +6,23 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Contractions on buffers, as plain strides: what the strategies for CPUs
-// need to know about a contraction.
+// Contractions on buffers, as plain strides: the value that the strategies for
+// CPUs choose for and the emitters emit.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef LIB_CODEGEN_CPU_STRATEGY_STRIDEDCONTRACTION_H
 #define LIB_CODEGEN_CPU_STRATEGY_STRIDEDCONTRACTION_H
 
-#include "kas/Codegen/CPU/Algorithm.h"
 #include "kas/Dialect/Kas/Analysis/Contraction.h"
-#include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "kas/Schedule/TileChoice.h"
-#include "kas/Support/Target.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include <optional>
 
 namespace kas::codegen {
+
+using schedule::DirectPlan;
+using schedule::PanelPlan;
+using schedule::RowVectorPlan;
 
 /// A buffer and the address of its element at each point of the loops:
 /// `base + sum of stride * index`, in elements from the start of the
@@ -108,32 +108,6 @@ struct StridedContraction {
   /// The type of sums, which VNNI groups are read as: f32, or i32 for int8.
   mlir::Type getElementType() const;
 
-  /// What `op` computes, if it is such a sum of f32 on buffers of static shape
-  /// and layout with sums of loops as indices, or one of int8 or bf16 whose
-  /// innermost reduction takes a VNNI group; else why it is none.
-  static mlir::FailureOr<StridedContraction>
-  match(mlir::linalg::LinalgOp op, Contraction::EmitReasonFn emitReason);
-
-  /// `source` on buffers of identity layout, of which some are `prepacked`, or
-  /// all. It does not accumulate.
-  static mlir::FailureOr<StridedContraction>
-  get(const Contraction &source, mlir::Value output,
-      Contraction::EmitReasonFn emitReason,
-      llvm::ArrayRef<bool> prepacked = {});
-
-  /// The buffer that holds a tensor.
-  using ToBufferFn = llvm::function_ref<mlir::Value(mlir::Value)>;
-
-  /// What `apply` of a concrete operator computes.
-  static mlir::FailureOr<StridedContraction>
-  get(ApplyOp apply, ToBufferFn toBuffer, mlir::Value output,
-      Contraction::EmitReasonFn emitReason);
-
-  /// The same of what `matchUnpadded` gives for `op` on tensors.
-  static mlir::FailureOr<StridedContraction>
-  getUnpadded(mlir::linalg::LinalgOp op, ToBufferFn toBuffer,
-              mlir::Value output);
-
   /// What the planners need of it.
   schedule::TileNest getNest() const;
 
@@ -141,11 +115,8 @@ struct StridedContraction {
   StridedContraction withOneRow() const;
 };
 
-/// What `op` on tensors computes, where inputs that are padded with zeros are
-/// read as they were before.
-mlir::FailureOr<Contraction>
-matchUnpadded(mlir::linalg::LinalgOp op,
-              StridedContraction::ToBufferFn toBuffer);
+/// The coefficient of `dim` in `expr`, if `expr` is linear in it.
+std::optional<int64_t> getCoefficient(mlir::AffineExpr expr, unsigned dim);
 
 /// The product of several scalar inputs, summed over the reductions that no
 /// vector input steps with, can be computed once, before the columns come into
@@ -157,12 +128,16 @@ public:
   static std::optional<CombinedInputs>
   get(const StridedContraction &contraction);
 
-  /// Emits the buffer with the combined inputs and the loops that fill it.
-  void emit(mlir::OpBuilder &builder, mlir::Location loc);
-
+  /// The scalar inputs, which loops over `getLoops` combine.
+  llvm::ArrayRef<StridedAccess> getInputs() const { return inputs; }
+  const schedule::CombinedInputs &getLoops() const { return combined; }
   const StridedContraction &getRemainder() const { return remainder; }
+  /// Where the combined input is, which the remainder reads.
   mlir::Value getBuffer() const {
     return remainder.scalarInputs.front().buffer;
+  }
+  void setBuffer(mlir::Value buffer) {
+    remainder.scalarInputs.front().buffer = buffer;
   }
 
 private:
@@ -170,100 +145,6 @@ private:
   schedule::CombinedInputs combined;
   StridedContraction remainder;
 };
-
-/// `source`, whose output has the shape `output`, as plain data. Inputs that
-/// are `prepacked` are packed ahead; where nothing is known of that, what does
-/// not step with the vectors is.
-schedule::LoopNest getLoopNest(const Contraction &source,
-                               llvm::ArrayRef<int64_t> output,
-                               llvm::ArrayRef<bool> prepacked);
-
-/// The coefficient of `dim` in `expr`, if `expr` is linear in it.
-std::optional<int64_t> getCoefficient(mlir::AffineExpr expr, unsigned dim);
-
-/// What a target offers to contractions.
-struct ContractionTarget : schedule::TileTarget {
-  explicit ContractionTarget(const Target &target);
-
-  bool hasFMA;
-};
-
-struct ContractionEpilogue;
-
-/// The numbers that `schedule` gives.
-schedule::TileNumbers getTileNumbers(CPUScheduleAttr schedule);
-
-/// What contractions are cut for.
-struct ContractionOptions {
-  /// 1: no parallel loop, 0: unknown.
-  int64_t threads = 0;
-  Target target;
-  /// Free buffers after the loops; not where a pass does so later.
-  bool deallocate = true;
-  /// What rearranges weights runs once, not at each call.
-  bool prepacked = false;
-  /// What may be computed together with the contraction, or null.
-  const ContractionEpilogue *epilogue = nullptr;
-  /// What the operation says itself, or null.
-  CPUScheduleAttr schedule = nullptr;
-  /// The input is read where it is, and not padded: emit nothing unless
-  /// vectors along the rows are the cheapest, or direct tiles where a copy
-  /// would be read for one output only and nothing is added to.
-  bool readsUnpadded = false;
-  /// The tiles that it is to be cut into where they suit; an operation's
-  /// schedule comes first.
-  ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::Auto;
-  /// Cycles that a loop takes at least that threads share: to wake them and to
-  /// wait for them takes longer than all that they take off of a shorter one.
-  int64_t minParallelTime = 0;
-
-  /// What tiles are chosen for where nothing follows and nothing is added to.
-  kas::schedule::TileOptions getTileOptions() const;
-
-  /// The threads for what takes one thread `time`, in halves of a cycle.
-  int64_t getThreads(int64_t time) const {
-    return time < 2 * minParallelTime ? 1 : threads;
-  }
-};
-
-using schedule::DirectPlan;
-using schedule::PanelPlan;
-using schedule::RowVectorPlan;
-
-/// Emits `contraction` as `plan` cuts it.
-void emitPanels(mlir::OpBuilder &builder, mlir::Location loc,
-                const StridedContraction &contraction, const PanelPlan &plan,
-                const ContractionTarget &target,
-                const ContractionOptions &options);
-void emitDirect(mlir::OpBuilder &builder, mlir::Location loc,
-                const StridedContraction &contraction, const DirectPlan &plan,
-                const ContractionTarget &target,
-                const ContractionOptions &options);
-/// A loop that packs the weights, and those that multiply.
-void emitRowVectors(mlir::OpBuilder &builder, mlir::Location loc,
-                    const StridedContraction &contraction,
-                    const RowVectorPlan &plan, const ContractionTarget &target,
-                    const ContractionOptions &options);
-
-/// Emits `contraction` as loops over register tiles at the builder's insertion
-/// point, by the strategy that takes the least time according to the plans, or
-/// nothing, and fails, if none suits. A remark says how it was cut;
-/// `tookEpilogue` gets whether the epilogue of the options was computed with
-/// it.
-mlir::LogicalResult
-emitContraction(mlir::OpBuilder &builder, mlir::Location loc,
-                const StridedContraction &contraction,
-                const ContractionOptions &options,
-                llvm::function_ref<void(const llvm::Twine &)> emitReason,
-                bool *tookEpilogue = nullptr);
-
-/// The time that `emitContraction` goes by, in halves of a cycle; nothing where
-/// it fails.
-std::optional<int64_t> getContractionTime(const StridedContraction &contraction,
-                                          const ContractionOptions &options);
-
-/// The category of the remarks on panels.
-constexpr llvm::StringLiteral panelRemarks = "kas-panels";
 
 } // namespace kas::codegen
 

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Emit/Winograd.h"
-#include "../Transforms/PackOperations.h"
+#include "WinogradMatch.h"
+#include "MatchContraction.h"
 #include "kas/Dialect/Kas/Analysis/Contraction.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 

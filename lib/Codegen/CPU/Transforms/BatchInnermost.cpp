@@ -18,7 +18,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PackOperations.h"
+#include "../Strategy/ContractionTarget.h"
 #include "Packing.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/Kas/Analysis/Batch.h"

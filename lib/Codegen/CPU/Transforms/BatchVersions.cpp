@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Strategy/ContractionTarget.h"
 #include "BatchFunctions.h"
-#include "PackOperations.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../../Common/ExpandMath.h"
-#include "PackOperations.h"
+#include "../Strategy/ContractionTarget.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

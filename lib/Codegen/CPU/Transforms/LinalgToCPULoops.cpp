@@ -18,8 +18,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Emit/TransposeEmitter.h"
-#include "../Strategy/StridedContraction.h"
-#include "PackOperations.h"
+#include "../Strategy/ContractionTarget.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PackOperations.h"
+#include "../Strategy/ContractionTarget.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/KasCPU/IR/KasCPUOps.h"
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"

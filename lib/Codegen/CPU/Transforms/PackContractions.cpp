@@ -16,9 +16,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Emit/ContractionEpilogue.h"
-#include "../Strategy/StridedContraction.h"
-#include "PackOperations.h"
+#include "../Emit/EmitContraction.h"
+#include "../Strategy/MatchContraction.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/Kas/IR/DataAttribute.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
@@ -46,44 +45,6 @@ namespace kas::codegen {
 using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
-
-int64_t kas::codegen::getNumThreads(Operation *op, int64_t threads) {
-  auto function = dyn_cast<FunctionOpInterface>(op);
-  if (!function)
-    function = op->getParentOfType<FunctionOpInterface>();
-  return function && function->hasAttr(KasCPUDialect::serialName) ? 1 : threads;
-}
-
-Target kas::codegen::getContractionTarget(Operation *op, int64_t vectorBits) {
-  Target target;
-  // Without a target: what most have.
-  target.vectorBits = 256;
-  target.hasFMA = true;
-  target = getModuleTarget(op).value_or(target);
-  if (vectorBits == 0)
-    return target;
-  target.vectorBits = vectorBits;
-  // AVX-512 doubles the number of registers, too.
-  if (vectorBits >= 512)
-    target.vectorRegisters = 32;
-  return target;
-}
-
-CPUScheduleAttr kas::codegen::getSchedule(Operation *op) {
-  return op->getAttrOfType<CPUScheduleAttr>(KasCPUDialect::scheduleName);
-}
-
-void kas::codegen::remarkNotPacked(Operation *op, StringRef name,
-                                   const Twine &reason) {
-  // A schedule is an order: not to follow it is an error, not a remark.
-  if (CPUScheduleAttr schedule = getSchedule(op))
-    op->emitError() << "expected an operation that suits " << schedule << ": "
-                    << reason;
-  remark::missed(op->getLoc(),
-                 remark::RemarkOpts::name("NotPacked").category(panelRemarks))
-      << remark::metric("operation", name.str())
-      << remark::reason("{0}", reason.str());
-}
 
 /// The buffer that a view is of.
 static Value getViewed(Value buffer) {
@@ -187,7 +148,7 @@ struct PackContractions
         remarkNotPacked(op, op->getName().getStringRef(), reason);
     };
     FailureOr<StridedContraction> contraction =
-        StridedContraction::match(op, emitReason);
+        matchContraction(op, emitReason);
     if (failed(contraction))
       return failure(options.schedule != nullptr);
     // Of scalar inputs it is the estimate that counts: row vectors pack them at
@@ -201,7 +162,7 @@ struct PackContractions
     ContractionEpilogue epilogue = ContractionEpilogue::find(op, *contraction);
     options.epilogue = epilogue ? &epilogue : nullptr;
     // Before anything is emitted, as tiles write the epilogue's result.
-    epilogue.prepare(op);
+    prepareEpilogue(epilogue, op);
     bool tookEpilogue = false;
     OpBuilder builder(op);
     if (failed(emitContraction(builder, op.getLoc(), *contraction, options,
@@ -212,7 +173,7 @@ struct PackContractions
     if (tookEpilogue) {
       erased.insert(epilogue.broadcast);
       erased.insert(epilogue.elementwise);
-      epilogue.erase();
+      eraseEpilogue(epilogue);
     }
     op->erase();
     // The sums replace what the output holds; nobody else reads the zeros.

@@ -18,7 +18,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PackOperations.h"
+#include "../Strategy/ContractionChoice.h"
+#include "../Strategy/MatchContraction.h"
 #include "Packing.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Conversion/KasGradient.h"
@@ -50,17 +51,6 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
-std::optional<SmallVector<int64_t>> kas::codegen::getZeros(tensor::PadOp op) {
-  Value value = op.getConstantPaddingValue();
-  std::optional<SmallVector<int64_t>> low =
-      getConstantIntValues(op.getMixedLowPad());
-  if (!value || !matchPattern(value, m_AnyZeroFloat()) || op.getNofold() ||
-      !op.getSourceType().hasStaticShape() ||
-      !op.getResultType().hasStaticShape())
-    return std::nullopt;
-  return low;
-}
-
 namespace {
 
 /// Whether `op` on tensors sums products to a tensor of zeros.
@@ -69,18 +59,6 @@ bool beginsWithZeros(linalg::LinalgOp op) {
     return false;
   auto fill = op.getDpsInits().front().getDefiningOp<linalg::FillOp>();
   return fill && matchPattern(fill.getInputs().front(), m_AnyZeroFloat());
-}
-
-/// Whether `op` on tensors adds to zeros, or to a bias of one dimension.
-bool beginsWithBias(linalg::LinalgOp op) {
-  if (!op.hasPureTensorSemantics() || op.getNumReductionLoops() == 0 ||
-      op.getNumDpsInits() != 1)
-    return false;
-  Operation *init = op.getDpsInits().front().getDefiningOp();
-  if (auto fill = dyn_cast_or_null<linalg::FillOp>(init))
-    return matchPattern(fill.getInputs().front(), m_AnyZeroFloat());
-  auto bias = dyn_cast_or_null<linalg::BroadcastOp>(init);
-  return bias && cast<ShapedType>(bias.getInput().getType()).getRank() == 1;
 }
 
 struct PackOperators : kas::codegen::impl::PackOperatorsBase<PackOperators> {
@@ -313,7 +291,7 @@ void PackOperators::lowerGradient(ApplyGradientOp apply) {
   orderReductions(*source, &getContext());
   Value output = packing.makeOutput();
   FailureOr<StridedContraction> contraction =
-      StridedContraction::get(*source, output, emitReason);
+      getStridedContraction(*source, output, emitReason);
   std::optional<int64_t> time;
   if (succeeded(contraction))
     time = getContractionTime(*contraction, options);
@@ -324,13 +302,6 @@ void PackOperators::lowerGradient(ApplyGradientOp apply) {
     return packing.undo();
   if (succeeded(packing.emit(*contraction, {}, emitReason)))
     ++numPacked;
-}
-
-bool kas::codegen::readsPadding(linalg::LinalgOp op) {
-  return beginsWithBias(op) && llvm::any_of(op.getDpsInputs(), [](Value input) {
-           auto pad = input.getDefiningOp<tensor::PadOp>();
-           return pad && getZeros(pad);
-         });
 }
 
 /// Adds the bias that `op` begins with to a sum that begins with zeros, which
@@ -367,8 +338,8 @@ void PackOperators::lowerSum(linalg::LinalgOp op, ArrayRef<bool> fromWeights) {
       }))
     return packing.undo();
   Value output = packing.makeOutput();
-  FailureOr<StridedContraction> contraction = StridedContraction::get(
-      *source, output, [](const Twine &) {}, fromWeights);
+  FailureOr<StridedContraction> contraction =
+      getStridedContraction(*source, output, [](const Twine &) {}, fromWeights);
   std::optional<int64_t> time;
   if (succeeded(contraction))
     time = getContractionTime(*contraction, options);
@@ -397,7 +368,7 @@ void PackOperators::lowerSum(linalg::LinalgOp op, ArrayRef<bool> fromWeights) {
       return lowerSum(splitBias(op), fromWeights);
     }
     copies = packing.makeCopies(*source, *rearrangement);
-    contraction = StridedContraction::get(
+    contraction = getStridedContraction(
         rearrange(*source, *rearrangement, copies), output,
         [](const Twine &) {}, fromWeights);
   } else if (!readsPadding(op)) {

@@ -14,6 +14,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Packing.h"
+#include "../Emit/EmitContraction.h"
+#include "../Strategy/ContractionChoice.h"
+#include "../Strategy/MatchContraction.h"
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "kas/Dialect/Kas/IR/DataAttribute.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -132,7 +135,7 @@ LogicalResult Packing::emit(const Contraction &source, Value output,
     sums = makeBuffer(getShape(source, rearrangement.outputLoops));
   Contraction rearranged = rearrange(source, rearrangement, copies);
   FailureOr<StridedContraction> contraction =
-      StridedContraction::get(rearranged, sums, emitReason, prepacked);
+      getStridedContraction(rearranged, sums, emitReason, prepacked);
   if (failed(contraction))
     return failure();
   emitCopies(source, rearrangement, copies);
@@ -210,7 +213,7 @@ OperatorPlan kas::codegen::planOperator(OperatorOp op, ValueRange inputs,
   if (failed(plan.source))
     return plan;
   plan.contraction =
-      StridedContraction::get(*plan.source, output, setReason, prepacked);
+      getStridedContraction(*plan.source, output, setReason, prepacked);
   if (succeeded(plan.contraction))
     plan.time = getContractionTime(*plan.contraction, options);
   if (!options.schedule && options.algorithm == ConvolutionAlgorithm::Auto)

@@ -14,9 +14,11 @@
 #ifndef LIB_CODEGEN_CPU_TRANSFORMS_PACKING_H
 #define LIB_CODEGEN_CPU_TRANSFORMS_PACKING_H
 
-#include "../Emit/ContractionEpilogue.h"
+#include "../Strategy/ContractionEpilogue.h"
+#include "../Strategy/ContractionTarget.h"
 #include "../Strategy/InnerProductPlan.h"
 #include "../Strategy/Rearrangement.h"
+#include "../Strategy/StridedContraction.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/PatternMatch.h"

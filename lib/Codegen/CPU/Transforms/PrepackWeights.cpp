@@ -16,7 +16,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Strategy/StridedContraction.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/Kas/IR/DataAttribute.h"
 #include "kas/Dialect/Kas/IR/Kas.h"

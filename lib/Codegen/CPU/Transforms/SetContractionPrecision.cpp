@@ -14,9 +14,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Strategy/ContractionTarget.h"
 #include "../Strategy/DotProducts.h"
-#include "../Strategy/StridedContraction.h"
-#include "PackOperations.h"
+#include "../Strategy/MatchContraction.h"
 #include "Packing.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Conversion/KasToLinalg.h"

@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Strategy/ContractionTarget.h"
 #include "BatchFunctions.h"
-#include "PackOperations.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Codegen/Common/PerSample.h"
 #include "kas/Dialect/Kas/IR/Kas.h"

@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Emit/Winograd.h"
-#include "PackOperations.h"
+#include "../Strategy/ContractionTarget.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"

@@ -14,42 +14,12 @@
 #ifndef LIB_CODEGEN_GPU_EMIT_KERNELEMITTER_H
 #define LIB_CODEGEN_GPU_EMIT_KERNELEMITTER_H
 
+#include "../Strategy/KernelProblem.h"
 #include "IndexEmitter.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 namespace kas::codegen {
-
-/// One operator with the shapes of its tensors.
-struct GPUKernelProblem {
-  Coordinates coordinates;
-  llvm::SmallVector<int64_t> output, data;
-  llvm::SmallVector<llvm::SmallVector<int64_t>> weights;
-
-  static GPUKernelProblem get(OperatorOp op);
-};
-
-/// The blocks of a grid and the threads of a block.
-struct LaunchShape {
-  std::array<int64_t, 3> grid = {1, 1, 1};
-  std::array<int64_t, 3> block = {1, 1, 1};
-
-  /// As many blocks, in as few dimensions as the device allows. The product may
-  /// be larger than `blocks`. Fails if there are too many.
-  static mlir::FailureOr<LaunchShape> get(int64_t blocks, int64_t threads,
-                                          GPUDeviceAttr device);
-  int64_t getNumBlocks() const { return grid[0] * grid[1] * grid[2]; }
-};
-
-/// The row-major address of the element at `indices`.
-mlir::AffineExpr linearize(llvm::ArrayRef<mlir::AffineExpr> indices,
-                           llvm::ArrayRef<int64_t> shape,
-                           mlir::MLIRContext *context);
-
-/// The digits of `expr` in the mixed radix `extents`, the last one fastest.
-/// `expr` is less than their product.
-llvm::SmallVector<mlir::AffineExpr>
-delinearize(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> extents);
 
 /// The number of this block among all of the grid.
 mlir::Value emitBlockId(mlir::ImplicitLocOpBuilder &b, IndexEmitter &index,
@@ -144,16 +114,6 @@ protected:
   /// Of the output, which may have more bits than the inputs have; and of sums.
   mlir::Type elementType, computeType;
 };
-
-/// The type of the elements of all `inputs`; f32 where they differ.
-mlir::Type getInputType(mlir::ValueRange inputs);
-
-/// How `schedule` cuts `problem` on inputs of `inputType`, or why it does not
-/// suit it or the device.
-mlir::FailureOr<LaunchShape>
-getLaunchShape(const GPUKernelProblem &problem, mlir::Type inputType,
-               GPUScheduleAttr schedule, GPUDeviceAttr device,
-               llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
 /// Emit the body of the kernel at the builder's insertion point. All but a
 /// direct one need a `MatrixView`, and add workgroup memory to the kernel.

@@ -21,7 +21,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TensorCoreKernel.h"
-#include "kas/Codegen/GPU/Device.h"
+#include "kas/Codegen/GPU/Strategy/Device.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -16,6 +16,7 @@
 #define LIB_CODEGEN_GPU_EMIT_WARPGROUPKERNEL_H
 
 #include "../Strategy/WarpgroupView.h"
+#include "KernelEmitter.h"
 #include "kas/Dialect/KasGPU/IR/KasGPUOps.h"
 
 namespace kas::codegen {

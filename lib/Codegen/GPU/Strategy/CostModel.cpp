@@ -19,7 +19,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CostModel.h"
-#include "kas/Codegen/GPU/Device.h"
+#include "kas/Codegen/GPU/Strategy/Device.h"
 
 using namespace kas;
 using namespace kas::codegen;

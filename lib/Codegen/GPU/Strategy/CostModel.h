@@ -15,7 +15,7 @@
 
 #include "MatrixView.h"
 #include "WarpgroupView.h"
-#include "kas/Codegen/GPU/ScheduleSpace.h"
+#include "kas/Codegen/GPU/Strategy/ScheduleSpace.h"
 #include <map>
 
 namespace kas::codegen {

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Codegen/GPU/Device.h"
+#include "kas/Codegen/GPU/Strategy/Device.h"
 #include "kas/Support/FileLocation.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"

@@ -14,11 +14,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Emit/LoopKernel.h"
+#include "LoopProblem.h"
 #include "MatrixView.h"
 #include "WarpgroupView.h"
-#include "kas/Codegen/GPU/Device.h"
-#include "kas/Codegen/GPU/GPU.h"
+#include "kas/Codegen/GPU/Strategy/Device.h"
 
 using namespace kas;
 using namespace kas::codegen;

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Codegen/GPU/Options.h"
+#include "kas/Codegen/GPU/Strategy/Options.h"
 #include "kas/Support/FormerNames.h"
 
 std::string kas::codegen::renameFormerOptions(llvm::StringRef options) {

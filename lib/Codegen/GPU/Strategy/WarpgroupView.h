@@ -14,7 +14,7 @@
 #ifndef LIB_CODEGEN_GPU_STRATEGY_WARPGROUPVIEW_H
 #define LIB_CODEGEN_GPU_STRATEGY_WARPGROUPVIEW_H
 
-#include "../Emit/KernelEmitter.h"
+#include "KernelProblem.h"
 #include "MatrixView.h"
 
 namespace kas::codegen {

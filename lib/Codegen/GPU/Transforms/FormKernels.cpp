@@ -16,7 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Emit/Contraction.h"
+#include "../Strategy/ContractionProblem.h"
 #include "kas/Codegen/Common/Passes.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Dialect/Kas/IR/Kas.h"

@@ -14,11 +14,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Emit/Contraction.h"
+#include "../Emit/KernelEmitter.h"
 #include "../Emit/LoopKernel.h"
-#include "kas/Codegen/GPU/Device.h"
+#include "../Strategy/ContractionProblem.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
+#include "kas/Codegen/GPU/Strategy/Device.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Emit/TensorAccess.h"
+#include "../Strategy/TensorAccess.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Dialect/Kas/IR/Kas.h"

@@ -14,10 +14,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Emit/Contraction.h"
+#include "../Strategy/ContractionProblem.h"
 #include "../Strategy/MatrixView.h"
-#include "kas/Codegen/GPU/Device.h"
 #include "kas/Codegen/GPU/Passes.h"
+#include "kas/Codegen/GPU/Strategy/Device.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

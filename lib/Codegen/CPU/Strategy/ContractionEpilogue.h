@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LIB_CODEGEN_CPU_EMIT_CONTRACTIONEPILOGUE_H
-#define LIB_CODEGEN_CPU_EMIT_CONTRACTIONEPILOGUE_H
+#ifndef LIB_CODEGEN_CPU_STRATEGY_CONTRACTIONEPILOGUE_H
+#define LIB_CODEGEN_CPU_STRATEGY_CONTRACTIONEPILOGUE_H
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
@@ -69,17 +69,8 @@ struct ContractionEpilogue {
 
   /// Whether the result is written to a buffer that is read at the same places.
   bool overwritesInput() const;
-
-  /// Lets the result of the elementwise operation be written where `op` is.
-  void prepare(mlir::linalg::LinalgOp op) const;
-  /// One vector of the elementwise operation's results; `inputs` are vectors of
-  /// its inputs.
-  mlir::Value emit(mlir::OpBuilder &builder, mlir::Location loc,
-                   mlir::ValueRange inputs) const;
-  /// Removes the operations on buffers once they are computed otherwise.
-  void erase();
 };
 
 } // namespace kas::codegen
 
-#endif // LIB_CODEGEN_CPU_EMIT_CONTRACTIONEPILOGUE_H
+#endif // LIB_CODEGEN_CPU_STRATEGY_CONTRACTIONEPILOGUE_H

@@ -17,7 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TensorAccess.h"
-#include "KernelEmitter.h"
+#include "KernelProblem.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"

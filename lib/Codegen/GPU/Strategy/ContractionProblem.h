@@ -11,10 +11,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LIB_CODEGEN_GPU_EMIT_CONTRACTION_H
-#define LIB_CODEGEN_GPU_EMIT_CONTRACTION_H
+#ifndef LIB_CODEGEN_GPU_STRATEGY_CONTRACTIONPROBLEM_H
+#define LIB_CODEGEN_GPU_STRATEGY_CONTRACTIONPROBLEM_H
 
-#include "KernelEmitter.h"
+#include "KernelProblem.h"
 #include "TensorAccess.h"
 
 namespace kas::codegen {
@@ -36,4 +36,4 @@ struct ContractionProblem {
 
 } // namespace kas::codegen
 
-#endif // LIB_CODEGEN_GPU_EMIT_CONTRACTION_H
+#endif // LIB_CODEGEN_GPU_STRATEGY_CONTRACTIONPROBLEM_H

@@ -11,8 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "StridedContraction.h"
-#include "kas/Dialect/Kas/IR/Kas.h"
+#include "EmitContraction.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -22,32 +21,15 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
-std::optional<CombinedInputs>
-CombinedInputs::get(const StridedContraction &contraction) {
-  auto found = schedule::CombinedInputs::get(contraction.getNest());
-  if (!found)
-    return std::nullopt;
-  CombinedInputs result;
-  result.inputs = contraction.scalarInputs;
-  result.combined = *found;
-  result.remainder = contraction;
-  result.remainder.reductions.assign(found->reductions.begin(),
-                                     found->reductions.end());
-  StridedAccess access;
-  access.strides.assign(found->input.strides.begin(),
-                        found->input.strides.end());
-  access.size = found->input.size;
-  result.remainder.scalarInputs = {access};
-  return result;
-}
-
-void CombinedInputs::emit(OpBuilder &builder, Location loc) {
+void kas::codegen::emitCombinedInputs(OpBuilder &builder, Location loc,
+                                      CombinedInputs &combined) {
   OpBuilder::InsertionGuard insertion(builder);
-  StridedAccess &access = remainder.scalarInputs.front();
+  const StridedContraction &remainder = combined.getRemainder();
+  const StridedAccess &access = remainder.scalarInputs.front();
   auto type = MemRefType::get({access.size}, builder.getF32Type());
   auto buffer = memref::AllocOp::create(builder, loc, type,
                                         builder.getI64IntegerAttr(64));
-  access.buffer = buffer;
+  combined.setBuffer(buffer);
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
@@ -66,7 +48,7 @@ void CombinedInputs::emit(OpBuilder &builder, Location loc) {
         .getResult();
   };
   SmallVector<Value> flat;
-  for (const StridedAccess &input : inputs)
+  for (const StridedAccess &input : combined.getInputs())
     flat.push_back(memref::ReinterpretCastOp::create(
         builder, loc, MemRefType::get({input.size}, builder.getF32Type()),
         input.buffer, /*offset=*/0, ArrayRef<int64_t>{input.size},
@@ -80,7 +62,7 @@ void CombinedInputs::emit(OpBuilder &builder, Location loc) {
     indices[loop] = op.getInductionVar();
     return op;
   };
-  for (unsigned loop : combined.loops)
+  for (unsigned loop : combined.getLoops().loops)
     enter(loop, {});
   auto constantFloat = [&](float value) -> Value {
     return arith::ConstantOp::create(builder, loc,
@@ -88,12 +70,12 @@ void CombinedInputs::emit(OpBuilder &builder, Location loc) {
   };
   Value sum = constantFloat(0);
   SmallVector<scf::ForOp> nest;
-  for (unsigned loop : combined.sums) {
+  for (unsigned loop : combined.getLoops().sums) {
     nest.push_back(enter(loop, sum));
     sum = nest.back().getRegionIterArg(0);
   }
   Value product;
-  for (auto [input, buffer] : llvm::zip_equal(inputs, flat)) {
+  for (auto [input, buffer] : llvm::zip_equal(combined.getInputs(), flat)) {
     Value factor = memref::LoadOp::create(builder, loc, buffer, address(input));
     product =
         product ? arith::MulFOp::create(builder, loc, product, factor) : factor;

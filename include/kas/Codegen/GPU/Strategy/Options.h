@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_CODEGEN_GPU_OPTIONS_H
-#define KAS_CODEGEN_GPU_OPTIONS_H
+#ifndef KAS_CODEGEN_GPU_STRATEGY_OPTIONS_H
+#define KAS_CODEGEN_GPU_STRATEGY_OPTIONS_H
 
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "llvm/Support/CommandLine.h"
@@ -140,4 +140,4 @@ constexpr llvm::StringLiteral formerOptionNote =
 
 } // namespace kas::codegen
 
-#endif // KAS_CODEGEN_GPU_OPTIONS_H
+#endif // KAS_CODEGEN_GPU_STRATEGY_OPTIONS_H

@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Contraction.h"
+#include "ContractionProblem.h"
 #include "kas/Dialect/Kas/Analysis/Contraction.h"
 
 using namespace kas;

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_CODEGEN_CPU_SCHEDULESPACE_H
-#define KAS_CODEGEN_CPU_SCHEDULESPACE_H
+#ifndef KAS_CODEGEN_CPU_STRATEGY_SCHEDULESPACE_H
+#define KAS_CODEGEN_CPU_STRATEGY_SCHEDULESPACE_H
 
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "mlir/IR/Operation.h"
@@ -36,4 +36,4 @@ getScheduleSpace(mlir::Operation *op, const ScheduleSpaceOptions &options = {});
 
 } // namespace kas::codegen
 
-#endif // KAS_CODEGEN_CPU_SCHEDULESPACE_H
+#endif // KAS_CODEGEN_CPU_STRATEGY_SCHEDULESPACE_H

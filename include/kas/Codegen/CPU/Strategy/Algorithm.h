@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_CODEGEN_CPU_ALGORITHM_H
-#define KAS_CODEGEN_CPU_ALGORITHM_H
+#ifndef KAS_CODEGEN_CPU_STRATEGY_ALGORITHM_H
+#define KAS_CODEGEN_CPU_STRATEGY_ALGORITHM_H
 
 namespace kas::codegen {
 
@@ -41,4 +41,4 @@ enum class ContractionPrecision { F32, BF16 };
 
 } // namespace kas::codegen
 
-#endif // KAS_CODEGEN_CPU_ALGORITHM_H
+#endif // KAS_CODEGEN_CPU_STRATEGY_ALGORITHM_H

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_CODEGEN_GPU_DEVICE_H
-#define KAS_CODEGEN_GPU_DEVICE_H
+#ifndef KAS_CODEGEN_GPU_STRATEGY_DEVICE_H
+#define KAS_CODEGEN_GPU_STRATEGY_DEVICE_H
 
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -64,4 +64,4 @@ llvm::StringRef getChipOfDevice(llvm::StringRef architecture);
 
 } // namespace kas::codegen
 
-#endif // KAS_CODEGEN_GPU_DEVICE_H
+#endif // KAS_CODEGEN_GPU_STRATEGY_DEVICE_H

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LIB_CODEGEN_GPU_EMIT_TENSORACCESS_H
-#define LIB_CODEGEN_GPU_EMIT_TENSORACCESS_H
+#ifndef LIB_CODEGEN_GPU_STRATEGY_TENSORACCESS_H
+#define LIB_CODEGEN_GPU_STRATEGY_TENSORACCESS_H
 
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -49,4 +49,4 @@ bool isReshape(mlir::Operation *op);
 
 } // namespace kas::codegen
 
-#endif // LIB_CODEGEN_GPU_EMIT_TENSORACCESS_H
+#endif // LIB_CODEGEN_GPU_STRATEGY_TENSORACCESS_H

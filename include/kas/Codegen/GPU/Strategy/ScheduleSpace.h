@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_CODEGEN_GPU_SCHEDULESPACE_H
-#define KAS_CODEGEN_GPU_SCHEDULESPACE_H
+#ifndef KAS_CODEGEN_GPU_STRATEGY_SCHEDULESPACE_H
+#define KAS_CODEGEN_GPU_STRATEGY_SCHEDULESPACE_H
 
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
@@ -39,4 +39,4 @@ chooseGPUSchedule(const Coordinates &coordinates, GPUDeviceAttr device,
 
 } // namespace kas::codegen
 
-#endif // KAS_CODEGEN_GPU_SCHEDULESPACE_H
+#endif // KAS_CODEGEN_GPU_STRATEGY_SCHEDULESPACE_H

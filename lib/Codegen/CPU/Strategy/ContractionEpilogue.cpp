@@ -16,12 +16,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "ContractionEpilogue.h"
-#include "../Strategy/StridedContraction.h"
+#include "StridedContraction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
 using namespace kas;
@@ -321,54 +319,4 @@ bool ContractionEpilogue::takeReader(linalg::GenericOp reader,
   // operation writes to another one.
   result = contraction.output.buffer;
   return true;
-}
-
-/// The allocation of the result may be between the contraction and its
-/// epilogue: it moves up.
-void ContractionEpilogue::prepare(linalg::LinalgOp op) const {
-  if (!elementwise)
-    return;
-  if (auto made = result.getDefiningOp<memref::AllocOp>();
-      made && !made->isBeforeInBlock(op))
-    made->moveBefore(op);
-}
-
-Value ContractionEpilogue::emit(OpBuilder &builder, Location loc,
-                                ValueRange inputs) const {
-  linalg::GenericOp op = elementwise;
-  Block &body = *op.getBlock();
-  ArrayRef<int64_t> shape =
-      cast<VectorType>(inputs.front().getType()).getShape();
-  IRMapping map;
-  for (auto [argument, input] : llvm::zip(body.getArguments(), inputs))
-    map.map(argument, input);
-  // Constants and other scalars from outside of the body are broadcast.
-  auto getVector = [&](Value value) -> Value {
-    Value mapped = map.lookupOrDefault(value);
-    if (isa<VectorType>(mapped.getType()))
-      return mapped;
-    return vector::BroadcastOp::create(
-        builder, loc, VectorType::get(shape, mapped.getType()), mapped);
-  };
-  for (Operation &inner : body.without_terminator()) {
-    // Remains scalar until an operation uses it.
-    if (isa<arith::ConstantOp>(inner)) {
-      builder.clone(inner, map);
-      continue;
-    }
-    SmallVector<Value> operands =
-        llvm::map_to_vector(inner.getOperands(), getVector);
-    Type type = VectorType::get(shape, inner.getResult(0).getType());
-    Operation *made = builder.create(loc, inner.getName().getIdentifier(),
-                                     operands, type, inner.getAttrs());
-    map.map(inner.getResult(0), made->getResult(0));
-  }
-  return getVector(body.getTerminator()->getOperand(0));
-}
-
-void ContractionEpilogue::erase() {
-  if (broadcast)
-    broadcast->erase();
-  if (elementwise)
-    elementwise->erase();
 }
