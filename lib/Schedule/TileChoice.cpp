@@ -12,6 +12,7 @@
 
 #include "kas/Schedule/TileChoice.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace kas::schedule;
 
@@ -30,27 +31,42 @@ private:
   bool mayBe(TileStrategy strategy) const {
     return options.strategy.value_or(strategy) == strategy;
   }
-  auto setReason(TileStrategy strategy) {
+  auto setReason(TileStrategy strategy) const {
     return [this, strategy](const llvm::Twine &text) {
-      reasons[static_cast<unsigned>(strategy)] = text.str();
+      reasons.set(strategy, text);
     };
   }
   const TileNumbers *getGiven() const {
     return options.given ? &*options.given : nullptr;
   }
   template <typename Plan>
-  static std::optional<TileChoice> add(std::optional<Plan> plan,
-                                       int64_t epilogueTime) {
+  static std::optional<TileChoice> getChoice(std::optional<Plan> plan,
+                                             int64_t epilogueTime) {
     if (!plan)
       return std::nullopt;
     int64_t time = plan->time + epilogueTime;
     return TileChoice{std::move(*plan), time};
   }
 
-  bool hasOneRow() const;
+  /// A kind of tiles: when it is tried where `best` is the best of those before
+  /// it, and its plan.
+  struct Strategy {
+    bool (Chooser::*isTried)(const std::optional<TileChoice> &best) const;
+    std::optional<TileChoice> (Chooser::*plan)() const;
+  };
+  static const Strategy strategies[];
+
   bool readsFromMemory() const;
-  bool mayBeDirect(const std::optional<TileChoice> &other) const;
-  std::optional<TileChoice> planPanels(bool hasOneRow);
+  bool hasOneRow() const;
+  std::optional<TileChoice> planOneRow() const;
+  std::optional<TileChoice> planPanels(const TileNest &rows) const;
+
+  bool triesPanels(const std::optional<TileChoice> &best) const;
+  std::optional<TileChoice> planPanels() const { return planPanels(nest); }
+  bool triesRowVectors(const std::optional<TileChoice> &best) const;
+  std::optional<TileChoice> planRowVectors() const;
+  bool triesDirect(const std::optional<TileChoice> &best) const;
+  std::optional<TileChoice> planDirect() const;
 
   const TileNest &nest;
   const TileTarget &target;
@@ -74,60 +90,88 @@ bool Chooser::readsFromMemory() const {
   });
 }
 
-std::optional<TileChoice> Chooser::planPanels(bool hasOneRow) {
-  // Panels are read in the order of memory, other tiles in lines far apart; and
-  // no other tiles are for one row of words.
-  if (hasOneRow &&
-      (options.strategy ? mayBe(TileStrategy::Panels)
-                        : nest.isOfVNNIGroups || readsFromMemory()))
-    return add(makePanelPlan(nest.withOneRow(), target, options.threads,
-                             getGiven(), setReason(TileStrategy::Panels)),
-               options.epilogueTime);
-  if (!mayBe(TileStrategy::Panels))
+std::optional<TileChoice> Chooser::planPanels(const TileNest &rows) const {
+  return getChoice(makePanelPlan(rows, target, options.threads, getGiven(),
+                                 setReason(TileStrategy::Panels)),
+                   options.epilogueTime);
+}
+
+/// Panels for the form of the nest that has a loop of one row. They are read in
+/// the order of memory, other tiles in rows far apart; and no other tiles are
+/// for one row of VNNI groups.
+std::optional<TileChoice> Chooser::planOneRow() const {
+  bool isTried = options.strategy ? mayBe(TileStrategy::Panels)
+                                  : nest.isOfVNNIGroups || readsFromMemory();
+  if (!isTried || !hasOneRow())
     return std::nullopt;
-  return add(makePanelPlan(nest, target, options.threads, getGiven(),
-                           setReason(TileStrategy::Panels)),
-             options.epilogueTime);
+  return planPanels(nest.withOneRow());
+}
+
+bool Chooser::triesPanels(const std::optional<TileChoice> & /*best*/) const {
+  // Without a plan for one row there is none without rows.
+  return mayBe(TileStrategy::Panels) &&
+         reasons.get(TileStrategy::Panels).empty();
+}
+
+/// Where weights are packed at each call, panels and direct tiles do as well.
+bool Chooser::triesRowVectors(
+    const std::optional<TileChoice> & /*best*/) const {
+  return options.strategy ? mayBe(TileStrategy::RowVectors) : options.prepacked;
+}
+
+std::optional<TileChoice> Chooser::planRowVectors() const {
+  return getChoice(makeRowVectorPlan(nest, target, options.threads, getGiven(),
+                                     setReason(TileStrategy::RowVectors),
+                                     options.mayComputeTwice),
+                   options.rowVectorsTakeEpilogue ? 0 : options.epilogueTime);
 }
 
 /// Direct tiles take no less than their products.
-bool Chooser::mayBeDirect(const std::optional<TileChoice> &other) const {
-  if (!other)
+bool Chooser::triesDirect(const std::optional<TileChoice> &best) const {
+  if (!mayBe(TileStrategy::Direct))
+    return false;
+  if (!best)
     return true;
   int64_t points = nest.getExtent(nest.reductions) *
                    nest.getExtent(nest.columns) * nest.getExtent(nest.rows) *
                    nest.getExtent(nest.batches);
   return points / target.lanes * target.getOperationTime(target.lanes) <=
-         other->time;
+         best->time;
 }
 
+std::optional<TileChoice> Chooser::planDirect() const {
+  return getChoice(makeDirectPlan(nest, target, options.threads, getGiven(),
+                                  setReason(TileStrategy::Direct)),
+                   options.directTakesEpilogue ? 0 : options.epilogueTime);
+}
+
+/// Direct tiles at last: what the others take may rule them out unplanned.
+const Chooser::Strategy Chooser::strategies[] = {
+    {&Chooser::triesPanels, &Chooser::planPanels},
+    {&Chooser::triesRowVectors, &Chooser::planRowVectors},
+    {&Chooser::triesDirect, &Chooser::planDirect}};
+
 std::optional<TileChoice> Chooser::run() {
-  bool oneRow = hasOneRow();
-  std::optional<TileChoice> best = planPanels(oneRow);
-  if (best && oneRow)
-    return best;
-  auto isBetter = [](const std::optional<TileChoice> &choice,
-                     const std::optional<TileChoice> &other) {
-    return choice && (!other || choice->time < other->time);
+  if (std::optional<TileChoice> panels = planOneRow())
+    return panels;
+  std::optional<TileChoice> best;
+  // Of those that take the same time, the one that comes first by its name.
+  auto getKey = [](const TileChoice &choice) {
+    return std::pair(choice.time, choice.getStrategy());
   };
-  std::optional<TileChoice> rowVectors;
-  // Where weights are packed at each call, panels and direct tiles do as well.
-  if (options.strategy ? mayBe(TileStrategy::RowVectors) : options.prepacked)
-    rowVectors =
-        add(makeRowVectorPlan(nest, target, options.threads, getGiven(),
-                              setReason(TileStrategy::RowVectors),
-                              options.mayComputeTwice),
-            options.rowVectorsTakeEpilogue ? 0 : options.epilogueTime);
-  if (mayBe(TileStrategy::Direct) &&
-      mayBeDirect(isBetter(rowVectors, best) ? rowVectors : best)) {
-    std::optional<TileChoice> direct =
-        add(makeDirectPlan(nest, target, options.threads, getGiven(),
-                           setReason(TileStrategy::Direct)),
-            options.directTakesEpilogue ? 0 : options.epilogueTime);
-    if (isBetter(direct, best))
-      best = std::move(direct);
+  for (const Strategy &strategy : strategies) {
+    if (!(this->*strategy.isTried)(best))
+      continue;
+    std::optional<TileChoice> choice = (this->*strategy.plan)();
+    if (choice && (!best || getKey(*choice) < getKey(*best)))
+      best = std::move(choice);
   }
-  return isBetter(rowVectors, best) ? rowVectors : best;
+  return best;
+}
+
+std::string TileReasons::getText() const {
+  auto isGiven = [](const std::string &reason) { return !reason.empty(); };
+  return llvm::join(llvm::make_filter_range(reasons, isGiven), "; ");
 }
 
 std::optional<TileChoice> kas::schedule::chooseTiles(const TileNest &nest,

@@ -55,8 +55,22 @@ struct TileChoice {
   }
 };
 
-/// Why plans do not suit, by strategy; empty where they do.
-using TileReasons = std::array<std::string, 3>;
+/// Why strategies have no plan, each by its name. Nothing is said of one that
+/// was not tried.
+class TileReasons {
+public:
+  void set(TileStrategy strategy, const llvm::Twine &reason) {
+    reasons[static_cast<unsigned>(strategy)] = reason.str();
+  }
+  llvm::StringRef get(TileStrategy strategy) const {
+    return reasons[static_cast<unsigned>(strategy)];
+  }
+  /// All, in the order of the strategies.
+  std::string getText() const;
+
+private:
+  std::array<std::string, 3> reasons;
+};
 
 /// The plan that takes the least time.
 std::optional<TileChoice> chooseTiles(const TileNest &nest,

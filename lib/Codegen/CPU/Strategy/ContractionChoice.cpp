@@ -14,7 +14,6 @@
 
 #include "ContractionChoice.h"
 #include "ContractionEpilogue.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace kas;
 using namespace kas::codegen;
@@ -86,11 +85,10 @@ chooseTiles(const StridedContraction &contraction,
   schedule::TileReasons reasons;
   schedule::TileOptions tileOptions =
       getTileOptions(contraction, target, options);
-  std::optional<TileChoice> choice =
-      schedule::chooseTiles(contraction.getNest(), target, tileOptions, reasons);
+  std::optional<TileChoice> choice = schedule::chooseTiles(
+      contraction.getNest(), target, tileOptions, reasons);
   if (!choice) {
-    auto isGiven = [](StringRef reason) { return !reason.empty(); };
-    emitReason(llvm::join(llvm::make_filter_range(reasons, isGiven), "; "));
+    emitReason(reasons.getText());
     return failure();
   }
   // Direct tiles with one row use each element of the data for one output only,
@@ -105,9 +103,9 @@ chooseTiles(const StridedContraction &contraction,
       !(beginsRight &&
         (choice->getStrategy() == schedule::TileStrategy::RowVectors ||
          isReadOnce))) {
-    const std::string &noVectors = reasons[2];
+    StringRef noVectors = reasons.get(schedule::TileStrategy::RowVectors);
     emitReason("other tiles take less time" +
-               (noVectors.empty() ? "" : "; " + noVectors));
+               Twine(noVectors.empty() ? "" : "; ") + noVectors);
     return failure();
   }
   return *choice;
@@ -124,10 +122,11 @@ static TileChoice chooseForThreads(const StridedContraction &contraction,
   return succeeded(alone) ? *alone : choice;
 }
 
-FailureOr<ContractionChoice> kas::codegen::chooseContraction(
-    const StridedContraction &contraction, const ContractionTarget &target,
-    const ContractionOptions &options,
-    function_ref<void(const Twine &)> emitReason) {
+FailureOr<ContractionChoice>
+kas::codegen::chooseContraction(const StridedContraction &contraction,
+                                const ContractionTarget &target,
+                                const ContractionOptions &options,
+                                function_ref<void(const Twine &)> emitReason) {
   FailureOr<TileChoice> tiles =
       chooseTiles(contraction, target, options, emitReason);
   if (failed(tiles))
