@@ -65,12 +65,13 @@ static std::unique_ptr<Pass> createCanonicalize() {
 /// the target gains by it.
 static void addContractionPrecision(OpPassManager &manager,
                                     const CPUPipelineOptions &options) {
-  SetContractionPrecisionOptions products;
+  KasSetContractionPrecisionPassOptions products;
   products.precision = options.precision;
   products.prepacked = options.prepackWeights;
   products.roundAll = options.roundAll;
   products.verifyLowering = options.verifyLowering;
-  manager.addNestedPass<func::FuncOp>(createSetContractionPrecision(products));
+  manager.addNestedPass<func::FuncOp>(
+      createKasSetContractionPrecisionPass(products));
 }
 
 /// Operators to panels, to linalg, or to loops where neither can be.
@@ -80,15 +81,15 @@ static void addOperators(OpPassManager &manager,
   manager.addPass(createKasSpecializePass());
   // Clones for several sizes of parts, each compiled like any function.
   if (options.anyBatch) {
-    BatchVersionsOptions versions;
+    KasBatchVersionsPassOptions versions;
     versions.threads = options.threads;
-    manager.addPass(createBatchVersions(versions));
+    manager.addPass(createKasBatchVersionsPass(versions));
   }
   // Else each part would pack weights again.
   if (!options.anyBatch && options.splitBatch && options.prepackWeights) {
-    SplitBatchOptions batch;
+    KasSplitBatchPassOptions batch;
     batch.threads = options.threads;
-    manager.addPass(createSplitBatch(batch));
+    manager.addPass(createKasSplitBatchPass(batch));
   }
   // Stages: the order in which reductions are computed, with intermediates.
   KasRFactorPassOptions stages;
@@ -100,37 +101,37 @@ static void addOperators(OpPassManager &manager,
   manager.addPass(createKasRFactorPass(stages));
   // After the stages are known, whose layouts it chooses.
   if (options.packOperators && options.registerTiles) {
-    BatchInnermostOptions samples;
+    KasBatchInnermostPassOptions samples;
     samples.threads = options.threads;
     samples.vectorBits = options.vectorBits;
     samples.prepacked = options.prepackWeights;
-    manager.addPass(createBatchInnermost(samples));
+    manager.addPass(createKasBatchInnermostPass(samples));
   }
   addContractionPrecision(manager, options);
   if (options.registerTiles)
-    manager.addNestedPass<func::FuncOp>(createDenseOutputs());
+    manager.addNestedPass<func::FuncOp>(createKasDenseOutputsPass());
   if (options.packOperators && options.registerTiles) {
     // What follows an operator may be computed with it.
     if (options.prepackWeights)
-      manager.addNestedPass<func::FuncOp>(createFuseElementwise());
+      manager.addNestedPass<func::FuncOp>(createKasFuseElementwisePass());
     // Before the tiles, for which its batched products are contractions.
     if (options.algorithm == ConvolutionAlgorithm::Winograd) {
-      WinogradOptions winograd;
+      KasWinogradPassOptions winograd;
       winograd.threads = options.threads;
       if (options.sharesShortLoops)
         winograd.minParallelTime = 0;
       winograd.vectorBits = options.vectorBits;
       winograd.prepacked = options.prepackWeights;
-      manager.addPass(createWinograd(winograd));
+      manager.addPass(createKasWinogradPass(winograd));
     }
-    PackOperatorsOptions panels;
+    KasPackOperatorsPassOptions panels;
     panels.threads = options.threads;
     if (options.sharesShortLoops)
       panels.minParallelTime = 0;
     panels.vectorBits = options.vectorBits;
     panels.prepacked = options.prepackWeights;
     panels.algorithm = options.algorithm;
-    manager.addPass(createPackOperators(panels));
+    manager.addPass(createKasPackOperatorsPass(panels));
   }
   // Whatever has no tiles: linalg first, loops where linalg cannot express it.
   KasToLinalgPassOptions linalg;
@@ -144,13 +145,13 @@ static void addOperators(OpPassManager &manager,
   manager.addPass(createKasToAffinePass(loops));
   manager.addPass(createKasEraseOperatorsPass());
   if (options.registerTiles)
-    manager.addNestedPass<func::FuncOp>(createPackDotProducts());
-  LowerPoolingOptions pooling;
+    manager.addNestedPass<func::FuncOp>(createKasPackDotProductsPass());
+  KasLowerPoolingPassOptions pooling;
   pooling.threads = options.threads;
   if (options.sharesShortLoops)
     pooling.minParallelWork = 0;
-  manager.addNestedPass<func::FuncOp>(createLowerPooling(pooling));
-  manager.addNestedPass<func::FuncOp>(createKeepReads());
+  manager.addNestedPass<func::FuncOp>(createKasLowerPoolingPass(pooling));
+  manager.addNestedPass<func::FuncOp>(createKasKeepReadsPass());
 }
 
 /// Tensors to buffers.
@@ -160,11 +161,11 @@ static void addBufferization(OpPassManager &manager) {
   manager.addPass(createCanonicalize());
   manager.addPass(createCSEPass());
   // Constants were folded just before, so scales and biases fuse, too.
-  manager.addNestedPass<func::FuncOp>(createFuseElementwise());
+  manager.addNestedPass<func::FuncOp>(createKasFuseElementwisePass());
   manager.addPass(createCanonicalize());
   manager.addPass(createCSEPass());
-  manager.addNestedPass<func::FuncOp>(createGrowConcats());
-  manager.addPass(createBufferize());
+  manager.addNestedPass<func::FuncOp>(createKasGrowConcatsPass());
+  manager.addPass(createKasBufferizePass());
   // As upstream's pipeline, with fewer traversals of everything.
   manager.addPass(memref::createExpandReallocPass());
   manager.addPass(createCanonicalize());
@@ -178,13 +179,13 @@ static void addBufferization(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(
       bufferization::createOptimizeAllocationLivenessPass());
   manager.addPass(createConvertBufferizationToMemRefPass());
-  manager.addNestedPass<func::FuncOp>(createDelayDeallocations());
+  manager.addNestedPass<func::FuncOp>(createKasDelayDeallocationsPass());
 }
 
 /// What is decided for a function as a whole: tiles, and weights to prepack.
 static void addTiles(OpPassManager &manager,
                      const CPUPipelineOptions &options) {
-  PackContractionsOptions contractions;
+  KasPackContractionsPassOptions contractions;
   contractions.threads = options.threads;
   if (options.sharesShortLoops)
     contractions.minParallelTime = 0;
@@ -192,21 +193,22 @@ static void addTiles(OpPassManager &manager,
   contractions.prepacked = options.prepackWeights;
   contractions.algorithm = options.algorithm;
   if (options.registerTiles)
-    manager.addNestedPass<func::FuncOp>(createPackContractions(contractions));
+    manager.addNestedPass<func::FuncOp>(
+        createKasPackContractionsPass(contractions));
   if (options.prepackWeights)
-    manager.addPass(createPrepackWeights());
+    manager.addPass(createKasPrepackWeightsPass());
 }
 
 /// Buffers and linalg to loops, some of them parallel.
 static void addLoops(OpPassManager &manager,
                      const CPUPipelineOptions &options) {
-  LinalgToCPULoopsOptions loops;
+  KasLinalgToCPULoopsPassOptions loops;
   loops.threads = options.threads;
   if (options.sharesShortLoops)
     loops.minParallelWork = 0;
   // Outlined kernels are functions: each is lowered for itself, in parallel.
   OpPassManager &functions = manager.nest<func::FuncOp>();
-  functions.addPass(createLinalgToCPULoops(loops));
+  functions.addPass(createKasLinalgToCPULoopsPass(loops));
   // Views become index arithmetic, which the loops below fold into addresses.
   functions.addPass(memref::createFoldMemRefAliasOpsPass());
   functions.addPass(createCanonicalize());
@@ -215,8 +217,8 @@ static void addLoops(OpPassManager &manager,
   if (options.threads != 1)
     // In functions that several threads call at once, as those for a part of a
     // batch.
-    functions.addPass(createSerializeLoops());
-  functions.addPass(createExpandMath());
+    functions.addPass(createKasSerializeLoopsPass());
+  functions.addPass(createKasExpandMathPass());
   if (options.threads != 1) {
     ConvertSCFToOpenMPPassOptions openMP;
     openMP.numThreads = options.threads;
@@ -227,7 +229,7 @@ static void addLoops(OpPassManager &manager,
   OpPassManager &last = manager.nest<func::FuncOp>();
   // Only now: intrinsics do not say that they allocate nothing, so that scopes
   // around them would stay.
-  last.addPass(createLowerDotProducts());
+  last.addPass(createKasLowerDotProductsPass());
   // Addresses are arithmetic now and repeat one another. What is left is for
   // LLVM to simplify, which it does faster.
   last.addPass(createCSEPass());
@@ -237,13 +239,13 @@ static void addLoops(OpPassManager &manager,
 static void addLLVM(OpPassManager &manager, const CPUPipelineOptions &options) {
   // The caller gives the memory of all buffers, instead of `malloc`.
   if (options.workspace)
-    manager.addPass(createUseWorkspace());
-  manager.addPass(createLowerScalars());
+    manager.addPass(createKasUseWorkspacePass());
+  manager.addPass(createKasLowerScalarsPass());
   manager.addNestedPass<func::FuncOp>(createSCFToControlFlowPass());
   // Dynamic sizes become arguments: functions take plain pointers.
-  manager.addPass(createPassSizes());
+  manager.addPass(createKasPassSizesPass());
   // An assertion becomes a message that the function returns; nothing aborts.
-  manager.addPass(createReturnAssertions());
+  manager.addPass(createKasReturnAssertionsPass());
   OpPassManager &before = manager.nest<func::FuncOp>();
   before.addPass(memref::createExpandStridedMetadataPass());
   before.addPass(createLowerAffinePass());
@@ -267,27 +269,27 @@ static void addLLVM(OpPassManager &manager, const CPUPipelineOptions &options) {
   after.addPass(createReconcileUnrealizedCastsPass());
   // On LLVM functions, so that nothing before knows of the loop over parts of a
   // batch (docs/internals/code-generation.md, "Batches").
-  LoopOverBatchOptions batch;
+  KasLoopOverBatchPassOptions batch;
   batch.threads = options.threads;
-  manager.addPass(createLoopOverBatch(batch));
-  DispatchBatchOptions versions;
+  manager.addPass(createKasLoopOverBatchPass(batch));
+  KasDispatchBatchPassOptions versions;
   versions.threads = options.threads;
-  manager.addPass(createDispatchBatch(versions));
-  manager.addPass(createCheckLowered());
+  manager.addPass(createKasDispatchBatchPass(versions));
+  manager.addPass(createKasCheckLoweredPass());
 }
 
 void kas::buildCPUBufferPipeline(OpPassManager &manager,
                                  const CPUPipelineOptions &options) {
   // First: vector widths, cache sizes and instructions of the target decide
   // what later passes do.
-  AttachCPUTargetOptions target;
+  KasAttachCPUTargetPassOptions target;
   target.cpu = options.target.cpu;
   target.triple = options.target.triple;
   target.features = options.target.features;
-  manager.addPass(createAttachCPUTarget(target));
+  manager.addPass(createKasAttachCPUTargetPass(target));
   // Before the check, which sees what is left.
-  manager.addNestedPass<func::FuncOp>(createDecompose());
-  manager.addPass(createCheckOperations());
+  manager.addNestedPass<func::FuncOp>(createKasDecomposePass());
+  manager.addPass(createKasCheckOperationsPass());
   addOperators(manager, options);
   addBufferization(manager);
   addTiles(manager, options);
@@ -302,9 +304,9 @@ void kas::buildCPUKernelPipeline(OpPassManager &manager,
 void kas::buildCPUPipeline(OpPassManager &manager,
                            const CPUPipelineOptions &options) {
   buildCPUBufferPipeline(manager, options);
-  OutlineKernelsOptions outline;
+  KasOutlineKernelsPassOptions outline;
   outline.minKernels = options.minKernels;
-  manager.addPass(createOutlineKernels(outline));
+  manager.addPass(createKasOutlineKernelsPass(outline));
   buildCPUKernelPipeline(manager, options);
 }
 

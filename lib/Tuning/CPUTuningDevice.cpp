@@ -66,19 +66,21 @@ private:
 } // namespace
 
 Error CPUTuningDevice::prepare(mlir::ModuleOp module) const {
-  return runPasses(
-      module, "the module cannot be tuned", [](mlir::OpPassManager &manager) {
-        // Strategies ask the module for its target.
-        manager.addPass(createAttachCPUTarget());
-        manager.addPass(createKasSpecializePass());
-        // As the pipeline does by default: stages that are cut otherwise are
-        // other kernels.
-        KasRFactorPassOptions stages;
-        stages.traffic = schedule::usualTraffic;
-        manager.addPass(createKasRFactorPass(stages));
-        // So that an epilogue is one operation, as `KernelCut` expects.
-        manager.addNestedPass<mlir::func::FuncOp>(createFuseElementwise());
-      });
+  return runPasses(module, "the module cannot be tuned",
+                   [](mlir::OpPassManager &manager) {
+                     // Strategies ask the module for its target.
+                     manager.addPass(createKasAttachCPUTargetPass());
+                     manager.addPass(createKasSpecializePass());
+                     // As the pipeline does by default: stages that are cut
+                     // otherwise are other kernels.
+                     KasRFactorPassOptions stages;
+                     stages.traffic = schedule::usualTraffic;
+                     manager.addPass(createKasRFactorPass(stages));
+                     // So that an epilogue is one operation, as `KernelCut`
+                     // expects.
+                     manager.addNestedPass<mlir::func::FuncOp>(
+                         createKasFuseElementwisePass());
+                   });
 }
 
 /// Times of another CPU or protocol are kept in the database, but not mixed

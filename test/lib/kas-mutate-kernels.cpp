@@ -72,7 +72,7 @@ void addLinalg(OpPassManager &manager) {
 
 void addKernels(OpPassManager &manager, const GPUFrontOptions &front) {
   buildGPUFrontHalf(manager, front);
-  manager.addPass(createGPUToCPULoops());
+  manager.addPass(createKasGPUToCPULoopsPass());
 }
 
 const Lowering lowerings[] = {

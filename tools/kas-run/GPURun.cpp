@@ -197,7 +197,8 @@ loadOnEmulator(mlir::ModuleOp module, StringRef name,
   double start = monotonicSeconds();
   mlir::OwningOpRef<mlir::ModuleOp> clone = module.clone();
   auto takeAssertions = [](mlir::OpPassManager &manager) {
-    manager.addNestedPass<mlir::func::FuncOp>(createGPUReturnAssertions());
+    manager.addNestedPass<mlir::func::FuncOp>(
+        createKasGPUReturnAssertionsPass());
   };
   if (Error error =
           runPasses(*clone, "the module cannot be compiled for the emulator",
@@ -212,7 +213,7 @@ loadOnEmulator(mlir::ModuleOp module, StringRef name,
                   front.precision = settings.precision;
                   front.elements = settings.elements;
                   buildGPUFrontHalf(manager, front);
-                  manager.addPass(createGPUToCPULoops());
+                  manager.addPass(createKasGPUToCPULoopsPass());
                   CPUPipelineOptions pipeline;
                   pipeline.threads = settings.threads;
                   buildCPUPipeline(manager, pipeline);

@@ -35,7 +35,7 @@
 #include "mlir/Transforms/RegionUtils.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_BUFFERIZE
+#define GEN_PASS_DEF_KASBUFFERIZEPASS
 #include "kas/Codegen/Common/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -255,7 +255,7 @@ LogicalResult passExternalResults(func::FuncOp function, ModuleOp module) {
   return success();
 }
 
-struct Bufferize : kas::codegen::impl::BufferizeBase<Bufferize> {
+struct Bufferize : kas::codegen::impl::KasBufferizePassBase<Bufferize> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     // Inlined, since the callee alone knows the size of its result.

@@ -23,8 +23,8 @@
 #include "llvm/Support/MathExtras.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_CHECKOPERATIONS
-#define GEN_PASS_DEF_CHECKLOWERED
+#define GEN_PASS_DEF_KASCHECKOPERATIONSPASS
+#define GEN_PASS_DEF_KASCHECKLOWEREDPASS
 #include "kas/Codegen/Common/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -135,8 +135,8 @@ static bool isUnused(Operation *op) {
 
 namespace {
 struct CheckOperations
-    : kas::codegen::impl::CheckOperationsBase<CheckOperations> {
-  using CheckOperationsBase::CheckOperationsBase;
+    : kas::codegen::impl::KasCheckOperationsPassBase<CheckOperations> {
+  using KasCheckOperationsPassBase::KasCheckOperationsPassBase;
 
   void runOnOperation() override {
     // Of the module before.
@@ -197,7 +197,8 @@ struct CheckOperations
 // The end
 //===----------------------------------------------------------------------===//
 
-struct CheckLowered : kas::codegen::impl::CheckLoweredBase<CheckLowered> {
+struct CheckLowered
+    : kas::codegen::impl::KasCheckLoweredPassBase<CheckLowered> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     module.walk<WalkOrder::PreOrder>([&](Operation *op) {

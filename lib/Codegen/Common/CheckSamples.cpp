@@ -19,7 +19,7 @@
 #include "mlir/IR/BuiltinOps.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_CHECKSAMPLES
+#define GEN_PASS_DEF_KASCHECKSAMPLESPASS
 #include "kas/Codegen/Common/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -28,8 +28,9 @@ using namespace kas::codegen;
 
 namespace {
 
-struct CheckSamples : kas::codegen::impl::CheckSamplesBase<CheckSamples> {
-  using CheckSamplesBase::CheckSamplesBase;
+struct CheckSamples
+    : kas::codegen::impl::KasCheckSamplesPassBase<CheckSamples> {
+  using KasCheckSamplesPassBase::KasCheckSamplesPassBase;
 
   void runOnOperation() override {
     auto target = getOperation().lookupSymbol<func::FuncOp>(function);

@@ -34,7 +34,7 @@
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_DECOMPOSE
+#define GEN_PASS_DEF_KASDECOMPOSEPASS
 #include "kas/Codegen/Common/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -261,7 +261,7 @@ static bool isOnTensors(Operation *op) {
 }
 
 namespace {
-struct Decompose : kas::codegen::impl::DecomposeBase<Decompose> {
+struct Decompose : kas::codegen::impl::KasDecomposePassBase<Decompose> {
   LogicalResult lowerTosa(func::FuncOp function) {
     ScopedDiagnosticHandler handler(&getContext(), explainTosa);
     // Two pipelines, with checks of what upstream would crash on between them.

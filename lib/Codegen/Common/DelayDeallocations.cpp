@@ -21,7 +21,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_DELAYDEALLOCATIONS
+#define GEN_PASS_DEF_KASDELAYDEALLOCATIONSPASS
 #include "kas/Codegen/Common/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -73,7 +73,7 @@ static void delayDeallocations(linalg::LinalgOp op) {
 
 namespace {
 struct DelayDeallocations
-    : kas::codegen::impl::DelayDeallocationsBase<DelayDeallocations> {
+    : kas::codegen::impl::KasDelayDeallocationsPassBase<DelayDeallocations> {
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> ops;
     getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });

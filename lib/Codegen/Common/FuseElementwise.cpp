@@ -27,7 +27,7 @@
 #include "mlir/Transforms/RegionUtils.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_FUSEELEMENTWISE
+#define GEN_PASS_DEF_KASFUSEELEMENTWISEPASS
 #include "kas/Codegen/Common/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -185,7 +185,7 @@ void hoistChannels(func::FuncOp function) {
 }
 
 struct FuseElementwise
-    : kas::codegen::impl::FuseElementwiseBase<FuseElementwise> {
+    : kas::codegen::impl::KasFuseElementwisePassBase<FuseElementwise> {
   void runOnOperation() override {
     freeSums(getOperation());
     generalizeAdditions(getOperation());

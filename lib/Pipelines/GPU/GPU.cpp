@@ -40,7 +40,7 @@ static void addKernelCleanup(OpPassManager &manager) {
   OpPassManager &modules = manager.nest<gpu::GPUModuleOp>();
   // First: polynomials share constants and subexpressions with index
   // arithmetic.
-  modules.addPass(createGPUExpandMath());
+  modules.addPass(createKasGPUExpandMathPass());
   OpPassManager &kernels = modules.nest<gpu::GPUFuncOp>();
   kernels.addPass(createCanonicalizerPass());
   // Before hoisting: equal operations are hoisted once. After it: those that
@@ -54,9 +54,9 @@ void kas::buildGPUKernelFormation(OpPassManager &manager,
                                   const GPUFrontOptions &options) {
   // Each pass reports what no kernel computes; without a rank, upstream's
   // patterns would crash before that.
-  CheckOperationsOptions check;
+  KasCheckOperationsPassOptions check;
   check.onlyRanks = true;
-  manager.addPass(createCheckOperations(check));
+  manager.addPass(createKasCheckOperationsPass(check));
   // Concrete operators, then their stages, each of which becomes a kernel.
   manager.addPass(createKasSpecializePass());
   KasRFactorPassOptions stages;
@@ -66,28 +66,28 @@ void kas::buildGPUKernelFormation(OpPassManager &manager,
   // Folds constants; what nothing reads needs no kernel.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  manager.addNestedPass<func::FuncOp>(createGPUFormKernels());
-  GPUSetElementsOptions elements;
+  manager.addNestedPass<func::FuncOp>(createKasGPUFormKernelsPass());
+  KasGPUSetElementsPassOptions elements;
   elements.elements = options.elements;
   // After fusion, so that what is fused is not rounded in between.
-  manager.addNestedPass<func::FuncOp>(createGPUSetElements(elements));
-  GPUTransposeWeightsOptions transpose;
+  manager.addNestedPass<func::FuncOp>(createKasGPUSetElementsPass(elements));
+  KasGPUTransposeWeightsPassOptions transpose;
   transpose.device = options.device;
   // Before schedules are chosen, which depend on how weights are read.
-  manager.addPass(createGPUTransposeWeights(transpose));
+  manager.addPass(createKasGPUTransposeWeightsPass(transpose));
 }
 
 void kas::buildGPUFrontHalf(OpPassManager &manager,
                             const GPUFrontOptions &options) {
   buildGPUKernelFormation(manager, options);
-  GPUScheduleOptions schedule;
+  KasGPUSchedulePassOptions schedule;
   schedule.device = options.device;
   schedule.maxThreads = options.maxThreads;
   schedule.sharedBytes = options.sharedBytes;
   schedule.strategy = options.strategy;
   schedule.precision = options.precision;
-  manager.addPass(createGPUSchedule(schedule));
-  manager.addPass(createGPUOutline());
+  manager.addPass(createKasGPUSchedulePass(schedule));
+  manager.addPass(createKasGPUOutlinePass());
   // Kernels compute what operators did.
   manager.addPass(createKasEraseOperatorsPass());
   addKernelCleanup(manager);
@@ -95,11 +95,11 @@ void kas::buildGPUFrontHalf(OpPassManager &manager,
   manager.addPass(createCanonicalizerPass());
   // Launches have allocated their results; those that a function returns become
   // its arguments.
-  manager.addPass(createBufferize());
+  manager.addPass(createKasBufferizePass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   // After canonicalization, as buffers that are left are all needed.
-  manager.addNestedPass<func::FuncOp>(createGPUPlanBuffers());
+  manager.addNestedPass<func::FuncOp>(createKasGPUPlanBuffersPass());
 }
 
 namespace {

@@ -40,14 +40,14 @@ void kas::buildNVVMPipeline(OpPassManager &manager,
   if (front.device.empty())
     front.device = options.chip;
   // Before kernels are formed, which have no assertions.
-  manager.addNestedPass<func::FuncOp>(createGPUReturnAssertions());
+  manager.addNestedPass<func::FuncOp>(createKasGPUReturnAssertionsPass());
   buildGPUFrontHalf(manager, front);
-  GPUWriteManifestOptions manifest;
+  KasGPUWriteManifestPassOptions manifest;
   manifest.api = GPUInterface::CUDA;
   manifest.chip = options.chip;
   manifest.format = options.format;
   // Read off the launches while the kernels are still `gpu.func`.
-  manager.addPass(createGPUWriteManifest(manifest));
+  manager.addPass(createKasGPUWriteManifestPass(manifest));
 
   GpuNVVMAttachTargetOptions target;
   target.chip = options.chip;
@@ -59,8 +59,8 @@ void kas::buildNVVMPipeline(OpPassManager &manager,
   OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
   // The order: parameters are added, then attributes that the conversion must
   // keep.
-  kernels.addPass(createGPUPassTensorMaps());
-  kernels.addPass(createGPUPrepareNVVM());
+  kernels.addPass(createKasGPUPassTensorMapsPass());
+  kernels.addPass(createKasGPUPrepareNVVMPass());
   kernels.addPass(createSCFToControlFlowPass());
   ConvertGpuOpsToNVVMOpsOptions lowering;
   // Half the registers and a quarter of the time of 64 bits.
@@ -72,8 +72,8 @@ void kas::buildNVVMPipeline(OpPassManager &manager,
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
   kernels.addPass(createReconcileUnrealizedCastsPass());
-  GPUSerializeNVVMOptions binary;
+  KasGPUSerializeNVVMPassOptions binary;
   binary.format = options.format;
   binary.toolkit = options.toolkit;
-  manager.addPass(createGPUSerializeNVVM(binary));
+  manager.addPass(createKasGPUSerializeNVVMPass(binary));
 }

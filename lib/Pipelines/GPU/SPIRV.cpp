@@ -34,19 +34,19 @@ void kas::buildSPIRVPipeline(OpPassManager &manager,
   SPIRVProfile profile =
       front.elements == GPUElements::F16 ? SPIRVProfile::F16 : options.profile;
   // Before kernels are formed, which have no assertions.
-  manager.addNestedPass<func::FuncOp>(createGPUReturnAssertions());
+  manager.addNestedPass<func::FuncOp>(createKasGPUReturnAssertionsPass());
   buildGPUFrontHalf(manager, front);
-  GPUWriteManifestOptions manifest;
+  KasGPUWriteManifestPassOptions manifest;
   manifest.api = GPUInterface::Vulkan;
   manifest.format = GPUFormat::SPIRV;
   // Who runs the program compares them with what the device has.
   for (spirv::Capability capability : getCapabilities(profile))
     manifest.capabilities.push_back(
         spirv::stringifyCapability(capability).str());
-  manager.addPass(createGPUWriteManifest(manifest));
-  GPUToSPIRVOptions lowering;
+  manager.addPass(createKasGPUWriteManifestPass(manifest));
+  KasGPUToSPIRVPassOptions lowering;
   lowering.profile = profile;
-  manager.addPass(createGPUToSPIRV(lowering));
+  manager.addPass(createKasGPUToSPIRVPass(lowering));
   // The `spirv.module` that the conversion puts after each `gpu.module`.
   OpPassManager &modules = manager.nest<spirv::ModuleOp>();
   // Descriptor sets and bindings are assigned here, then the version and the
@@ -55,5 +55,5 @@ void kas::buildSPIRVPipeline(OpPassManager &manager,
   modules.addPass(createCanonicalizerPass());
   modules.addPass(createCSEPass());
   modules.addPass(spirv::createSPIRVUpdateVCEPass());
-  manager.addPass(createGPUSerializeSPIRV());
+  manager.addPass(createKasGPUSerializeSPIRVPass());
 }

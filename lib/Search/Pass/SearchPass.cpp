@@ -35,7 +35,7 @@ using namespace kas;
 using namespace kas::search;
 
 namespace kas::search {
-#define GEN_PASS_DEF_SEARCHPASS
+#define GEN_PASS_DEF_KASSEARCHPASS
 #include "kas/Search/Pass/Passes.h.inc"
 } // namespace kas::search
 
@@ -43,9 +43,9 @@ namespace {
 
 /// The options are declared in Passes.td. The pass runs on a module: it reads
 /// the space from it and appends the results to it.
-class SearchPass : public kas::search::impl::SearchPassBase<SearchPass> {
+class SearchPass : public kas::search::impl::KasSearchPassBase<SearchPass> {
 public:
-  using SearchPassBase::SearchPassBase;
+  using KasSearchPassBase::KasSearchPassBase;
   void runOnOperation() override;
 
 private:

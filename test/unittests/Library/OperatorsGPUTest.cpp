@@ -58,7 +58,7 @@ evaluateKernels(OperatorOp op, const TestTensor &data,
     });
   PassManager passes(op.getContext());
   buildGPUFrontHalf(passes, front);
-  passes.addPass(createGPUToCPULoops());
+  passes.addPass(createKasGPUToCPULoopsPass());
   CPUPipelineOptions serial;
   serial.threads = 1;
   buildCPUPipeline(passes, serial);
@@ -194,7 +194,7 @@ evaluateWith16Bits(OperatorOp op, const TestTensor &data,
   module->walk([&](WarpgroupMmaOp) { ++numProducts; });
   EXPECT_EQ(numProducts > 0, strategy == GPUStrategyChoice::Warpgroup);
   PassManager onCPU(context);
-  onCPU.addPass(createGPUToCPULoops());
+  onCPU.addPass(createKasGPUToCPULoopsPass());
   CPUPipelineOptions serial;
   serial.threads = 1;
   buildCPUPipeline(onCPU, serial);

@@ -88,7 +88,7 @@ std::set<GPUStrategy> checkPoints(StringRef device, GPUPrecision precision,
               std::make_unique<DrawSchedules>(device.str(), precision, drawn));
           buildGPUFrontHalf(manager,
                             {.device = device.str(), .precision = precision});
-          manager.addPass(createGPUToCPULoops());
+          manager.addPass(createKasGPUToCPULoopsPass());
         },
         {.pipeline = serial,
          .comparison = isRounded ? compareRounded("f16") : Comparison()});

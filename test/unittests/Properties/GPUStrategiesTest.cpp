@@ -45,7 +45,7 @@ void checkKernels(const GPUFrontOptions &front, unsigned count,
     batch.check(
         [&](OpPassManager &manager) {
           buildGPUFrontHalf(manager, front);
-          manager.addPass(createGPUToCPULoops());
+          manager.addPass(createKasGPUToCPULoopsPass());
         },
         {.pipeline = serial, .comparison = comparison});
   });
@@ -269,7 +269,7 @@ TEST(GPUStrategies, ContractionsOnWarpgroupsAgreeWithTheReference) {
       batch.check(
           [&](OpPassManager &manager) {
             addFrontHalf(manager);
-            manager.addPass(createGPUToCPULoops());
+            manager.addPass(createKasGPUToCPULoopsPass());
           },
           {.pipeline = serial,
            .comparison =

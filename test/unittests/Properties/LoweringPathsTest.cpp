@@ -257,10 +257,10 @@ TEST(LoweringPaths, AnyScheduleAgreesWithTheReference) {
         stages.cost = schedule::StageCost::Prepared;
         manager.addPass(createKasRFactorPass(stages));
         // Short vectors suit more operators.
-        codegen::AttachCPUTargetOptions target;
+        codegen::KasAttachCPUTargetPassOptions target;
         if (llvm::Triple(llvm::sys::getProcessTriple()).isX86())
           target.cpu = "x86-64";
-        manager.addPass(codegen::createAttachCPUTarget(target));
+        manager.addPass(codegen::createKasAttachCPUTargetPass(target));
         manager.addPass(std::make_unique<ChooseSchedules>(counts));
       },
       prepared, getNumOperators(400, 4000), larger);

@@ -15,7 +15,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def BatchInnermost : Pass<"kas-batch-innermost", "::mlir::ModuleOp"> {
+def KasBatchInnermostPass : Pass<"kas-batch-innermost", "::mlir::ModuleOp"> {
   let summary = "Choose where the samples are in tensors between operators";
   let description = [{
     Input: `kas.apply`s of concrete operators on f32 tensors, such as the stages
@@ -62,7 +62,7 @@ def BatchInnermost : Pass<"kas-batch-innermost", "::mlir::ModuleOp"> {
   ];
 }
 
-def SplitBatch : Pass<"kas-split-batch", "::mlir::ModuleOp"> {
+def KasSplitBatchPass : Pass<"kas-split-batch", "::mlir::ModuleOp"> {
   let summary = "Let networks compute parts of a batch, one after the other";
   let description = [{
     A public function whose first argument is a batch, whose others are weights,
@@ -106,7 +106,7 @@ def SplitBatch : Pass<"kas-split-batch", "::mlir::ModuleOp"> {
   ];
 }
 
-def BatchVersions : Pass<"kas-batch-versions", "::mlir::ModuleOp"> {
+def KasBatchVersionsPass : Pass<"kas-batch-versions", "::mlir::ModuleOp"> {
   let summary = "Make versions of networks for batches of any size";
   let description = [{
     Each public function, whose first argument is a batch, whose others are weights,
@@ -143,7 +143,7 @@ def BatchVersions : Pass<"kas-batch-versions", "::mlir::ModuleOp"> {
   ];
 }
 
-def LoopOverBatch : Pass<"kas-loop-over-batch", "::mlir::ModuleOp"> {
+def KasLoopOverBatchPass : Pass<"kas-loop-over-batch", "::mlir::ModuleOp"> {
   let summary = "Call functions that compute parts of a batch for all of it";
   let description = [{
     Input: functions of the LLVM dialect on plain pointers. One with the
@@ -168,7 +168,7 @@ def LoopOverBatch : Pass<"kas-loop-over-batch", "::mlir::ModuleOp"> {
   ];
 }
 
-def DispatchBatch : Pass<"kas-dispatch-batch", "::mlir::ModuleOp"> {
+def KasDispatchBatchPass : Pass<"kas-dispatch-batch", "::mlir::ModuleOp"> {
   let summary = "Call versions for parts of a batch of any size";
   let description = [{
     Input: functions of the LLVM dialect on plain pointers. Those with the attribute

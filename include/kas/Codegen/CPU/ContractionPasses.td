@@ -31,7 +31,7 @@ def KasPipelines_AlgorithmOption
                clEnumValN(::kas::codegen::ConvolutionAlgorithm::SpatialPack,
                           "spatial-pack", "vectors along the rows"))}]>;
 
-def SetContractionPrecision : Pass<"kas-set-contraction-precision", "::mlir::func::FuncOp"> {
+def KasSetContractionPrecisionPass : Pass<"kas-set-contraction-precision", "::mlir::func::FuncOp"> {
   let summary = "Choose the types in which contractions are computed";
   let description = [{
     For linalg operations on tensors that sum products of f32, bf16 or f16:
@@ -73,7 +73,7 @@ def SetContractionPrecision : Pass<"kas-set-contraction-precision", "::mlir::fun
   ];
 }
 
-def PackDotProducts : Pass<"kas-pack-dot-products", "::mlir::func::FuncOp"> {
+def KasPackDotProductsPass : Pass<"kas-pack-dot-products", "::mlir::func::FuncOp"> {
   let summary = "Lay out contractions of i8 and of bf16 in VNNI groups";
   let description = [{
     A contraction of i8, widened to i32, gets an innermost reduction over four elements that lie together in
@@ -98,7 +98,7 @@ def PackDotProducts : Pass<"kas-pack-dot-products", "::mlir::func::FuncOp"> {
   ];
 }
 
-def PackContractions : Pass<"kas-pack-contractions", "::mlir::func::FuncOp"> {
+def KasPackContractionsPass : Pass<"kas-pack-contractions", "::mlir::func::FuncOp"> {
   let summary = "Lower contractions on buffers to packed panels and register "
                 "tiles";
   let description = [{
@@ -151,7 +151,7 @@ def PackContractions : Pass<"kas-pack-contractions", "::mlir::func::FuncOp"> {
   ];
 }
 
-def PackOperators : Pass<"kas-pack-operators"> {
+def KasPackOperatorsPass : Pass<"kas-pack-operators"> {
   let summary = "Lower kas.apply to packed panels and register tiles";
   let description = [{
     Input: `kas.apply`s of concrete operators on f32 tensors. Output: those whose
@@ -206,7 +206,7 @@ def PackOperators : Pass<"kas-pack-operators"> {
   ];
 }
 
-def Winograd : Pass<"kas-winograd", "::mlir::ModuleOp"> {
+def KasWinogradPass : Pass<"kas-winograd", "::mlir::ModuleOp"> {
   let summary = "Compute convolutions of 3x3 by fewer products";
   let description = [{
     Input: `kas.apply` of concrete operators that are convolutions of 3x3 with
@@ -251,7 +251,7 @@ def Winograd : Pass<"kas-winograd", "::mlir::ModuleOp"> {
   ];
 }
 
-def PrepackWeights : Pass<"kas-prepack-weights", "::mlir::ModuleOp"> {
+def KasPrepackWeightsPass : Pass<"kas-prepack-weights", "::mlir::ModuleOp"> {
   let summary = "Move what rearranges weights to a function that runs once";
   let description = [{
     Input: functions on buffers whose weights are copied to another order by
@@ -283,7 +283,7 @@ def PrepackWeights : Pass<"kas-prepack-weights", "::mlir::ModuleOp"> {
                            "::mlir::memref::MemRefDialect"];
 }
 
-def LowerDotProducts : Pass<"kas-lower-dot-products", "::mlir::func::FuncOp"> {
+def KasLowerDotProductsPass : Pass<"kas-lower-dot-products", "::mlir::func::FuncOp"> {
   let summary = "Replace products of narrow elements by instructions of the target";
   let description = [{
     `kas_cpu.dot` becomes one instruction where the target has one for vectors of its size: `vpdpbusd` of AVX-512

@@ -18,7 +18,7 @@ include "kas/Codegen/CPU/BatchPasses.td"
 include "kas/Codegen/CPU/ContractionPasses.td"
 include "mlir/Pass/PassBase.td"
 
-def DenseOutputs : Pass<"kas-dense-outputs", "::mlir::func::FuncOp"> {
+def KasDenseOutputsPass : Pass<"kas-dense-outputs", "::mlir::func::FuncOp"> {
   let summary = "Let contractions write tensors without holes";
   let description = [{
     Register tiles need an output whose columns lie side by side. A contraction
@@ -48,7 +48,7 @@ def DenseOutputs : Pass<"kas-dense-outputs", "::mlir::func::FuncOp"> {
   ];
 }
 
-def GrowConcats : Pass<"kas-grow-concats", "::mlir::func::FuncOp"> {
+def KasGrowConcatsPass : Pass<"kas-grow-concats", "::mlir::func::FuncOp"> {
   let summary = "Let concatenations that extend each other share a tensor";
   let description = [{
     In densely connected networks a layer reads what all layers before it have
@@ -84,7 +84,7 @@ def GrowConcats : Pass<"kas-grow-concats", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
-def KeepReads : Pass<"kas-keep-reads", "::mlir::func::FuncOp"> {
+def KasKeepReadsPass : Pass<"kas-keep-reads", "::mlir::func::FuncOp"> {
   let summary = "Keep the positions at which loops on buffers read tensors";
   let description = [{
     Operators become loops on buffers while the operations around them are still
@@ -105,7 +105,7 @@ def KeepReads : Pass<"kas-keep-reads", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
 }
 
-def AttachCPUTarget : Pass<"kas-attach-cpu-target", "::mlir::ModuleOp"> {
+def KasAttachCPUTargetPass : Pass<"kas-attach-cpu-target", "::mlir::ModuleOp"> {
   let summary = "Write down the CPU that a module is compiled for";
   let description = [{
     Looks up a CPU in LLVM's tables and attaches to the module its names, as
@@ -142,7 +142,7 @@ def AttachCPUTarget : Pass<"kas-attach-cpu-target", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::DLTIDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
-def LowerPooling : Pass<"kas-lower-pooling", "::mlir::func::FuncOp"> {
+def KasLowerPoolingPass : Pass<"kas-lower-pooling", "::mlir::func::FuncOp"> {
   let summary = "Lower maximum and sum pooling to loops on the image";
   let description = [{
     Input: `linalg.pooling_nchw_max` on f32 tensors of static shape, without
@@ -179,7 +179,7 @@ def LowerPooling : Pass<"kas-lower-pooling", "::mlir::func::FuncOp"> {
   ];
 }
 
-def ExpandMath : Pass<"kas-expand-math", "::mlir::func::FuncOp"> {
+def KasExpandMathPass : Pass<"kas-expand-math", "::mlir::func::FuncOp"> {
   let summary = "Replace functions by arithmetic that a CPU has vectors for";
   let description = [{
     Input: `math.exp`, `math.erf` and `math.tanh` of f32. Output: upstream's
@@ -201,7 +201,7 @@ def ExpandMath : Pass<"kas-expand-math", "::mlir::func::FuncOp"> {
   ];
 }
 
-def OutlineKernels : Pass<"kas-outline-kernels", "::mlir::ModuleOp"> {
+def KasOutlineKernelsPass : Pass<"kas-outline-kernels", "::mlir::ModuleOp"> {
   let summary = "Split large functions into one function for each loop nest";
   let description = [{
     Input: functions on buffers. Output: each loop nest and each linalg
@@ -249,7 +249,7 @@ def OutlineKernels : Pass<"kas-outline-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::func::FuncDialect"];
 }
 
-def LabelOperations : Pass<"kas-label-operations", "::mlir::func::FuncOp"> {
+def KasLabelOperationsPass : Pass<"kas-label-operations", "::mlir::func::FuncOp"> {
   let summary = "Number the operations of a function in their locations";
   let description = [{
     Each operation in the body of the function, but for constants and empty
@@ -266,7 +266,7 @@ def LabelOperations : Pass<"kas-label-operations", "::mlir::func::FuncOp"> {
   }];
 }
 
-def InsertProfileTimestamps : Pass<"kas-insert-profile-timestamps", "::mlir::ModuleOp"> {
+def KasInsertProfileTimestampsPass : Pass<"kas-insert-profile-timestamps", "::mlir::ModuleOp"> {
   let summary = "Call a clock after each loop nest";
   let description = [{
     Input: functions on buffers. Output: public ones of one block call
@@ -299,7 +299,7 @@ def InsertProfileTimestamps : Pass<"kas-insert-profile-timestamps", "::mlir::Mod
                            "::mlir::func::FuncDialect"];
 }
 
-def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
+def KasLinalgToCPULoopsPass : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
   let summary = "Lower linalg on buffers to loops that suit a CPU";
   let description = [{
     Loops are ordered so that reductions are outside of the innermost parallel
@@ -332,7 +332,7 @@ def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
   ];
 }
 
-def SerializeLoops : Pass<"kas-serialize-loops", "::mlir::func::FuncOp"> {
+def KasSerializeLoopsPass : Pass<"kas-serialize-loops", "::mlir::func::FuncOp"> {
   let summary = "Make parallel loops serial where threads share nothing";
   let description = [{
     Each `scf.parallel` of a function with the attribute `kas_cpu.serial` becomes
@@ -346,7 +346,7 @@ def SerializeLoops : Pass<"kas-serialize-loops", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::scf::SCFDialect"];
 }
 
-def LowerScalars : Pass<"kas-lower-scalars", "::mlir::ModuleOp"> {
+def KasLowerScalarsPass : Pass<"kas-lower-scalars", "::mlir::ModuleOp"> {
   let summary = "Lower complex numbers, and what else has no LLVM operation";
   let description = [{
     Runs upstream's `-convert-complex-to-standard`, `-convert-complex-to-llvm`
@@ -365,7 +365,7 @@ def LowerScalars : Pass<"kas-lower-scalars", "::mlir::ModuleOp"> {
   ];
 }
 
-def UseWorkspace : Pass<"kas-use-workspace", "::mlir::ModuleOp"> {
+def KasUseWorkspacePass : Pass<"kas-use-workspace", "::mlir::ModuleOp"> {
   let summary = "Let callers give functions the memory for their buffers";
   let description = [{
     Input: functions on buffers with structured control flow, for one thread.
@@ -402,7 +402,7 @@ def UseWorkspace : Pass<"kas-use-workspace", "::mlir::ModuleOp"> {
   ];
 }
 
-def PassSizes : Pass<"kas-pass-sizes", "::mlir::ModuleOp"> {
+def KasPassSizesPass : Pass<"kas-pass-sizes", "::mlir::ModuleOp"> {
   let summary = "Pass buffers of dynamic shape as pointers and sizes";
   let description = [{
     Compiled functions take plain pointers. A buffer of dynamic shape becomes a
@@ -427,7 +427,7 @@ def PassSizes : Pass<"kas-pass-sizes", "::mlir::ModuleOp"> {
   ];
 }
 
-def ReturnAssertions : Pass<"kas-return-assertions", "::mlir::ModuleOp"> {
+def KasReturnAssertionsPass : Pass<"kas-return-assertions", "::mlir::ModuleOp"> {
   let summary = "Let failing assertions end functions, not the process";
   let description = [{
     Input: functions on buffers whose control flow is branches, with parallel

@@ -15,7 +15,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def FuseElementwise : Pass<"kas-fuse-elementwise", "::mlir::func::FuncOp"> {
+def KasFuseElementwisePass : Pass<"kas-fuse-elementwise", "::mlir::func::FuncOp"> {
   let summary = "Fuse elementwise linalg operations with one another";
   let description = [{
     Fuses an elementwise `linalg.generic` into the elementwise one that reads
@@ -53,7 +53,7 @@ def FuseElementwise : Pass<"kas-fuse-elementwise", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
-def Decompose : Pass<"kas-decompose", "::mlir::func::FuncOp"> {
+def KasDecomposePass : Pass<"kas-decompose", "::mlir::func::FuncOp"> {
   let summary = "Bring operations on tensors to those that later passes take";
   let description = [{
     The first pass of the pipeline for CPUs, for IR of other compilers. Becomes:
@@ -89,7 +89,7 @@ def Decompose : Pass<"kas-decompose", "::mlir::func::FuncOp"> {
   ];
 }
 
-def CheckOperations : Pass<"kas-check-operations", "::mlir::ModuleOp"> {
+def KasCheckOperationsPass : Pass<"kas-check-operations", "::mlir::ModuleOp"> {
   let summary = "Refuse what the pipeline for CPUs does not lower";
   let description = [{
     An error at the first operation that no pass of `-kas-cpu-pipeline` takes:
@@ -113,7 +113,7 @@ def CheckOperations : Pass<"kas-check-operations", "::mlir::ModuleOp"> {
   ];
 }
 
-def CheckLowered : Pass<"kas-check-lowered", "::mlir::ModuleOp"> {
+def KasCheckLoweredPass : Pass<"kas-check-lowered", "::mlir::ModuleOp"> {
   let summary = "Refuse what is not of the LLVM dialect";
   let description = [{
     The last pass of `-kas-cpu-pipeline`: an error at the first operation of
@@ -124,7 +124,7 @@ def CheckLowered : Pass<"kas-check-lowered", "::mlir::ModuleOp"> {
   }];
 }
 
-def Bufferize : Pass<"kas-bufferize", "::mlir::ModuleOp"> {
+def KasBufferizePass : Pass<"kas-bufferize", "::mlir::ModuleOp"> {
   let summary = "Turn tensors into buffers with plain pointers at the borders";
   let description = [{
     One-shot bufferization of whole functions with the settings that compiled
@@ -156,7 +156,7 @@ def Bufferize : Pass<"kas-bufferize", "::mlir::ModuleOp"> {
   ];
 }
 
-def DelayDeallocations
+def KasDelayDeallocationsPass
     : Pass<"kas-delay-deallocations", "::mlir::func::FuncOp"> {
   let summary = "Keep deallocations out of what becomes one loop nest";
   let description = [{
@@ -179,7 +179,7 @@ def DelayDeallocations
   }];
 }
 
-def CheckSamples : Pass<"kas-check-samples", "::mlir::ModuleOp"> {
+def KasCheckSamplesPass : Pass<"kas-check-samples", "::mlir::ModuleOp"> {
   let summary = "Check that a network computes samples one by one";
   let description = [{
     Fails unless each sample of the results of a function is computed from the

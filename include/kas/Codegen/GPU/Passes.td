@@ -15,7 +15,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def GPUFormKernels : Pass<"kas-gpu-form-kernels", "::mlir::func::FuncOp"> {
+def KasGPUFormKernelsPass : Pass<"kas-gpu-form-kernels", "::mlir::func::FuncOp"> {
   let summary = "Make linalg operations each of which is one kernel";
   let description = [{
     Input: a function of one block on tensors of static shapes: linalg operations,
@@ -50,7 +50,7 @@ def GPUFormKernels : Pass<"kas-gpu-form-kernels", "::mlir::func::FuncOp"> {
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
-def GPUReturnAssertions : Pass<"kas-gpu-return-assertions", "::mlir::func::FuncOp"> {
+def KasGPUReturnAssertionsPass : Pass<"kas-gpu-return-assertions", "::mlir::func::FuncOp"> {
   let summary = "Compute assertions on elements as one more result";
   let description = [{
     Programs for devices are kernels alone: nothing there can stop. Input: a public
@@ -70,7 +70,7 @@ def GPUReturnAssertions : Pass<"kas-gpu-return-assertions", "::mlir::func::FuncO
     "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
-def GPUSetElements : Pass<"kas-gpu-set-elements", "::mlir::func::FuncOp"> {
+def KasGPUSetElementsPass : Pass<"kas-gpu-set-elements", "::mlir::func::FuncOp"> {
   let summary = "Keep tensors of f32 in fewer bits";
   let description = [{
     Input: functions as `-kas-gpu-form-kernels` makes them. Output: the same, where
@@ -95,7 +95,7 @@ def GPUSetElements : Pass<"kas-gpu-set-elements", "::mlir::func::FuncOp"> {
     "::mlir::tensor::TensorDialect"];
 }
 
-def GPUTransposeWeights : Pass<"kas-gpu-transpose-weights", "::mlir::ModuleOp"> {
+def KasGPUTransposeWeightsPass : Pass<"kas-gpu-transpose-weights", "::mlir::ModuleOp"> {
   let summary = "Copy weights into the order in which kernels read them";
   let description = [{
     Input: functions as `-kas-gpu-form-kernels` makes them. Output: the same, where
@@ -122,7 +122,7 @@ def GPUTransposeWeights : Pass<"kas-gpu-transpose-weights", "::mlir::ModuleOp"> 
     "::mlir::tensor::TensorDialect"];
 }
 
-def GPUSchedule : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
+def KasGPUSchedulePass : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
   let summary = "Choose how operators are cut for a GPU";
   let description = [{
     Input: `kas.apply`s of concrete operators (`-kas-specialize` makes them so;
@@ -162,7 +162,7 @@ def GPUSchedule : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
   let dependentDialects = ["::kas::KasDialect", "::kas::KasGPUDialect"];
 }
 
-def GPUOutline : Pass<"kas-gpu-outline", "::mlir::ModuleOp"> {
+def KasGPUOutlinePass : Pass<"kas-gpu-outline", "::mlir::ModuleOp"> {
   let summary = "Make kernels of scheduled operators";
   let description = [{
     Input: `kas.apply`s and `linalg.generic`s with the attribute `kas_gpu.schedule`,
@@ -200,7 +200,7 @@ def GPUOutline : Pass<"kas-gpu-outline", "::mlir::ModuleOp"> {
     "::mlir::vector::VectorDialect"];
 }
 
-def GPUExpandMath : Pass<"kas-gpu-expand-math", "::mlir::gpu::GPUModuleOp"> {
+def KasGPUExpandMathPass : Pass<"kas-gpu-expand-math", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Compute functions of kernels with polynomials";
   let description = [{
     Input: kernels. Output: the same, with exponentials, logarithms, powers, error
@@ -215,7 +215,7 @@ def GPUExpandMath : Pass<"kas-gpu-expand-math", "::mlir::gpu::GPUModuleOp"> {
     "::mlir::vector::VectorDialect"];
 }
 
-def GPUPlanBuffers : Pass<"kas-gpu-plan-buffers", "::mlir::func::FuncOp"> {
+def KasGPUPlanBuffersPass : Pass<"kas-gpu-plan-buffers", "::mlir::func::FuncOp"> {
   let summary = "Put temporary buffers of a function into one";
   let description = [{
     Input: functions on buffers that launch kernels. Output: all `memref.alloc`s of
@@ -236,7 +236,7 @@ def GPUPlanBuffers : Pass<"kas-gpu-plan-buffers", "::mlir::func::FuncOp"> {
                            "::mlir::memref::MemRefDialect"];
 }
 
-def GPUToCPULoops : Pass<"kas-gpu-to-cpu-loops", "::mlir::ModuleOp"> {
+def KasGPUToCPULoopsPass : Pass<"kas-gpu-to-cpu-loops", "::mlir::ModuleOp"> {
   let summary = "Run kernels on the CPU, with loops over blocks and threads";
   let description = [{
     Input: kernels and their launches, as `-kas-gpu-outline` makes them. Output: the
@@ -260,7 +260,7 @@ def GPUToCPULoops : Pass<"kas-gpu-to-cpu-loops", "::mlir::ModuleOp"> {
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
-def GPUPassTensorMaps : Pass<"kas-gpu-pass-tensor-maps", "::mlir::gpu::GPUModuleOp"> {
+def KasGPUPassTensorMapsPass : Pass<"kas-gpu-pass-tensor-maps", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Make descriptors of tensors parameters of kernels";
   let description = [{
     Input: kernels with `kas_gpu.tensor_copy`s from their arguments. Output: the same, with a parameter of 128 bytes
@@ -273,7 +273,7 @@ def GPUPassTensorMaps : Pass<"kas-gpu-pass-tensor-maps", "::mlir::gpu::GPUModule
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
-def GPUPrepareNVVM : Pass<"kas-gpu-prepare-nvvm", "::mlir::gpu::GPUModuleOp"> {
+def KasGPUPrepareNVVMPass : Pass<"kas-gpu-prepare-nvvm", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Annotate kernels with what LLVM cannot know";
   let description = [{
     Input: kernels as `-kas-gpu-outline` makes them. Output: the same, where
@@ -290,7 +290,7 @@ def GPUPrepareNVVM : Pass<"kas-gpu-prepare-nvvm", "::mlir::gpu::GPUModuleOp"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
-def GPUSerializeNVVM : Pass<"kas-gpu-serialize-nvvm", "::mlir::ModuleOp"> {
+def KasGPUSerializeNVVMPass : Pass<"kas-gpu-serialize-nvvm", "::mlir::ModuleOp"> {
   let summary = "Make binaries of kernels in the NVVM dialect";
   let description = [{
     Input: modules of kernels in the LLVM dialect with an NVVM target. Output: a
@@ -310,7 +310,7 @@ def GPUSerializeNVVM : Pass<"kas-gpu-serialize-nvvm", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::gpu::GPUDialect"];
 }
 
-def GPUToSPIRV : Pass<"kas-gpu-to-spirv", "::mlir::ModuleOp"> {
+def KasGPUToSPIRVPass : Pass<"kas-gpu-to-spirv", "::mlir::ModuleOp"> {
   let summary = "Lower kernels to SPIR-V for Vulkan";
   let description = [{
     Input: kernels as `-kas-gpu-outline` makes them. Output: the same, and beside
@@ -333,7 +333,7 @@ def GPUToSPIRV : Pass<"kas-gpu-to-spirv", "::mlir::ModuleOp"> {
     "::mlir::spirv::SPIRVDialect", "::mlir::vector::VectorDialect"];
 }
 
-def GPUSerializeSPIRV : Pass<"kas-gpu-serialize-spirv", "::mlir::ModuleOp"> {
+def KasGPUSerializeSPIRVPass : Pass<"kas-gpu-serialize-spirv", "::mlir::ModuleOp"> {
   let summary = "Make binaries of SPIR-V modules";
   let description = [{
     Input: the modules of kernels and of SPIR-V that `-kas-gpu-to-spirv` makes,
@@ -345,7 +345,7 @@ def GPUSerializeSPIRV : Pass<"kas-gpu-serialize-spirv", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::gpu::GPUDialect"];
 }
 
-def GPUWriteManifest : Pass<"kas-gpu-write-manifest", "::mlir::ModuleOp"> {
+def KasGPUWriteManifestPass : Pass<"kas-gpu-write-manifest", "::mlir::ModuleOp"> {
   let summary = "Write down how kernels are launched";
   let description = [{
     Input: functions on buffers that launch kernels, and the kernels. Output: the

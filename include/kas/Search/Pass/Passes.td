@@ -15,7 +15,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
+def KasSearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
   let summary = "Search a space for operators";
   let description = [{
     Looks for operators that solve the problem of a `kas.space` and appends them

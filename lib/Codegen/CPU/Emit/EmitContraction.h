@@ -24,8 +24,8 @@ namespace kas::codegen {
 
 /// Emits `contraction` as loops over register tiles, by the strategy that takes
 /// the least time according to the plans, or nothing, and fails, if none suits.
-/// A remark says how it was cut; `tookEpilogue` gets whether the epilogue of the
-/// options was computed with it.
+/// A remark says how it was cut; `tookEpilogue` gets whether the epilogue of
+/// the options was computed with it.
 mlir::LogicalResult
 emitContraction(mlir::OpBuilder &builder, mlir::Location loc,
                 const StridedContraction &contraction,

@@ -27,8 +27,8 @@ struct ContractionChoice {
   bool takesEpilogue = false;
 };
 
-/// The tiles that take the least time, unless the options name them; or why none
-/// suit. The scalar inputs have been combined.
+/// The tiles that take the least time, unless the options name them; or why
+/// none suit. The scalar inputs have been combined.
 mlir::FailureOr<ContractionChoice>
 chooseContraction(const StridedContraction &contraction,
                   const ContractionTarget &target,

@@ -21,9 +21,9 @@
 
 namespace kas::codegen {
 
-/// What `op` computes, if it is such a sum of f32 on buffers of static shape and
-/// layout with sums of loops as indices, or one of int8 or bf16 whose innermost
-/// reduction takes a VNNI group; else why it is none.
+/// What `op` computes, if it is such a sum of f32 on buffers of static shape
+/// and layout with sums of loops as indices, or one of int8 or bf16 whose
+/// innermost reduction takes a VNNI group; else why it is none.
 mlir::FailureOr<StridedContraction>
 matchContraction(mlir::linalg::LinalgOp op,
                  Contraction::EmitReasonFn emitReason);

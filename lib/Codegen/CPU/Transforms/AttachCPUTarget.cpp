@@ -20,7 +20,7 @@
 #include "llvm/TargetParser/Triple.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_ATTACHCPUTARGET
+#define GEN_PASS_DEF_KASATTACHCPUTARGETPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -30,8 +30,8 @@ using namespace kas::codegen;
 namespace {
 
 struct AttachCPUTarget
-    : kas::codegen::impl::AttachCPUTargetBase<AttachCPUTarget> {
-  using AttachCPUTargetBase::AttachCPUTargetBase;
+    : kas::codegen::impl::KasAttachCPUTargetPassBase<AttachCPUTarget> {
+  using KasAttachCPUTargetPassBase::KasAttachCPUTargetPassBase;
 
   void runOnOperation() override {
     // Options win over what the module says; without any, a target that it

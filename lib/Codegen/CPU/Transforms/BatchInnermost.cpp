@@ -36,7 +36,7 @@
 #define DEBUG_TYPE "kas-batch-innermost"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_BATCHINNERMOST
+#define GEN_PASS_DEF_KASBATCHINNERMOSTPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -325,8 +325,9 @@ static Value moveSamples(OpBuilder &builder, Value tensor, BatchPosition to) {
 
 namespace {
 
-struct BatchInnermost : kas::codegen::impl::BatchInnermostBase<BatchInnermost> {
-  using BatchInnermostBase::BatchInnermostBase;
+struct BatchInnermost
+    : kas::codegen::impl::KasBatchInnermostPassBase<BatchInnermost> {
+  using KasBatchInnermostPassBase::KasBatchInnermostPassBase;
 
   void runOnOperation() override {
     Target target = getContractionTarget(getOperation(), vectorBits);

@@ -25,7 +25,7 @@
 #include "mlir/IR/BuiltinOps.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_BATCHVERSIONS
+#define GEN_PASS_DEF_KASBATCHVERSIONSPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -53,8 +53,9 @@ static LogicalResult checkFunction(func::FuncOp function, Operation *module) {
 
 namespace {
 
-struct BatchVersions : kas::codegen::impl::BatchVersionsBase<BatchVersions> {
-  using BatchVersionsBase::BatchVersionsBase;
+struct BatchVersions
+    : kas::codegen::impl::KasBatchVersionsPassBase<BatchVersions> {
+  using KasBatchVersionsPassBase::KasBatchVersionsPassBase;
 
   void runOnOperation() override {
     if (threads < 0) {

@@ -28,7 +28,7 @@
 #define DEBUG_TYPE "kas-dense-outputs"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_DENSEOUTPUTS
+#define GEN_PASS_DEF_KASDENSEOUTPUTSPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -298,7 +298,8 @@ getBatchesFirst(linalg::GenericOp op) {
 namespace {
 
 /// Rewrites the contractions on tensors of static shape.
-struct DenseOutputs : kas::codegen::impl::DenseOutputsBase<DenseOutputs> {
+struct DenseOutputs
+    : kas::codegen::impl::KasDenseOutputsPassBase<DenseOutputs> {
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> ops;
     getOperation().walk([&](linalg::LinalgOp op) {

@@ -35,7 +35,7 @@
 #include "llvm/ADT/MapVector.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_DISPATCHBATCH
+#define GEN_PASS_DEF_KASDISPATCHBATCHPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -331,8 +331,9 @@ void Dispatcher::emitPrepack() {
 
 namespace {
 
-struct DispatchBatch : kas::codegen::impl::DispatchBatchBase<DispatchBatch> {
-  using DispatchBatchBase::DispatchBatchBase;
+struct DispatchBatch
+    : kas::codegen::impl::KasDispatchBatchPassBase<DispatchBatch> {
+  using KasDispatchBatchPassBase::KasDispatchBatchPassBase;
 
   void runOnOperation() override {
     llvm::MapVector<StringRef, SmallVector<Version>> functions;

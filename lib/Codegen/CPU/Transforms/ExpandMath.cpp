@@ -21,7 +21,7 @@
 #include "llvm/TargetParser/Triple.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_EXPANDMATH
+#define GEN_PASS_DEF_KASEXPANDMATHPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -30,7 +30,7 @@ using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
-struct ExpandMath : kas::codegen::impl::ExpandMathBase<ExpandMath> {
+struct ExpandMath : kas::codegen::impl::KasExpandMathPassBase<ExpandMath> {
   void runOnOperation() override {
     Operation *module = getOperation()->getParentOp();
     Target target = getContractionTarget(module, /*vectorBits=*/0);

@@ -20,7 +20,7 @@
 #include "mlir/IR/PatternMatch.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_GROWCONCATS
+#define GEN_PASS_DEF_KASGROWCONCATSPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -125,7 +125,7 @@ static void replace(RewriterBase &rewriter, ArrayRef<tensor::ConcatOp> chain) {
 }
 
 namespace {
-struct GrowConcats : kas::codegen::impl::GrowConcatsBase<GrowConcats> {
+struct GrowConcats : kas::codegen::impl::KasGrowConcatsPassBase<GrowConcats> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     getOperation().walk([&](Block *block) {

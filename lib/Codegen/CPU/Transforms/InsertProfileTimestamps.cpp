@@ -26,7 +26,7 @@
 #include "llvm/ADT/SetVector.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_INSERTPROFILETIMESTAMPS
+#define GEN_PASS_DEF_KASINSERTPROFILETIMESTAMPSPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -130,7 +130,8 @@ kas::codegen::insertProfileTimestamps(func::FuncOp function) {
 
 namespace {
 struct InsertProfileTimestamps
-    : kas::codegen::impl::InsertProfileTimestampsBase<InsertProfileTimestamps> {
+    : kas::codegen::impl::KasInsertProfileTimestampsPassBase<
+          InsertProfileTimestamps> {
   void runOnOperation() override {
     for (auto function :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))

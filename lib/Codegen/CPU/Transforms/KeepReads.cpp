@@ -20,7 +20,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_KEEPREADS
+#define GEN_PASS_DEF_KASKEEPREADSPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -55,7 +55,7 @@ static bool mayBeWritten(bufferization::ToTensorOp op) {
 
 namespace {
 
-struct KeepReads : kas::codegen::impl::KeepReadsBase<KeepReads> {
+struct KeepReads : kas::codegen::impl::KasKeepReadsPassBase<KeepReads> {
   void runOnOperation() override {
     Builder builder(&getContext());
     // A number makes equal reads different operations, which CSE leaves alone.

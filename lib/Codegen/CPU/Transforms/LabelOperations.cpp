@@ -26,7 +26,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_LABELOPERATIONS
+#define GEN_PASS_DEF_KASLABELOPERATIONSPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -142,7 +142,7 @@ kas::codegen::labelOperations(func::FuncOp function) {
 
 namespace {
 struct LabelOperations
-    : kas::codegen::impl::LabelOperationsBase<LabelOperations> {
+    : kas::codegen::impl::KasLabelOperationsPassBase<LabelOperations> {
   void runOnOperation() override { labelOperations(getOperation()); }
 };
 } // namespace

@@ -32,7 +32,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_LINALGTOCPULOOPS
+#define GEN_PASS_DEF_KASLINALGTOCPULOOPSPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -356,8 +356,8 @@ void castReshape(Operation *op) {
 }
 
 struct LinalgToCPULoops
-    : kas::codegen::impl::LinalgToCPULoopsBase<LinalgToCPULoops> {
-  using LinalgToCPULoopsBase::LinalgToCPULoopsBase;
+    : kas::codegen::impl::KasLinalgToCPULoopsPassBase<LinalgToCPULoops> {
+  using KasLinalgToCPULoopsPassBase::KasLinalgToCPULoopsPassBase;
 
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> ops;

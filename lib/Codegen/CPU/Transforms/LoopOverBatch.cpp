@@ -22,7 +22,7 @@
 #include "mlir/IR/BuiltinOps.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_LOOPOVERBATCH
+#define GEN_PASS_DEF_KASLOOPOVERBATCHPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -58,8 +58,9 @@ static void emitCalls(LLVM::LLVMFuncOp whole, LLVM::LLVMFuncOp part,
 
 namespace {
 
-struct LoopOverBatch : kas::codegen::impl::LoopOverBatchBase<LoopOverBatch> {
-  using LoopOverBatchBase::LoopOverBatchBase;
+struct LoopOverBatch
+    : kas::codegen::impl::KasLoopOverBatchPassBase<LoopOverBatch> {
+  using KasLoopOverBatchPassBase::KasLoopOverBatchPassBase;
 
   void runOnOperation() override {
     SmallVector<LLVM::LLVMFuncOp> functions;

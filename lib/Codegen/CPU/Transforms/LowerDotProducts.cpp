@@ -25,7 +25,7 @@
 #include "llvm/TargetParser/Triple.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_LOWERDOTPRODUCTS
+#define GEN_PASS_DEF_KASLOWERDOTPRODUCTSPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -165,7 +165,7 @@ static Value lowerView(OpBuilder &builder, ViewVNNIGroupsOp op,
 
 namespace {
 struct LowerDotProducts
-    : kas::codegen::impl::LowerDotProductsBase<LowerDotProducts> {
+    : kas::codegen::impl::KasLowerDotProductsPassBase<LowerDotProducts> {
   void runOnOperation() override {
     Target target = getContractionTarget(getOperation(), /*vectorBits=*/0);
     SmallVector<DotOp> dots;

@@ -34,7 +34,7 @@
 #define DEBUG_TYPE "kas-lower-pooling"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_LOWERPOOLING
+#define GEN_PASS_DEF_KASLOWERPOOLINGPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -146,8 +146,9 @@ void reduceImage(linalg::PoolingNchwSumOp op) {
       attributes);
 }
 
-struct LowerPooling : kas::codegen::impl::LowerPoolingBase<LowerPooling> {
-  using LowerPoolingBase::LowerPoolingBase;
+struct LowerPooling
+    : kas::codegen::impl::KasLowerPoolingPassBase<LowerPooling> {
+  using KasLowerPoolingPassBase::KasLowerPoolingPassBase;
 
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> ops;

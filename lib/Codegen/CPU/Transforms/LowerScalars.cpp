@@ -31,7 +31,7 @@
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_LOWERSCALARS
+#define GEN_PASS_DEF_KASLOWERSCALARSPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -119,7 +119,8 @@ struct LowerOnIndex : OpRewritePattern<OpTy> {
   }
 };
 
-struct LowerScalars : kas::codegen::impl::LowerScalarsBase<LowerScalars> {
+struct LowerScalars
+    : kas::codegen::impl::KasLowerScalarsPassBase<LowerScalars> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<LowerIsInf, LowerIsNormal, LowerOnIndex<math::IPowIOp>,

@@ -29,7 +29,7 @@
 #include "mlir/Transforms/RegionUtils.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_OUTLINEKERNELS
+#define GEN_PASS_DEF_KASOUTLINEKERNELSPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -298,7 +298,8 @@ SmallVector<func::FuncOp> kas::codegen::outlineKernels(ModuleOp module,
 }
 
 namespace {
-struct OutlineKernels : kas::codegen::impl::OutlineKernelsBase<OutlineKernels> {
+struct OutlineKernels
+    : kas::codegen::impl::KasOutlineKernelsPassBase<OutlineKernels> {
   using Base::Base;
   void runOnOperation() override {
     numKernels = outlineKernels(getOperation(), minKernels).size();

@@ -38,7 +38,7 @@
 #define DEBUG_TYPE "kas-pack-contractions"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_PACKCONTRACTIONS
+#define GEN_PASS_DEF_KASPACKCONTRACTIONSPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -114,8 +114,8 @@ static linalg::FillOp findZeros(linalg::LinalgOp op) {
 namespace {
 
 struct PackContractions
-    : kas::codegen::impl::PackContractionsBase<PackContractions> {
-  using PackContractionsBase::PackContractionsBase;
+    : kas::codegen::impl::KasPackContractionsPassBase<PackContractions> {
+  using KasPackContractionsPassBase::KasPackContractionsPassBase;
 
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> ops;

@@ -27,7 +27,7 @@
 #define DEBUG_TYPE "kas-pack-dot-products"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_PACKDOTPRODUCTS
+#define GEN_PASS_DEF_KASPACKDOTPRODUCTSPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -234,7 +234,7 @@ packDotProducts(RewriterBase &rewriter, linalg::LinalgOp op,
 
 namespace {
 struct PackDotProducts
-    : kas::codegen::impl::PackDotProductsBase<PackDotProducts> {
+    : kas::codegen::impl::KasPackDotProductsPassBase<PackDotProducts> {
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> ops;
     getOperation().walk([&](linalg::LinalgOp op) {

@@ -43,7 +43,7 @@
 #define DEBUG_TYPE "kas-pack-operators"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_PACKOPERATORS
+#define GEN_PASS_DEF_KASPACKOPERATORSPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -61,8 +61,9 @@ bool beginsWithZeros(linalg::LinalgOp op) {
   return fill && matchPattern(fill.getInputs().front(), m_AnyZeroFloat());
 }
 
-struct PackOperators : kas::codegen::impl::PackOperatorsBase<PackOperators> {
-  using PackOperatorsBase::PackOperatorsBase;
+struct PackOperators
+    : kas::codegen::impl::KasPackOperatorsPassBase<PackOperators> {
+  using KasPackOperatorsPassBase::KasPackOperatorsPassBase;
 
   void runOnOperation() override {
     SmallVector<ApplyOp> applies;

@@ -20,7 +20,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_PASSSIZES
+#define GEN_PASS_DEF_KASPASSSIZESPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -181,7 +181,7 @@ static void rewriteArguments(func::FuncOp function) {
 }
 
 namespace {
-struct PassSizes : kas::codegen::impl::PassSizesBase<PassSizes> {
+struct PassSizes : kas::codegen::impl::KasPassSizesPassBase<PassSizes> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     // All functions change before the calls: a call must see the new type of

@@ -32,7 +32,7 @@
 #include "mlir/Transforms/RegionUtils.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_PREPACKWEIGHTS
+#define GEN_PASS_DEF_KASPREPACKWEIGHTSPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -349,7 +349,8 @@ void Prepacking::move() {
 }
 
 namespace {
-struct PrepackWeights : kas::codegen::impl::PrepackWeightsBase<PrepackWeights> {
+struct PrepackWeights
+    : kas::codegen::impl::KasPrepackWeightsPassBase<PrepackWeights> {
   void runOnOperation() override {
     SmallVector<func::FuncOp> functions;
     for (auto function : getOperation().getOps<func::FuncOp>())

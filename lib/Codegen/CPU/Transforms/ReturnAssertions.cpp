@@ -33,7 +33,7 @@
 #include "llvm/Support/DebugLog.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_RETURNASSERTIONS
+#define GEN_PASS_DEF_KASRETURNASSERTIONSPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -481,7 +481,7 @@ void Rewriter::run() {
 
 namespace {
 struct ReturnAssertions
-    : kas::codegen::impl::ReturnAssertionsBase<ReturnAssertions> {
+    : kas::codegen::impl::KasReturnAssertionsPassBase<ReturnAssertions> {
   void runOnOperation() override {
     Messages messages(getOperation());
     messages.collect();

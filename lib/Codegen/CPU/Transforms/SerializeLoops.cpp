@@ -21,7 +21,7 @@
 #include "mlir/IR/PatternMatch.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_SERIALIZELOOPS
+#define GEN_PASS_DEF_KASSERIALIZELOOPSPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -30,8 +30,9 @@ using namespace mlir;
 
 namespace {
 
-struct SerializeLoops : kas::codegen::impl::SerializeLoopsBase<SerializeLoops> {
-  using SerializeLoopsBase::SerializeLoopsBase;
+struct SerializeLoops
+    : kas::codegen::impl::KasSerializeLoopsPassBase<SerializeLoops> {
+  using KasSerializeLoopsPassBase::KasSerializeLoopsPassBase;
 
   void runOnOperation() override {
     if (!getOperation()->hasAttr(KasCPUDialect::serialName))

@@ -30,7 +30,7 @@
 #include "mlir/IR/PatternMatch.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_SETCONTRACTIONPRECISION
+#define GEN_PASS_DEF_KASSETCONTRACTIONPRECISIONPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -191,8 +191,9 @@ static bool paysRounding(const Contraction &contraction,
 
 namespace {
 struct SetContractionPrecision
-    : kas::codegen::impl::SetContractionPrecisionBase<SetContractionPrecision> {
-  using SetContractionPrecisionBase::SetContractionPrecisionBase;
+    : kas::codegen::impl::KasSetContractionPrecisionPassBase<
+          SetContractionPrecision> {
+  using KasSetContractionPrecisionPassBase::KasSetContractionPrecisionPassBase;
 
   void runOnOperation() override {
     Target target = getContractionTarget(getOperation(), /*vectorBits=*/0);

@@ -27,7 +27,7 @@
 #include "llvm/Support/DebugLog.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_SPLITBATCH
+#define GEN_PASS_DEF_KASSPLITBATCHPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -50,8 +50,8 @@ static bool hasSchedules(func::FuncOp function) {
 
 namespace {
 
-struct SplitBatch : kas::codegen::impl::SplitBatchBase<SplitBatch> {
-  using SplitBatchBase::SplitBatchBase;
+struct SplitBatch : kas::codegen::impl::KasSplitBatchPassBase<SplitBatch> {
+  using KasSplitBatchPassBase::KasSplitBatchPassBase;
 
   void runOnOperation() override {
     if (failed(checkOption("size", size)) ||

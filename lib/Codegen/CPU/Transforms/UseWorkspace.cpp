@@ -24,7 +24,7 @@
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_USEWORKSPACE
+#define GEN_PASS_DEF_KASUSEWORKSPACEPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -287,7 +287,8 @@ static void addCount(func::FuncOp function, int64_t bytes) {
 }
 
 namespace {
-struct UseWorkspace : kas::codegen::impl::UseWorkspaceBase<UseWorkspace> {
+struct UseWorkspace
+    : kas::codegen::impl::KasUseWorkspacePassBase<UseWorkspace> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     Workspaces workspaces(module);

@@ -35,7 +35,7 @@
 #define DEBUG_TYPE "kas-winograd"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_WINOGRAD
+#define GEN_PASS_DEF_KASWINOGRADPASS
 #include "kas/Codegen/CPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -66,8 +66,8 @@ static bool isF32(Operation *op) {
 }
 
 namespace {
-struct Winograd : kas::codegen::impl::WinogradBase<Winograd> {
-  using WinogradBase::WinogradBase;
+struct Winograd : kas::codegen::impl::KasWinogradPassBase<Winograd> {
+  using KasWinogradPassBase::KasWinogradPassBase;
 
   void runOnOperation() override {
     SmallVector<Operation *> found;

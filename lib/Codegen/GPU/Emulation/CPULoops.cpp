@@ -34,7 +34,7 @@
 #include "mlir/IR/Matchers.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_GPUTOCPULOOPS
+#define GEN_PASS_DEF_KASGPUTOCPULOOPSPASS
 #include "kas/Codegen/GPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -372,7 +372,8 @@ Value KernelSerializer::getMemory(Value value) {
 
 namespace {
 
-struct GPUToCPULoops : kas::codegen::impl::GPUToCPULoopsBase<GPUToCPULoops> {
+struct GPUToCPULoops
+    : kas::codegen::impl::KasGPUToCPULoopsPassBase<GPUToCPULoops> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     OpBuilder builder(&getContext());

@@ -39,8 +39,8 @@
 #include "llvm/ADT/StringSwitch.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_GPUPREPARENVVM
-#define GEN_PASS_DEF_GPUSERIALIZENVVM
+#define GEN_PASS_DEF_KASGPUPREPARENVVMPASS
+#define GEN_PASS_DEF_KASGPUSERIALIZENVVMPASS
 #include "kas/Codegen/GPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -55,9 +55,10 @@ static constexpr int64_t alignment = 16;
 static constexpr llvm::StringLiteral annotationName = "llvm.loop_annotation";
 
 namespace {
-struct GPUPrepareNVVM : kas::codegen::impl::GPUPrepareNVVMBase<GPUPrepareNVVM> {
+struct GPUPrepareNVVM
+    : kas::codegen::impl::KasGPUPrepareNVVMPassBase<GPUPrepareNVVM> {
   void getDependentDialects(DialectRegistry &registry) const override {
-    GPUPrepareNVVMBase::getDependentDialects(registry);
+    KasGPUPrepareNVVMPassBase::getDependentDialects(registry);
     registry.insert<KasGPUDialect>();
     // Needed by `convert-gpu-to-nvvm`, the next pass of the pipeline.
     registerConvertKasGPUToNVVMInterface(registry);
@@ -249,8 +250,8 @@ static void completeKernels(ModuleOp module) {
 
 namespace {
 struct GPUSerializeNVVM
-    : kas::codegen::impl::GPUSerializeNVVMBase<GPUSerializeNVVM> {
-  using GPUSerializeNVVMBase::GPUSerializeNVVMBase;
+    : kas::codegen::impl::KasGPUSerializeNVVMPassBase<GPUSerializeNVVM> {
+  using KasGPUSerializeNVVMPassBase::KasGPUSerializeNVVMPassBase;
 
   void runOnOperation() override {
     ModuleOp module = getOperation();

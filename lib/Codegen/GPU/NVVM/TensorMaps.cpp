@@ -21,7 +21,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_GPUPASSTENSORMAPS
+#define GEN_PASS_DEF_KASGPUPASSTENSORMAPSPASS
 #include "kas/Codegen/GPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -74,7 +74,7 @@ static LogicalResult addParameters(gpu::GPUFuncOp kernel) {
 
 namespace {
 struct GPUPassTensorMaps
-    : kas::codegen::impl::GPUPassTensorMapsBase<GPUPassTensorMaps> {
+    : kas::codegen::impl::KasGPUPassTensorMapsPassBase<GPUPassTensorMaps> {
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>())
       if (failed(addParameters(kernel)))

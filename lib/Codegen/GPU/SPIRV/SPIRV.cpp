@@ -43,8 +43,8 @@
 #include "mlir/Transforms/Passes.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_GPUTOSPIRV
-#define GEN_PASS_DEF_GPUSERIALIZESPIRV
+#define GEN_PASS_DEF_KASGPUTOSPIRVPASS
+#define GEN_PASS_DEF_KASGPUSERIALIZESPIRVPASS
 #include "kas/Codegen/GPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -291,8 +291,8 @@ static bool hasBF16(ModuleOp module) {
 }
 
 namespace {
-struct GPUToSPIRV : kas::codegen::impl::GPUToSPIRVBase<GPUToSPIRV> {
-  using GPUToSPIRVBase::GPUToSPIRVBase;
+struct GPUToSPIRV : kas::codegen::impl::KasGPUToSPIRVPassBase<GPUToSPIRV> {
+  using KasGPUToSPIRVPassBase::KasGPUToSPIRVPassBase;
 
   void runOnOperation() override {
     if (hasBF16(getOperation())) {
@@ -328,7 +328,7 @@ struct GPUToSPIRV : kas::codegen::impl::GPUToSPIRVBase<GPUToSPIRV> {
 };
 
 struct GPUSerializeSPIRV
-    : kas::codegen::impl::GPUSerializeSPIRVBase<GPUSerializeSPIRV> {
+    : kas::codegen::impl::KasGPUSerializeSPIRVPassBase<GPUSerializeSPIRV> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     for (auto kernels :

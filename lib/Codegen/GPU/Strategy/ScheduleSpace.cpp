@@ -11,11 +11,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ScheduleChoice.h"
+#include "kas/Codegen/GPU/Strategy/ScheduleSpace.h"
 #include "CostModel.h"
 #include "LoopProblem.h"
+#include "ScheduleChoice.h"
 #include "kas/Codegen/GPU/Strategy/Device.h"
-#include "kas/Codegen/GPU/Strategy/ScheduleSpace.h"
 
 using namespace kas;
 using namespace kas::codegen;
@@ -82,20 +82,19 @@ static std::optional<WarpgroupView> getView(const GPUKernelProblem &problem,
   return WarpgroupView::get(problem, inputType);
 }
 
-GPUScheduleAttr kas::codegen::chooseSchedule(const GPUKernelProblem &problem,
-                                      Type inputType, GPUDeviceAttr device,
-                                      std::optional<GPUStrategy> strategy,
-                                      GPUPrecision precision) {
+GPUScheduleAttr kas::codegen::chooseSchedule(
+    const GPUKernelProblem &problem, Type inputType, GPUDeviceAttr device,
+    std::optional<GPUStrategy> strategy, GPUPrecision precision) {
   std::optional<WarpgroupView> view =
       getView(problem, inputType, device, precision);
   return ::chooseGPUSchedule(problem.coordinates, view ? &*view : nullptr,
                              device, strategy, precision);
 }
 
-GPUScheduleAttr kas::codegen::chooseSchedule(linalg::GenericOp op,
-                                      GPUDeviceAttr device,
-                                      std::optional<GPUStrategy> strategy,
-                                      GPUPrecision precision) {
+GPUScheduleAttr
+kas::codegen::chooseSchedule(linalg::GenericOp op, GPUDeviceAttr device,
+                             std::optional<GPUStrategy> strategy,
+                             GPUPrecision precision) {
   if (auto contraction = ContractionProblem::get(op))
     return chooseSchedule(contraction->problem,
                           getInputType(contraction->inputs), device, strategy,

@@ -21,7 +21,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_GPUEXPANDMATH
+#define GEN_PASS_DEF_KASGPUEXPANDMATHPASS
 #include "kas/Codegen/GPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -30,7 +30,8 @@ using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
-struct GPUExpandMath : kas::codegen::impl::GPUExpandMathBase<GPUExpandMath> {
+struct GPUExpandMath
+    : kas::codegen::impl::KasGPUExpandMathPassBase<GPUExpandMath> {
   void runOnOperation() override {
     // All but the square roots, which every device has.
     auto isApproximated = [](StringRef name) {

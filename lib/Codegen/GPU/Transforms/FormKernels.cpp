@@ -40,7 +40,7 @@
 #define DEBUG_TYPE "kas-gpu-form-kernels"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_GPUFORMKERNELS
+#define GEN_PASS_DEF_KASGPUFORMKERNELSPASS
 #include "kas/Codegen/GPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -455,10 +455,11 @@ LogicalResult KernelFormer::materialize() {
 //===----------------------------------------------------------------------===//
 
 namespace {
-struct GPUFormKernels : kas::codegen::impl::GPUFormKernelsBase<GPUFormKernels> {
+struct GPUFormKernels
+    : kas::codegen::impl::KasGPUFormKernelsPassBase<GPUFormKernels> {
   LogicalResult initialize(MLIRContext *context) override {
     fusion = OpPassManager(func::FuncOp::getOperationName());
-    fusion.addPass(createFuseElementwise());
+    fusion.addPass(createKasFuseElementwisePass());
     // Equal operations, such as two paddings of one tensor, become one kernel.
     fusion.addPass(createCSEPass());
     return success();

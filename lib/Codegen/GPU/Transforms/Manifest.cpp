@@ -26,7 +26,7 @@
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_GPUWRITEMANIFEST
+#define GEN_PASS_DEF_KASGPUWRITEMANIFESTPASS
 #include "kas/Codegen/GPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -361,8 +361,8 @@ kas::codegen::getDeviceManifest(ModuleOp module,
 
 namespace {
 struct GPUWriteManifest
-    : kas::codegen::impl::GPUWriteManifestBase<GPUWriteManifest> {
-  using GPUWriteManifestBase::GPUWriteManifestBase;
+    : kas::codegen::impl::KasGPUWriteManifestPassBase<GPUWriteManifest> {
+  using KasGPUWriteManifestPassBase::KasGPUWriteManifestPassBase;
 
   void runOnOperation() override {
     DeviceManifest::Target target{toString(api).str(),

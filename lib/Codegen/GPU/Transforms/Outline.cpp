@@ -38,7 +38,7 @@
 #define DEBUG_TYPE "kas-gpu-outline"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_GPUOUTLINE
+#define GEN_PASS_DEF_KASGPUOUTLINEPASS
 #include "kas/Codegen/GPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -412,7 +412,7 @@ FailureOr<OutlinedKernels> kas::codegen::outlineKernels(ModuleOp module) {
 }
 
 namespace {
-struct GPUOutline : kas::codegen::impl::GPUOutlineBase<GPUOutline> {
+struct GPUOutline : kas::codegen::impl::KasGPUOutlinePassBase<GPUOutline> {
   void runOnOperation() override {
     FailureOr<OutlinedKernels> made = outlineKernels(getOperation());
     if (failed(made))

@@ -23,7 +23,7 @@
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_GPUPLANBUFFERS
+#define GEN_PASS_DEF_KASGPUPLANBUFFERSPASS
 #include "kas/Codegen/GPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -151,7 +151,8 @@ void BufferPlanner::rewrite(int64_t bytes) {
 }
 
 namespace {
-struct GPUPlanBuffers : kas::codegen::impl::GPUPlanBuffersBase<GPUPlanBuffers> {
+struct GPUPlanBuffers
+    : kas::codegen::impl::KasGPUPlanBuffersPassBase<GPUPlanBuffers> {
   void runOnOperation() override {
     // Lives are positions in one block; nothing else reaches this pass with
     // buffers.

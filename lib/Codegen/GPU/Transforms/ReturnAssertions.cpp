@@ -32,7 +32,7 @@
 #include "llvm/Support/DebugLog.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_GPURETURNASSERTIONS
+#define GEN_PASS_DEF_KASGPURETURNASSERTIONSPASS
 #include "kas/Codegen/GPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -250,7 +250,7 @@ LogicalResult AssertionCollector::run() {
 
 namespace {
 struct GPUReturnAssertions
-    : kas::codegen::impl::GPUReturnAssertionsBase<GPUReturnAssertions> {
+    : kas::codegen::impl::KasGPUReturnAssertionsPassBase<GPUReturnAssertions> {
   LogicalResult initialize(MLIRContext *context) override {
     folding = OpPassManager(func::FuncOp::getOperationName());
     folding.addPass(createCanonicalizerPass());

@@ -27,7 +27,7 @@
 #define DEBUG_TYPE "kas-gpu-schedule"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_GPUSCHEDULE
+#define GEN_PASS_DEF_KASGPUSCHEDULEPASS
 #include "kas/Codegen/GPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -71,8 +71,8 @@ LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,
 }
 
 namespace {
-struct GPUSchedule : kas::codegen::impl::GPUScheduleBase<GPUSchedule> {
-  using GPUScheduleBase::GPUScheduleBase;
+struct GPUSchedule : kas::codegen::impl::KasGPUSchedulePassBase<GPUSchedule> {
+  using KasGPUSchedulePassBase::KasGPUSchedulePassBase;
 
   /// Reads the former names of options, too.
   LogicalResult initializeOptions(

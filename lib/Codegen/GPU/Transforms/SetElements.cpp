@@ -25,7 +25,7 @@
 #include "mlir/IR/Matchers.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_GPUSETELEMENTS
+#define GEN_PASS_DEF_KASGPUSETELEMENTSPASS
 #include "kas/Codegen/GPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -308,8 +308,9 @@ LogicalResult ElementNarrower::narrow() {
 }
 
 namespace {
-struct GPUSetElements : kas::codegen::impl::GPUSetElementsBase<GPUSetElements> {
-  using GPUSetElementsBase::GPUSetElementsBase;
+struct GPUSetElements
+    : kas::codegen::impl::KasGPUSetElementsPassBase<GPUSetElements> {
+  using KasGPUSetElementsPassBase::KasGPUSetElementsPassBase;
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();

@@ -27,7 +27,7 @@
 #include "mlir/IR/SymbolTable.h"
 
 namespace kas::codegen {
-#define GEN_PASS_DEF_GPUTRANSPOSEWEIGHTS
+#define GEN_PASS_DEF_KASGPUTRANSPOSEWEIGHTSPASS
 #include "kas/Codegen/GPU/Passes.h.inc"
 } // namespace kas::codegen
 
@@ -196,8 +196,8 @@ static void transposeWeights(ApplyOp apply, SymbolTable &symbols,
 
 namespace {
 struct GPUTransposeWeights
-    : kas::codegen::impl::GPUTransposeWeightsBase<GPUTransposeWeights> {
-  using GPUTransposeWeightsBase::GPUTransposeWeightsBase;
+    : kas::codegen::impl::KasGPUTransposeWeightsPassBase<GPUTransposeWeights> {
+  using KasGPUTransposeWeightsPassBase::KasGPUTransposeWeightsPassBase;
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
