@@ -55,8 +55,8 @@ struct TileChoice {
   }
 };
 
-/// Why strategies have no plan, each by its name. Nothing is said of one that
-/// was not tried.
+/// Why strategies have no plan, each by its name; empty for those that were not
+/// tried.
 class TileReasons {
 public:
   void set(TileStrategy strategy, const llvm::Twine &reason) {
