@@ -13,6 +13,7 @@
 #ifndef KAS_CODEGEN_CPU_BATCHPASSES_TD
 #define KAS_CODEGEN_CPU_BATCHPASSES_TD
 
+include "kas/Codegen/CPU/ContractionPasses.td"
 include "mlir/Pass/PassBase.td"
 
 def KasBatchInnermostPass : Pass<"kas-batch-innermost", "::mlir::ModuleOp"> {
@@ -40,18 +41,7 @@ def KasBatchInnermostPass : Pass<"kas-batch-innermost", "::mlir::ModuleOp"> {
 
     Example: `test/Codegen/CPU/batch-innermost.mlir`.
   }];
-  let options = [
-    Option<"threads", "threads", "int64_t", /*default=*/"0",
-           "Threads to share the tiles; 1: no parallel loop, 0: unknown">,
-    Option<"minParallelTime", "min-parallel-time", "int64_t",
-           /*default=*/"40000",
-           "Cycles below which threads cost more than they bring">,
-    Option<"prepacked", "prepacked", "bool", /*default=*/"false",
-           "Weights are packed ahead (kas-prepack-weights): packing costs "
-           "nothing">,
-    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
-           "Width of the vector registers; 0: of the module's target, or 256">
-  ];
+  let options = KasPipelines_ContractionOptions;
   let statistics = [
     Statistic<"numChains", "chains", "chains of operators with the batch innermost">
   ];

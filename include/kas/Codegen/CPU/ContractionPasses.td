@@ -31,6 +31,20 @@ def KasPipelines_AlgorithmOption
                clEnumValN(::kas::codegen::ConvolutionAlgorithm::SpatialPack,
                           "spatial-pack", "vectors along the rows"))}]>;
 
+/// Those of all passes that cut contractions.
+defvar KasPipelines_ContractionOptions = [
+  Option<"threads", "threads", "int64_t", /*default=*/"0",
+         "Threads to share the tiles; 1: no parallel loop, 0: unknown">,
+  Option<"minParallelTime", "min-parallel-time", "int64_t",
+         /*default=*/"40000",
+         "Cycles below which threads cost more than they bring">,
+  Option<"prepacked", "prepacked", "bool", /*default=*/"false",
+         "Weights are packed ahead (kas-prepack-weights): packing costs "
+         "nothing">,
+  Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
+         "Width of the vector registers; 0: of the module's target, or 256">
+];
+
 def KasSetContractionPrecisionPass : Pass<"kas-set-contraction-precision", "::mlir::func::FuncOp"> {
   let summary = "Choose the types in which contractions are computed";
   let description = [{
@@ -130,19 +144,7 @@ def KasPackContractionsPass : Pass<"kas-pack-contractions", "::mlir::func::FuncO
     Multiplication", ACM TOMS 34(3), 2008, sections 3 to 5.
     Example: `test/Codegen/CPU/pack-contractions.mlir`.
   }];
-  let options = [
-    Option<"threads", "threads", "int64_t", /*default=*/"0",
-           "Threads to share the tiles; 1: no parallel loop, 0: unknown">,
-    Option<"minParallelTime", "min-parallel-time", "int64_t",
-           /*default=*/"40000",
-           "Cycles below which threads cost more than they bring">,
-    Option<"prepacked", "prepacked", "bool", /*default=*/"false",
-           "Weights are packed ahead (kas-prepack-weights): packing costs "
-           "nothing">,
-    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
-           "Width of the vector registers; 0: of the module's target, or 256">,
-    KasPipelines_AlgorithmOption
-  ];
+  let options = KasPipelines_ContractionOptions # [KasPipelines_AlgorithmOption];
   let dependentDialects = [
     "::kas::KasCPUDialect", "::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
@@ -180,19 +182,7 @@ def KasPackOperatorsPass : Pass<"kas-pack-operators"> {
     Examples: `test/Codegen/CPU/pack-operators.mlir`,
     `test/Codegen/CPU/row-vector-padding.mlir`.
   }];
-  let options = [
-    Option<"threads", "threads", "int64_t", /*default=*/"0",
-           "Threads to share the tiles; 1: no parallel loop, 0: unknown">,
-    Option<"minParallelTime", "min-parallel-time", "int64_t",
-           /*default=*/"40000",
-           "Cycles below which threads cost more than they bring">,
-    Option<"prepacked", "prepacked", "bool", /*default=*/"false",
-           "Weights are packed ahead (kas-prepack-weights): packing costs "
-           "nothing">,
-    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
-           "Width of the vector registers; 0: of the module's target, or 256">,
-    KasPipelines_AlgorithmOption
-  ];
+  let options = KasPipelines_ContractionOptions # [KasPipelines_AlgorithmOption];
   let statistics = [
     Statistic<"numPacked", "packed", "kas.apply ops lowered to panels">
   ];

@@ -15,6 +15,15 @@
 
 include "mlir/Pass/PassBase.td"
 
+/// Those of operations that gradients are made of.
+defvar KasNetworks_GradientDialects = [
+  "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+  "::mlir::bufferization::BufferizationDialect",
+  "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+  "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+  "::mlir::tensor::TensorDialect"
+];
+
 def KasDifferentiatePass : Pass<"kas-differentiate", "::mlir::ModuleOp"> {
   let summary = "Add functions that compute gradients";
   let description = [{
@@ -38,14 +47,7 @@ def KasDifferentiatePass : Pass<"kas-differentiate", "::mlir::ModuleOp"> {
     func.func @f_gradient(%x: tensor<4xf32>, %dy: tensor<f32>) -> (tensor<f32>, tensor<4xf32>)
     ```
   }];
-  let dependentDialects = ["::mlir::affine::AffineDialect",
-                           "::mlir::arith::ArithDialect",
-                           "::mlir::bufferization::BufferizationDialect",
-                           "::mlir::linalg::LinalgDialect",
-                           "::mlir::math::MathDialect",
-                           "::mlir::memref::MemRefDialect",
-                           "::mlir::scf::SCFDialect",
-                           "::mlir::tensor::TensorDialect"];
+  let dependentDialects = KasNetworks_GradientDialects;
   let options = [
     Option<"function", "function", "std::string", "\"forward\"",
            "The function to differentiate">,
@@ -84,14 +86,7 @@ def KasFisherPass : Pass<"kas-fisher", "::mlir::ModuleOp"> {
         -> (tensor<2x10xf32>, tensor<1xf32>) attributes {kas.layers = ["conv"]}
     ```
   }];
-  let dependentDialects = ["::mlir::affine::AffineDialect",
-                           "::mlir::arith::ArithDialect",
-                           "::mlir::bufferization::BufferizationDialect",
-                           "::mlir::linalg::LinalgDialect",
-                           "::mlir::math::MathDialect",
-                           "::mlir::memref::MemRefDialect",
-                           "::mlir::scf::SCFDialect",
-                           "::mlir::tensor::TensorDialect"];
+  let dependentDialects = KasNetworks_GradientDialects;
   let options = [
     Option<"function", "function", "std::string", "\"forward\"",
            "The function that computes the network">,
@@ -131,14 +126,7 @@ def KasProxiesPass : Pass<"kas-proxies", "::mlir::ModuleOp"> {
     func.func @forward_synflow(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1xf32>
     ```
   }];
-  let dependentDialects = ["::mlir::affine::AffineDialect",
-                           "::mlir::arith::ArithDialect",
-                           "::mlir::bufferization::BufferizationDialect",
-                           "::mlir::linalg::LinalgDialect",
-                           "::mlir::math::MathDialect",
-                           "::mlir::memref::MemRefDialect",
-                           "::mlir::scf::SCFDialect",
-                           "::mlir::tensor::TensorDialect"];
+  let dependentDialects = KasNetworks_GradientDialects;
   let options = [
     Option<"function", "function", "std::string", "\"forward\"",
            "The function that computes the network">,
