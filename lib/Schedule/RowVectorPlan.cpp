@@ -480,7 +480,7 @@ std::optional<RowVectorPlan> kas::schedule::makeRowVectorPlan(
                 Twine(given->columns) + " times " + Twine(given->vectors));
   }
 
-  if (plan.paddedShape.empty())
+  if (isSum && plan.paddedShape.empty())
     plan.time += getConflictTime(plan, nest, target);
   // What is packed at each call is read once for each of its rows.
   if (!nest.scalarInputs.front().isPrepacked)
@@ -492,6 +492,9 @@ std::optional<RowVectorPlan> kas::schedule::makeRowVectorPlan(
   bool isClipped = Clipping(plan, nest).choose(plan);
   if (!isClipped && !isSum)
     return fail("expected data that is read at sums of loops");
+  // The strides of data that is shifted were not known before.
+  if (!isSum)
+    plan.time += getConflictTime(plan, nest, target);
   unrollWindow(plan, nest);
   choosePrefetches(plan, nest, target);
   return plan;

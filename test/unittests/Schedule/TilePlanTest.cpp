@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Schedule/TilePlan.h"
+#include "kas/Schedule/RowVectorPlan.h"
 #include "gtest/gtest.h"
 
 using namespace kas;
@@ -31,6 +32,49 @@ TEST(TilePlanTest, DataThatNoCacheHolds) {
   // All of it is read for each tile of rows.
   EXPECT_EQ(getTime(256, kept + 1, target) - getTime(256, kept, target),
             2 * more);
+}
+
+/// Of vectors along 32 rows that multiply 256 elements, `stride` apart, of each
+/// of 16 columns. A shift moves the columns around by one.
+int64_t getRowVectorTime(int64_t stride, bool isShifted,
+                         const TileTarget &target) {
+  TileNest nest;
+  nest.loops = {{32, false}, {16, false}, {256, true}};
+  nest.output.strides = {16, 1, 0};
+  nest.output.size = 32 * 16;
+  StridedTensor &weight = nest.scalarInputs.emplace_back();
+  weight.strides = {256, 0, 1};
+  weight.size = 32 * 256;
+  IndexedTensor &data = nest.vectorInputs.emplace_back();
+  data.size = int64_t(1) << 24;
+  IndexExpr column = IndexExpr::getLoop(1);
+  if (isShifted) {
+    column.add(IndexExpr::getConstant(1), 1);
+    column =
+        column.divide(16, /*isRemainder=*/true, {{0, 31}, {0, 15}, {0, 255}});
+  }
+  data.address = column;
+  data.address.add(IndexExpr::getLoop(2), stride);
+  EXPECT_TRUE(nest.classify());
+  std::optional<RowVectorPlan> plan = makeRowVectorPlan(
+      nest, target, /*threads=*/1, /*given=*/nullptr,
+      [](const llvm::Twine &reason) { ADD_FAILURE() << reason.str(); },
+      /*mayOverlap=*/true);
+  return plan ? plan->time : 0;
+}
+
+// What a shift moves lies in the same cache lines as what is not shifted.
+TEST(TilePlanTest, CacheLinesOfShiftedDataConflict) {
+  TileTarget target{Target()};
+  for (bool isShifted : {false, true}) {
+    SCOPED_TRACE(isShifted ? "shifted" : "plain");
+    EXPECT_EQ(getRowVectorTime(1 << 16, isShifted, target) -
+                  getRowVectorTime((1 << 16) + 16, isShifted, target),
+              getRowVectorTime(1 << 16, false, target) -
+                  getRowVectorTime((1 << 16) + 16, false, target));
+  }
+  EXPECT_GT(getRowVectorTime(1 << 16, false, target),
+            getRowVectorTime((1 << 16) + 16, false, target));
 }
 
 } // namespace
