@@ -34,24 +34,24 @@ TEST(TilePlanTest, DataThatNoCacheHolds) {
             2 * more);
 }
 
-/// Of vectors along 32 rows that multiply 256 elements, `stride` apart, of each
-/// of 16 columns. A shift moves the columns around by one.
+/// Of one vector along 8 rows that multiply 256 elements, `stride` apart, of
+/// each of 16 columns. A shift moves the columns around by one.
 int64_t getRowVectorTime(int64_t stride, bool isShifted,
                          const TileTarget &target) {
   TileNest nest;
-  nest.loops = {{32, false}, {16, false}, {256, true}};
+  nest.loops = {{8, false}, {16, false}, {256, true}};
   nest.output.strides = {16, 1, 0};
-  nest.output.size = 32 * 16;
+  nest.output.size = 8 * 16;
   StridedTensor &weight = nest.scalarInputs.emplace_back();
   weight.strides = {256, 0, 1};
-  weight.size = 32 * 256;
+  weight.size = 8 * 256;
   IndexedTensor &data = nest.vectorInputs.emplace_back();
   data.size = int64_t(1) << 24;
   IndexExpr column = IndexExpr::getLoop(1);
   if (isShifted) {
     column.add(IndexExpr::getConstant(1), 1);
     column =
-        column.divide(16, /*isRemainder=*/true, {{0, 31}, {0, 15}, {0, 255}});
+        column.divide(16, /*isRemainder=*/true, {{0, 7}, {0, 15}, {0, 255}});
   }
   data.address = column;
   data.address.add(IndexExpr::getLoop(2), stride);

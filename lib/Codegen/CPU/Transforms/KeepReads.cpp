@@ -14,11 +14,11 @@
 // It is there because contractions become loops on buffers before everything
 // else is bufferized, and after that they would be slower: on tensors a padding
 // is an operation still, so that tiles read the data unpadded
-// (`matchUnpadded`); the only reader of a result becomes its epilogue without a
-// proof about aliases
-// (`findReader`); and it is known which operands come from weights. CSE and
-// canonicalization between both steps cannot be left out either: they merge the
-// elementwise operations and copies that emitters leave behind.
+// (`matchUnpadded`), the only reader of a result becomes its epilogue without a
+// proof about aliases (`findReader`), and it is known which operands come from
+// weights. CSE and canonicalization between both steps cannot be left out
+// either: they merge the elementwise operations and copies that emitters leave
+// behind.
 //
 //===----------------------------------------------------------------------===//
 
