@@ -32,9 +32,15 @@ using llvm::Expected;
 using llvm::StringRef;
 using llvm::Twine;
 
+char NoTestPart::ID;
+
 Error kas::training::inFile(StringRef path, Error error) {
-  return createStringError("'" + path +
-                           "': " + llvm::toString(std::move(error)));
+  bool isMissing = error.isA<NoTestPart>();
+  std::string message =
+      ("'" + path + "': " + llvm::toString(std::move(error))).str();
+  if (isMissing)
+    return llvm::make_error<NoTestPart>(message);
+  return createStringError(message);
 }
 
 /// Files are mapped, not read, unless they are compressed; the returned storage

@@ -120,9 +120,9 @@ static Expected<Dataset> loadPair(StringRef examplesPath, StringRef labelsPath,
 static Error requireTrain(const Spec &spec, DatasetPart part) {
   if (part == DatasetPart::Train)
     return Error::success();
-  return createStringError("data of format '" + spec.format +
-                           "' has no part for testing: requires a second "
-                           "specification");
+  return llvm::make_error<NoTestPart>("data of format '" + spec.format +
+                                      "' has no part for testing: requires a "
+                                      "second specification");
 }
 
 static Expected<Dataset> loadIdx(const Spec &spec, DatasetPart part) {
@@ -258,52 +258,75 @@ static Error parseOption(StringRef text, const Format &format, StringRef option,
                            "' has " + known);
 }
 
-/// Parses what is after the name of a format: `:PATH,...,OPTION=...`.
-/// A comma belongs to the specification, so paths cannot have one.
-static Expected<Spec> parseSpec(StringRef text, const Format &format) {
+/// The form is printed as a whole: it says more than which part is wrong.
+static Error badForm(StringRef text, const Format &format) {
+  std::string form = format.name.str();
+  if (!format.paths.empty())
+    form += ":" + llvm::join(format.paths, ",");
+  return badSpec(text, "requires '" + form + "', got '" + text + "'");
+}
+
+/// The paths and then the options of a format. `text` is for messages.
+static Expected<Spec> parseWords(StringRef text, const Format &format,
+                                 llvm::ArrayRef<StringRef> words) {
   Spec spec;
   spec.format = format.name;
-  StringRef rest = text.drop_front(format.name.size());
-  bool hasPaths = rest.consume_front(":");
-  // Formats without paths take options at once: `fashion-mnist,...`.
-  if (!hasPaths)
-    rest.consume_front(",");
-  llvm::SmallVector<StringRef> items;
-  if (!rest.empty())
-    rest.split(items, ',');
   size_t count = format.paths.size();
-  auto isPath = [](StringRef item) { return !item.empty(); };
-  // The form is printed as a whole: it says more than which part is wrong.
-  if (hasPaths != (count > 0) || items.size() < count ||
-      !llvm::all_of(llvm::ArrayRef(items).take_front(count), isPath)) {
-    std::string form = format.name.str();
-    if (count > 0)
-      form += ":" + llvm::join(format.paths, ",");
-    return badSpec(text, "requires '" + form + "', got '" + text + "'");
-  }
-  spec.paths.assign(items.begin(), items.begin() + count);
-  for (StringRef option : llvm::ArrayRef(items).drop_front(count))
+  auto isPath = [](StringRef word) { return !word.empty(); };
+  if (words.size() < count || !llvm::all_of(words.take_front(count), isPath))
+    return badForm(text, format);
+  spec.paths.assign(words.begin(), words.begin() + count);
+  for (StringRef option : words.drop_front(count))
     if (Error error = parseOption(text, format, option, spec))
       return error;
   return spec;
 }
 
-Expected<Dataset> kas::training::loadDataset(StringRef text, DatasetPart part) {
-  // The longest name that the text can begin with, so that `cifar10` does not
-  // stand for `cifar100`.
-  StringRef name = text.take_until([](char c) { return c == ':' || c == ','; });
-  for (const Format &format : getFormats()) {
-    if (format.name != name)
-      continue;
-    auto spec = parseSpec(text, format);
-    if (!spec)
-      return spec.takeError();
-    return format.load(*spec, part);
-  }
+static Expected<const Format *> findFormat(StringRef text, StringRef name) {
+  for (const Format &format : getFormats())
+    if (format.name == name)
+      return &format;
   auto names = llvm::map_range(
       getFormats(), [](const Format &format) { return format.name; });
   return badSpec(text, "requires one of the formats " +
                            llvm::join(names, ", ") + ", got '" + name + "'");
+}
+
+static Expected<Dataset> load(StringRef text, const Format &format,
+                              llvm::ArrayRef<StringRef> words,
+                              DatasetPart part) {
+  auto spec = parseWords(text, format, words);
+  if (!spec)
+    return spec.takeError();
+  return format.load(*spec, part);
+}
+
+/// A comma belongs to the specification, so paths cannot have one.
+Expected<Dataset> kas::training::loadDataset(StringRef text, DatasetPart part) {
+  // The longest name that the text can begin with, so that `cifar10` does not
+  // stand for `cifar100`.
+  StringRef name = text.take_until([](char c) { return c == ':' || c == ','; });
+  auto format = findFormat(text, name);
+  if (!format)
+    return format.takeError();
+  StringRef rest = text.drop_front(name.size());
+  // Formats without paths take options at once: `fashion-mnist,...`.
+  if (rest.starts_with(":") == (*format)->paths.empty())
+    return badForm(text, **format);
+  llvm::SmallVector<StringRef> words;
+  if (rest.size() > 1)
+    rest.drop_front().split(words, ',');
+  return load(text, **format, words, part);
+}
+
+Expected<Dataset> kas::training::loadDataset(StringRef name,
+                                             llvm::ArrayRef<StringRef> words,
+                                             DatasetPart part) {
+  std::string text = (name + ":" + llvm::join(words, ",")).str();
+  auto format = findFormat(text, name);
+  if (!format)
+    return format.takeError();
+  return load(text, **format, words, part);
 }
 
 //===----------------------------------------------------------------------===//

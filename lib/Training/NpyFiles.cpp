@@ -181,6 +181,9 @@ Expected<ArrayPair> kas::training::readNpzPair(const DataFile &file,
   auto pairs = llvm::map_range(getArrayNames(part), [](auto names) {
     return ("'" + names.first + "' and '" + names.second + "'").str();
   });
-  return createStringError("requires arrays " + llvm::join(pairs, ", or ") +
-                           ", got " + npz->listNames());
+  std::string message = "requires arrays " + llvm::join(pairs, ", or ") +
+                        ", got " + npz->listNames();
+  if (part == DatasetPart::Test)
+    return llvm::make_error<NoTestPart>(message);
+  return createStringError(message);
 }

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Dataset.h"
 #include "Functions.h"
 #include "Module.h"
 #include "Searcher.h"
@@ -77,6 +78,7 @@ NB_MODULE(_kas, m) {
   m.def("get_entry", &getEntry, "library"_a, "index"_a,
         "The title, the formula, the source and the file of an entry.");
 
+  addDataset(m);
   addFunctions(m);
   addModule(m);
   addSearcher(m);

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import NamedTuple
 
@@ -35,6 +36,15 @@ class Error(Exception):
 
     def __reduce__(self) -> tuple[type[Error], tuple[list[Diagnostic]]]:
         return type(self), (self.diagnostics,)
+
+
+@contextlib.contextmanager
+def as_value_error() -> Iterator[None]:
+    """Makes a `ValueError` of an `Error` about an argument."""
+    try:
+        yield
+    except Error as error:
+        raise ValueError(error.diagnostics[0].message) from error
 
 
 class MissingExtraError(ImportError):

@@ -67,6 +67,14 @@ def test_cifar_and_folders(tmp_path):
     assert abs(float(data.train[0].mean())) < 1e-4
     inputs, _ = next(data.batches(8, torch.Generator().manual_seed(0)))
     assert inputs.shape == (8, 3, 32, 32)
+    # The binary version has a coarse and a fine label before each image.
+    (tmp_path / "binary").mkdir()
+    for file in ("train", "test"):
+        with open(tmp_path / file, "rb") as stream:
+            batch = pickle.load(stream)
+        records = [bytes([0, n]) + image.tobytes() for image, n in zip(batch[b"data"], batch[b"fine_labels"])]
+        (tmp_path / "binary" / f"{file}.bin").write_bytes(b"".join(records))
+    assert evaluate.load_data("cifar100", tmp_path / "binary", validation=10).checksum() == data.checksum()
     with pytest.raises(FileNotFoundError, match=r"requires the file 'data_batch_1' of cifar10"):
         evaluate.load_data("cifar10", tmp_path)
     with pytest.raises(ValueError, match=r"give the file or folder that it lies in as path="):

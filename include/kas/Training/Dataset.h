@@ -109,6 +109,14 @@ private:
 /// The part of a data set that its authors meant for training or for testing.
 enum class DatasetPart { Train, Test };
 
+/// The data have no part for testing of their own; others can do.
+class NoTestPart : public llvm::ErrorInfo<NoTestPart, llvm::StringError> {
+public:
+  explicit NoTestPart(const llvm::Twine &message)
+      : ErrorInfo(message, llvm::inconvertibleErrorCode()) {}
+  static char ID;
+};
+
 /// Reads a data set from files. Uncompressed ones are mapped, not copied: they
 /// must not change while the data set is in use. `spec` is one of
 ///
@@ -130,6 +138,11 @@ enum class DatasetPart { Train, Test };
 /// name the file and what it should have been.
 llvm::Expected<Dataset> loadDataset(llvm::StringRef spec,
                                     DatasetPart part = DatasetPart::Train);
+/// The same of a format and its words: the paths, which may have commas here,
+/// and the options.
+llvm::Expected<Dataset> loadDataset(llvm::StringRef format,
+                                    llvm::ArrayRef<llvm::StringRef> words,
+                                    DatasetPart part);
 
 /// What to train, validate and test with.
 struct SplitSpec {

@@ -1,23 +1,25 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Data sets by name: those of packages, which need no download, and those that lie in files."""
+"""Data sets by name: those of packages, which need no download, and those that lie in files.
+
+The library reads the files, as `kas-train` does (`lib/Training`). Of its own this module has only what needs a package:
+generators, folders of pictures, and CIFAR as pickled objects of Python.
+"""
 
 from __future__ import annotations
 
-import gzip
 import importlib.util
 import math
 import os
 import pathlib
 import pickle
 import sys
-import zipfile
-import zlib
 from collections.abc import Callable
 from typing import Any
 
-from .._errors import need
+from .. import _kas
+from .._errors import as_value_error, need
 
 need("torch", "torch")
 
@@ -40,8 +42,9 @@ def load_data(name: str = "digits", path: str | os.PathLike[str] | None = None, 
       and Kobak, "Scaling Down Deep Learning with MNIST-1D", ICML 2024), both with the extra `data`.
 
     Of files: `mnist` (a folder with the four files of MNIST's format, plain or `.gz`, of images of any size), `npz` (an
-    archive of NumPy; see `npz`), `cifar10` and `cifar100` (the folder that the version for Python unpacks to), and
-    `folder` (`train/CLASS/*.jpg` and `val/CLASS/*.jpg`, as ImageNet's; `size` is the edge of the images in pixels).
+    archive of NumPy; see `npz`), `cifar10` and `cifar100` (the folder that the binary version or that for Python
+    unpacks to), and `folder` (`train/CLASS/*.jpg` and `val/CLASS/*.jpg`, as ImageNet's; `size` is the edge of the
+    images in pixels).
 
     `FILE.py:NAME` calls NAME of the file with the options, which must give a `Data`; where a task of one's own is
     taken, too, also a `TaskData`.
@@ -150,43 +153,38 @@ def fashion_mnist(
     return _draw("fashion-mnist", given, test, train, validation, seed, 10, augmentation)
 
 
-def _read_bytes(path: pathlib.Path, origin: str) -> bytes:
-    """The content of a file, or of the same with `.gz`."""
-    if not path.is_file():
-        packed = path.with_name(f"{path.name}.gz")
-        if not packed.is_file():
-            raise FileNotFoundError(f"requires the file '{path}', or the same with .gz, got none{origin}")
-        path = packed
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as stream:
-            return stream.read()
-    except (EOFError, OSError, zlib.error) as error:
-        raise ValueError(f"requires a whole gzip file in '{path}', got one that ends early or is damaged") from error
+def _load(format: str, *words: str | os.PathLike[str], for_testing: bool = False) -> Split | None:
+    """A part of a data set that the library reads; None where it has none for testing."""
+    with as_value_error():
+        found = _kas.load_dataset(format, [os.fspath(word) for word in words], for_testing)
+    # Tensors that can be written to: of the arrays, files may be the memory.
+    return found and (torch.tensor(found[0]), torch.tensor(found[1], dtype=torch.int64))
 
 
-def _read_idx(path: pathlib.Path, rank: int, origin: str) -> torch.Tensor:
-    """The bytes of a file of MNIST's format."""
-    import numpy
-
-    content = _read_bytes(path, origin)
-    start = 4 + 4 * rank
-    shape = [int.from_bytes(content[place : place + 4], "big") for place in range(4, start, 4)]
-    if content[:4] != bytes([0, 0, 8, rank]) or len(content) != start + math.prod(shape):
-        raise ValueError(f"requires bytes of {rank} dimensions in the idx format in '{path}', got others")
-    return torch.from_numpy(numpy.frombuffer(content, numpy.uint8, offset=start).copy()).reshape(shape)
+def _load_train(format: str, *words: str | os.PathLike[str]) -> Split:
+    split = _load(format, *words)
+    assert split is not None
+    return split
 
 
 def _read_mnist(folder: pathlib.Path, origin: str = "") -> tuple[Split, Split]:
     """The parts for training and testing of four files, bytes as they are; `origin` says where one gets them."""
+
+    def find(name: str) -> pathlib.Path:
+        for path in (folder / name, folder / f"{name}.gz"):
+            if path.is_file():
+                return path
+        raise FileNotFoundError(f"requires the file '{folder / name}', or the same with .gz, got none{origin}")
+
     parts = []
     for part in ("train", "t10k"):
-        images = _read_idx(folder / f"{part}-images-idx3-ubyte", 3, origin)
-        classes = _read_idx(folder / f"{part}-labels-idx1-ubyte", 1, origin)
-        if not len(images) or len(images) != len(classes):
+        split = _load_train("idx", find(f"{part}-images-idx3-ubyte"), find(f"{part}-labels-idx1-ubyte"))
+        if split[0].ndim != 4:
             raise ValueError(
-                f"requires one label for each image of '{part}' in '{folder}', got {len(images)} and {len(classes)}"
+                f"requires images of two dimensions in '{folder / part}-images-idx3-ubyte', got examples of shape "
+                f"{tuple(split[0].shape[1:])}"
             )
-        parts.append((images[:, None], classes.long()))
+        parts.append(split)
     return parts[0], parts[1]
 
 
@@ -272,36 +270,23 @@ def npz(
 ) -> Data:
     """An archive of NumPy with the arrays `x_train`, `y_train`, `x_test` and `y_test`, or the same as for `kas-train`.
 
-    These are `train_images`, `train_labels`, `test_images`, `test_labels`, or `images` and `labels` (or `x` and `y`),
-    of which `test` examples are drawn. Bytes or floats `[examples, ...]`; images `[examples, height, width]` get a
-    channel, `layout` may be `nhwc`. By `seed`, `validation` examples are drawn and `train` of the rest (all of it by
-    default); counts, or shares of what there is. Mean 0 and deviation 1 over the part for training.
+    These are `train_images`, `train_labels`, `test_images`, `test_labels`, or `images` and `labels` (or `x` and `y`);
+    without arrays for testing `test` examples are drawn. Bytes, f32 or f64 `[examples, ...]`; images `[examples,
+    height, width]` get a channel, `layout` may be `nhwc`. By `seed`, `validation` examples are drawn and `train` of the
+    rest (all of it by default); counts, or shares of what there is. Mean 0 and deviation 1 over the part for training.
     """
     path = pathlib.Path(path)
-    arrays = _read_npz(path)
-    named = [names for names in _NPZ_NAMES if set(names) <= set(arrays)]
-    if not named:
-        raise ValueError(
-            f"requires x_train, y_train, x_test and y_test, or images and labels, in '{path}', got {', '.join(arrays)}"
-        )
-    splits = [_as_split(path, x, y, arrays[x], arrays[y], layout) for x, y in zip(named[0][::2], named[0][1::2])]
-    given = splits[0]
-    if len(splits) == 1:
+    if not path.is_file():
+        raise FileNotFoundError(f"requires the file '{path}', got none")
+    given = _load_train("npz", path, f"layout={layout}")
+    tested = _load("npz", path, f"layout={layout}", for_testing=True)
+    if tested is None:
         order = torch.randperm(len(given[0]), generator=torch.Generator().manual_seed(seed + 1))
         count = _count("test", test, len(order))
-        splits.append((given[0][order[:count]], given[1][order[:count]]))
-        given = given[0][order[count:]], given[1][order[count:]]
-    num_classes = 1 + int(max(given[1].max(), splits[1][1].max()))
+        tested, given = ((given[0][part], given[1][part]) for part in (order[:count], order[count:]))
+    num_classes = 1 + int(max(given[1].max(), tested[1].max()))
     count = _count("validation", validation, len(given[0]))
-    return _draw(path.stem, given, splits[1], train, count, seed, num_classes, augmentation)
-
-
-_NPZ_NAMES = (
-    ("x_train", "y_train", "x_test", "y_test"),
-    ("train_images", "train_labels", "test_images", "test_labels"),
-    ("images", "labels"),
-    ("x", "y"),
-)
+    return _draw(path.stem, given, tested, train, count, seed, num_classes, augmentation)
 
 
 def _count(what: str, given: int | float, total: int) -> int:
@@ -309,42 +294,6 @@ def _count(what: str, given: int | float, total: int) -> int:
     if not 0 < count < total:
         raise ValueError(f"requires 1 to {total - 1} examples for {what}, got {given}")
     return count
-
-
-def _read_npz(path: pathlib.Path) -> dict[str, Any]:
-    import numpy
-
-    if not path.is_file():
-        raise FileNotFoundError(f"requires the file '{path}', got none")
-    try:
-        with numpy.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(
-            f"requires an archive of NumPy without pickled objects in '{path}', got another file"
-        ) from error
-
-
-def _as_split(path: pathlib.Path, x: str, y: str, inputs: Any, classes: Any, layout: str) -> Split:
-    if layout not in ("nchw", "nhwc"):
-        raise ValueError(f"the layout must be 'nchw' or 'nhwc', got {layout!r}")
-    if inputs.dtype.kind not in "uf" or (inputs.dtype.kind == "u" and inputs.dtype.itemsize != 1) or inputs.ndim < 2:
-        raise ValueError(
-            f"requires bytes or floats of two dimensions or more in '{x}' of '{path}', "
-            f"got {inputs.ndim} of {inputs.dtype}"
-        )
-    classes = classes.reshape(-1) if classes.ndim == 2 and classes.shape[1:] == (1,) else classes
-    if classes.dtype.kind not in "ui" or classes.shape != inputs.shape[:1] or not len(classes) or classes.min() < 0:
-        raise ValueError(
-            f"requires one whole number from 0 on for each of the {len(inputs)} examples in '{y}' of '{path}', "
-            f"got {classes.dtype} of shape {classes.shape}"
-        )
-    given = torch.from_numpy(inputs if inputs.dtype.kind == "u" else inputs.astype("float32"))
-    if given.ndim == 4 and layout == "nhwc":
-        given = given.permute(0, 3, 1, 2).contiguous()
-    elif given.ndim == 3:
-        given = given[:, None]
-    return given, torch.from_numpy(classes.astype("int64"))
 
 
 def mnist_5000(test: int = 1000, train: int | None = None, validation: int = 1000, seed: int = 0) -> Data:
@@ -394,24 +343,30 @@ def _normalized(name: str, train: Split, test: Split, validation: int, num_class
 
 
 def _cifar(name: str, folder: pathlib.Path, validation: int = 5000) -> Data:
+    """Of the binary version, which the library reads, or of that for Python: pickled objects."""
     if name == "cifar10":
         files, key = [f"data_batch_{index}" for index in range(1, 6)], b"labels"
         test_files = ["test_batch"]
     else:
         files, test_files, key = ["train"], ["test"], b"fine_labels"
 
-    def read(names: list[str]) -> Split:
+    def read(names: list[str], for_testing: bool) -> Split:
+        if (folder / f"{names[0]}.bin").is_file():
+            split = _load(name, folder, for_testing=for_testing)
+            assert split is not None
+            return split[0].float() / 255, split[1]
         images, classes = [], []
         for file in names:
             if not (folder / file).is_file():
-                raise FileNotFoundError(f"requires the file '{file}' of {name} for Python in '{folder}', got none")
+                raise FileNotFoundError(f"requires the file '{file}' of {name} in '{folder}', or its .bin, got none")
             with open(folder / file, "rb") as stream:
                 batch = pickle.load(stream, encoding="bytes")
             images.append(torch.as_tensor(batch[b"data"]).reshape(-1, 3, 32, 32).float() / 255)
             classes.append(torch.as_tensor(batch[key], dtype=torch.int64))
         return torch.cat(images), torch.cat(classes)
 
-    return _normalized(name, read(files), read(test_files), validation, 10 if name == "cifar10" else 100)
+    num_classes = 10 if name == "cifar10" else 100
+    return _normalized(name, read(files, False), read(test_files, True), validation, num_classes)
 
 
 def _folder(folder: pathlib.Path, size: int = 64, validation: float = 0.1, limit: int | None = None) -> Data:
