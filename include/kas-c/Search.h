@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The C interface of the search: spaces, and searchers that propose operators
-// (ask) and learn what became of them (tell).
+// The C interface of the search: spaces, searchers that propose operators (ask)
+// and learn what became of them (tell), and plans of what is trained.
 //
 //===----------------------------------------------------------------------===//
 
@@ -103,17 +103,13 @@ bool kasSearcherRecordFinal(KasSearcher *searcher, uint64_t id,
 bool kasSearcherGetFinals(KasSearcher *searcher, KasStream json,
                           KasDiagnostics diagnostics);
 
-/// Records what candidates are compared with, beside the network itself: an
-/// operator or a sequence by its IR, with a `number` of -2 or less and a name
-/// of its own. What is there of that number or name is replaced. Needs a
-/// database.
-bool kasSearcherRecordBaseline(KasSearcher *searcher, int64_t number,
-                               const char *name, const char *text,
-                               KasDiagnostics diagnostics);
-
-/// Writes a JSON array of objects with `number`, `name` and `text`.
-bool kasSearcherGetBaselines(KasSearcher *searcher, KasStream json,
-                             KasDiagnostics diagnostics);
+/// Adds what candidates are compared with, beside the network itself: an
+/// operator or a sequence by its IR and a name of its own. `number` becomes its
+/// number, -2 or less, which a database keeps for the name; an error where that
+/// has another text under the name.
+bool kasSearcherAddBaseline(KasSearcher *searcher, const char *name,
+                            const char *text, int64_t *number,
+                            KasDiagnostics diagnostics);
 
 /// Records `count` numbers of the curve of a training. `candidate` is -1 for
 /// the network that candidates are compared with, or the number of a baseline.
@@ -140,6 +136,91 @@ void kasSearcherGetStatistics(KasSearcher *searcher, KasStream json);
 /// Records the statistics and closes the database properly. Neither ask nor
 /// tell is possible afterwards.
 bool kasSearcherClose(KasSearcher *searcher, KasDiagnostics diagnostics);
+
+//===----------------------------------------------------------------------===//
+// Trainings within a budget
+//===----------------------------------------------------------------------===//
+
+/// Which training of a search comes next, and when it ends: brackets of
+/// successive halving within a budget (kas/Search/Core/TrainingPlan.h).
+/// Candidates are numbers; the caller has the clock. For one thread at a time.
+typedef struct KasTrainingPlan KasTrainingPlan;
+
+typedef struct KasTrainingPlanOptions {
+  /// Of a bracket: so many candidates, of which after each rung, a number of
+  /// epochs, the share `keep` is trained on. Rungs ascend; there may be none.
+  size_t size;
+  const int64_t *rungs;
+  size_t numRungs;
+  double keep;
+  /// Of a whole training.
+  int64_t epochs;
+  /// How many trainings run at once.
+  size_t workers;
+  /// How many candidates at most are trained again in the end, and how often.
+  size_t finalCount, finalSeeds;
+  /// The budget, each with a value that is no limit: candidates (SIZE_MAX), and
+  /// effort in whole trainings (infinity).
+  size_t candidates;
+  double trainings;
+} KasTrainingPlanOptions;
+
+/// Null when it fails.
+KasTrainingPlan *kasTrainingPlanCreate(KasTrainingPlanOptions options,
+                                       KasDiagnostics diagnostics);
+void kasTrainingPlanDestroy(KasTrainingPlan *plan);
+
+/// So many epochs of the network itself took so long: times of candidates
+/// follow from this until the first is known.
+void kasTrainingPlanLearn(KasTrainingPlan *plan, int64_t epochs,
+                          double seconds);
+bool kasTrainingPlanHasLearned(const KasTrainingPlan *plan);
+/// The seconds of a training of so many epochs; of the final round of so many
+/// candidates; and until all brackets and a new one of so many are done.
+double kasTrainingPlanPredict(const KasTrainingPlan *plan, int64_t epochs);
+double kasTrainingPlanPredictFinal(const KasTrainingPlan *plan, size_t count);
+double kasTrainingPlanPredictBrackets(const KasTrainingPlan *plan, size_t size);
+/// How often each of so many baselines is to be trained.
+size_t kasTrainingPlanCountBaselineSeeds(const KasTrainingPlan *plan,
+                                         size_t baselines, double secondsLeft);
+
+/// How many candidates a new bracket may have beside `others`, which an
+/// interruption has left of it; 0 for no new bracket. `known` candidates have
+/// an outcome, of which `whole` were trained to the end. `secondsLeft` of the
+/// budget of time, infinity without one.
+size_t kasTrainingPlanGetRoom(const KasTrainingPlan *plan, double secondsLeft,
+                              size_t known, size_t whole, size_t others);
+
+/// From before an interruption: a candidate that was trained for so many epochs
+/// and reached this score.
+typedef struct KasKnownTraining {
+  uint64_t id;
+  int64_t epochs;
+  double score;
+} KasKnownTraining;
+
+void kasTrainingPlanOpen(KasTrainingPlan *plan, const uint64_t *ids,
+                         size_t count, const KasKnownTraining *known,
+                         size_t numKnown);
+
+/// The next candidate to train, and to the end of which epoch; false when there
+/// is none now.
+bool kasTrainingPlanTake(KasTrainingPlan *plan, uint64_t *id, int64_t *epochs);
+
+/// A candidate was trained to the end of `epochs` in `seconds`; more is better
+/// for `score`. Calls `out` for all that are trained no further, the best
+/// first.
+bool kasTrainingPlanFinish(KasTrainingPlan *plan, uint64_t id, int64_t epochs,
+                           double score, double seconds,
+                           void (*out)(uint64_t id, void *userData),
+                           void *userData, KasDiagnostics diagnostics);
+/// The training of a candidate has failed.
+bool kasTrainingPlanFail(KasTrainingPlan *plan, uint64_t id,
+                         void (*out)(uint64_t id, void *userData),
+                         void *userData, KasDiagnostics diagnostics);
+
+/// Of all candidates so far, in whole trainings.
+double kasTrainingPlanGetEffort(const KasTrainingPlan *plan);
 
 #ifdef __cplusplus
 }

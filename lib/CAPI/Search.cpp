@@ -462,42 +462,21 @@ bool kasSearcherGetFinals(KasSearcher *searcher, KasStream json,
       });
 }
 
-/// Baselines have negative numbers, so that they share tables with candidates.
-bool kasSearcherRecordBaseline(KasSearcher *searcher, int64_t number,
-                               const char *name, const char *text,
-                               KasDiagnostics diagnostics) {
-  if (number >= StoredBaseline::networkId) {
-    reportError("requires a baseline with a number of -2 or less, got " +
-                    llvm::Twine(number),
-                diagnostics);
+/// The session numbers them, with a database or without.
+bool kasSearcherAddBaseline(KasSearcher *searcher, const char *name,
+                            const char *text, int64_t *number,
+                            KasDiagnostics diagnostics) {
+  // Alone: the store is not for several threads.
+  std::unique_lock<std::shared_mutex> lock(searcher->mutex);
+  if (searcher->isClosed) {
+    reportError("the search is closed", diagnostics);
     return false;
   }
-  return useStore(searcher, diagnostics, [&](SearchStore &store) {
-    return store.recordBaseline({number, name, text, {}});
-  });
-}
-
-/// In the order of their numbers, as stored.
-bool kasSearcherGetBaselines(KasSearcher *searcher, KasStream json,
-                             KasDiagnostics diagnostics) {
-  return useStore(searcher, diagnostics,
-                  [&](SearchStore &store) -> llvm::Error {
-                    llvm::Expected<std::vector<StoredBaseline>> baselines =
-                        store.readBaselines();
-                    if (!baselines)
-                      return baselines.takeError();
-                    CallbackStream stream(json);
-                    llvm::json::OStream writer(stream);
-                    writer.array([&] {
-                      for (const StoredBaseline &baseline : *baselines)
-                        writer.object([&] {
-                          writer.attribute("number", baseline.id);
-                          writer.attribute("name", baseline.name);
-                          writer.attribute("text", baseline.text);
-                        });
-                    });
-                    return llvm::Error::success();
-                  });
+  llvm::Expected<int64_t> added = searcher->session->addBaseline(name, text);
+  if (!added)
+    return reportError(added.takeError(), diagnostics);
+  *number = *added;
+  return true;
 }
 
 /// Curves of trainings: entry i of the arrays is one value at one epoch.

@@ -82,4 +82,5 @@ NB_MODULE(_kas, m) {
   addFunctions(m);
   addModule(m);
   addSearcher(m);
+  addTrainingPlan(m);
 }

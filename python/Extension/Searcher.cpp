@@ -76,17 +76,13 @@ public:
       return kasSearcherGetFinals(searcher.get(), stream, sink);
     });
   }
-  void recordBaseline(int64_t number, const std::string &name,
-                      const std::string &text) {
+  int64_t addBaseline(const std::string &name, const std::string &text) {
+    int64_t number = 0;
     run([&](KasDiagnostics sink) {
-      return kasSearcherRecordBaseline(searcher.get(), number, name.c_str(),
-                                       text.c_str(), sink);
+      return kasSearcherAddBaseline(searcher.get(), name.c_str(), text.c_str(),
+                                    &number, sink);
     });
-  }
-  std::string getBaselines() {
-    return read([&](KasStream stream, KasDiagnostics sink) {
-      return kasSearcherGetBaselines(searcher.get(), stream, sink);
-    });
+    return number;
   }
   void recordTraining(
       int64_t candidate, uint64_t seed,
@@ -155,9 +151,7 @@ void kas::python::addSearcher(nb::module_ &m) {
       .def("record_final", &Searcher::recordFinal, "id"_a, "names"_a,
            "values"_a, "failure"_a.none(), "seconds"_a)
       .def("get_finals", &Searcher::getFinals)
-      .def("record_baseline", &Searcher::recordBaseline, "number"_a, "name"_a,
-           "text"_a)
-      .def("get_baselines", &Searcher::getBaselines)
+      .def("add_baseline", &Searcher::addBaseline, "name"_a, "text"_a)
       .def("record_training", &Searcher::recordTraining, "candidate"_a,
            "seed"_a, "points"_a)
       .def("get_training", &Searcher::getTraining)

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Searchers.
+// Searchers, and plans of trainings.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +17,9 @@
 
 namespace kas::python {
 
-/// Adds the class; modules must have been added.
+/// Adds the classes; modules must have been added.
 void addSearcher(nanobind::module_ &m);
+void addTrainingPlan(nanobind::module_ &m);
 
 } // namespace kas::python
 

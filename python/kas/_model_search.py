@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypedDict
 
+from . import _kas
 from ._errors import Error, need
 
 need("torch", "torch")
@@ -32,9 +33,8 @@ from ._search import Candidate, Searcher, SearchSpace
 from ._search_baselines import GivenBaselines, SearchBaseline, number_baselines
 from ._search_outcome import Budget, SearchCallback, SearchOutcome, Trained
 from ._search_setup import check_objective, fit_limits, get_names, make_trainer
-from ._time_plan import TimePlan
 from .evaluate import Data, Recipe, Task, TaskData, Trainer
-from .evaluate._halving import Bracket, Halving
+from .evaluate._halving import Halving
 from .evaluate._latency import measure_latency, measure_own_latency
 from .evaluate._task import NetworkFactory
 from .evaluate._trainer import summarize
@@ -161,11 +161,13 @@ def search(
         )
         if pool is None:
             pool = stack.enter_context(Pool(trainer, workers, memory_limit=memory_limit))
-        run = _Run(trainer, problem, searcher, pool, budget, halving.for_epochs(recipe.epochs), objective, callbacks)
+        count = pool.idle + pool.busy
+        most = None if budget.candidates is None else math.ceil(budget.candidates)
+        plan = halving.make_plan(recipe.epochs, count, final, final_seeds, most, budget.epochs)
+        run = _Run(trainer, problem, searcher, pool, budget, plan, halving.size, objective, callbacks)
         run.baselines = number_baselines(baselines, problem, dict(trainer.binding or {}), searcher)
         run.translation_equivariant, run.time_limit = translation_equivariant, time_limit
         run.final, run.final_seeds, run.latency = final, final_seeds, latency
-        run.plan.final, run.plan.final_seeds = final, final_seeds
         run.progress = stack.enter_context(make_progress(progress))
         return run.execute()
 
@@ -196,19 +198,20 @@ class _Run:
         searcher: Searcher,
         pool: Pool | TrainingPool,
         budget: Budget,
-        policy: Halving,
+        plan: _kas.TrainingPlan,
+        bracket_size: int,
         objective: str,
         callbacks: Sequence[SearchCallback],
     ):
         self.trainer, self.problem, self.searcher, self.pool = trainer, problem, searcher, pool
-        self.budget, self.policy = budget, policy
+        self.budget, self.plan, self.bracket_size = budget, plan, bracket_size
         self.objective = objective
         self.callbacks = callbacks
         self.start = time.monotonic()
-        self.brackets: list[Bracket] = []
-        self.epochs = 0.0
+        # Those in training, and their metrics at the last rung.
+        self.training: dict[int, Candidate] = {}
+        self.reached: dict[int, dict[str, float]] = {}
         self.exhausted = False
-        self.plan = TimePlan(policy, trainer.recipe.epochs, pool.idle + pool.busy, 0, 1)
         self.final_metrics: dict[int, dict[str, float]] = {}
         self.baselines: list[SearchBaseline] = []
         # Of the network itself (-1) and of the baselines by number, the trainings by seed.
@@ -264,7 +267,7 @@ class _Run:
             if number == -1:
                 epochs, seconds = values.get("train_seconds", (0, 0.0))
                 self._dense_seconds.append(seconds)
-                self.plan.prior.append((epochs, seconds))
+                self.plan.learn(epochs, seconds)
 
     def _record(self, done: Done) -> None:
         if done.metrics is not None:
@@ -302,7 +305,7 @@ class _Run:
 
     def _check_budget(self) -> None:
         """Says what a training of the network itself takes; ValueError where the budget of time does not do for one."""
-        if self.budget.seconds is None or self.plan.prior:
+        if self.budget.seconds is None or self.plan.has_learned():
             return
         epochs = self.trainer.recipe.epochs
         self._run_jobs([Job(-1, None, epochs=1)], "the first epoch", self._learn_cost)
@@ -322,7 +325,8 @@ class _Run:
                 self._refuse_budget(None)
             raise ValueError(f"the network itself cannot be trained: {done.failure}")
         epochs, epoch = self.trainer.recipe.epochs, done.metrics["train_seconds"]
-        self.plan.prior += [(1, done.seconds), (epochs, done.seconds + (epochs - 1) * epoch)]
+        self.plan.learn(1, done.seconds)
+        self.plan.learn(epochs, done.seconds + (epochs - 1) * epoch)
 
     def _refuse_budget(self, predicted: float | None) -> NoReturn:
         takes = "an epoch takes longer" if predicted is None else f"some {predicted:.3g} s"
@@ -345,12 +349,7 @@ class _Run:
 
     def _count_baseline_seeds(self, others: int) -> int:
         """How many trainings of each baseline there is a third of the budget of time for; at least one."""
-        seconds = self.plan.predict(self.trainer.recipe.epochs)
-        if self.budget.seconds is None or seconds == 0:
-            return self.final_seeds
-        rounds = self._get_time_left() / 3 / seconds
-        possible = int(rounds) * (self.pool.idle + self.pool.busy) // (1 + others)
-        number = max(1, min(self.final_seeds, possible))
+        number = self.plan.count_baseline_seeds(1 + others, self._get_time_left())
         if number < self.final_seeds:
             self.progress.message(
                 f"the network itself is trained {number} and not {self.final_seeds} times: the budget is short"
@@ -362,9 +361,6 @@ class _Run:
         self._check_budget()
         texts: dict[int, str | None] = {-1: None, **{one.number: one.text for one in self.baselines}}
         names = {one.number: one.name for one in self.baselines}
-        for one in self.baselines:
-            if self.searcher.database is not None:
-                self.searcher.record_baseline(one.number, one.name, one.text)
         jobs = [
             Job(number, text, seed, test=True)
             for number, text in texts.items()
@@ -391,7 +387,7 @@ class _Run:
             if number == -1:
                 self._has_cpu_seconds = done.cpu_seconds is not None
                 self._dense_seconds.append(done.seconds if done.cpu_seconds is None else done.cpu_seconds)
-                self.plan.prior.append((int(done.metrics["epochs"]), done.seconds))
+                self.plan.learn(int(done.metrics["epochs"]), done.seconds)
 
         self._run_jobs(jobs, "training the baselines" if names else "training the network itself", ended)
         self._measure_baselines()
@@ -433,30 +429,12 @@ class _Run:
     def _num_whole(self) -> int:
         return sum(r.metrics.get("epochs") == self.trainer.recipe.epochs for r in self.searcher.results)
 
-    def _choose_size(self) -> int:
-        """The candidates of the next bracket: fewer where the budget of time has no room for all."""
-        if self.budget.seconds is None:
-            return self.policy.size
-        return self.plan.choose_size(self._get_time_left(), self.brackets, self._num_whole())
-
-    def _is_over(self) -> bool:
-        """No new candidates."""
-        budget = self.budget
-        if self._choose_size() == 0:
-            return True
-        if budget.epochs is not None and self.epochs >= budget.epochs:
-            return True
-        return budget.candidates is not None and self._num_candidates() >= budget.candidates
-
-    def _num_candidates(self) -> int:
-        return len(self.searcher.results) + sum(len(bracket.candidates) for bracket in self.brackets)
-
     def _open_bracket(self) -> None:
-        left = math.inf if self.budget.candidates is None else self.budget.candidates - self._num_candidates()
-        chosen: dict[int, Candidate] = {}
-        gone: dict[int, tuple[int, float]] = {}
-        size = self._choose_size()
-        while len(chosen) < min(left, size - len(gone)):
+        """As many candidates as the budget has room for."""
+        state = self._get_time_left(), self.searcher.num_results, self._num_whole()
+        chosen: list[int] = []
+        known: list[tuple[int, int, float]] = []
+        while not self.exhausted and len(chosen) < self.plan.get_room(*state, len(known)):
             candidates = self.searcher.ask(1)
             if not candidates:
                 self.exhausted = True
@@ -467,33 +445,37 @@ class _Run:
                 self._tell(candidate, None, "its weights are indexed by a position")
                 continue
             if not chosen:
-                gone = self._outcomes_before(candidate.id)
-            chosen[candidate.id] = candidate
+                known = self._outcomes_before(candidate.id)
+            chosen.append(candidate.id)
+            self.training[candidate.id] = candidate
         if chosen:
-            self.brackets.append(Bracket(self.policy, chosen, gone=gone))
+            self.plan.open(chosen, known)
 
-    def _outcomes_before(self, id: int) -> dict[int, tuple[int, float]]:
+    def _outcomes_before(self, id: int) -> list[tuple[int, int, float]]:
         """Of the bracket that an interruption left with `id` as its first without an outcome, those that have one."""
-        first = id - id % self.policy.size
+        first = id - id % self.bracket_size
         if id >= self.first_new:
-            return {}
-        known = (result for result in self.searcher.results if first <= result.id < first + self.policy.size)
+            return []
         score = self.trainer.task.score
-        return {
-            result.id: (int(result.metrics.get("epochs", 0)), score(result.metrics) if result.metrics else -math.inf)
-            for result in known
-        }
+        return [
+            (r.id, int(r.metrics.get("epochs", 0)), score(r.metrics) if r.metrics else -math.inf)
+            for r in self.searcher.results
+            if first <= r.id < first + self.bracket_size
+        ]
 
     def _checkpoint(self, candidate: Candidate) -> str:
         return os.path.join(self.folder, f"{candidate.id}-{candidate.key}.pt")
 
     def _next_job(self) -> Job | None:
-        for bracket in self.brackets:
-            if (id := bracket.take()) is not None:
-                candidate = bracket.candidates[id]
-                path = self._checkpoint(candidate)
-                return Job(id, candidate.text, 0, bracket.epochs, path, **self._limits(bracket.epochs))
-        return None
+        work = self.plan.take()
+        if work is None:
+            self._open_bracket()
+            work = self.plan.take()
+        if work is None:
+            return None
+        candidate = self.training[work[0]]
+        epochs = None if work[1] == self.trainer.recipe.epochs else work[1]
+        return Job(candidate.id, candidate.text, 0, epochs, self._checkpoint(candidate), **self._limits(epochs))
 
     def _limits(self, epochs: int | None) -> _Limits:
         """Limits of a job to the end of an epoch. Two CPU seconds are always allowed, for the start."""
@@ -513,9 +495,6 @@ class _Run:
             late = self._get_seconds_left() <= 0
             while self.pool.idle and not late:
                 job = self._next_job()
-                if job is None and not self.exhausted and not self._is_over() and len(self.brackets) < 2:
-                    self._open_bracket()
-                    job = self._next_job()
                 if job is None:
                     break
                 self.pool.submit(job)
@@ -532,7 +511,7 @@ class _Run:
         """Says how much time candidates need where the budget had none for them."""
         if self.searcher.results or self.exhausted or self.budget.seconds is None:
             return
-        needed = self.plan.predict_brackets([], 1) + self.plan.predict_final(1)
+        needed = self.plan.predict_brackets(1) + self.plan.predict_final(1)
         self.progress.message(
             f"no candidate was trained: one and its final trainings take about {needed:.3g} s beside the network "
             f"itself, and of the budget of {self.budget.seconds:.3g} s were too few left"
@@ -541,18 +520,16 @@ class _Run:
     def _finish_job(self, done: Done) -> None:
         self._record(done)
         id = done.job.candidate
-        bracket = next(bracket for bracket in self.brackets if id in bracket.running)
         if done.metrics is None:
-            self._tell(bracket.candidates[id], None, done.failure)
-            bracket.fail(id)
+            self.reached.pop(id, None)
+            self._tell(self.training.pop(id), None, done.failure)
+            out = self.plan.fail(id)
         else:
-            before = bracket.outcomes.get(id, {"epochs": 0})["epochs"]
-            self.plan.observe(int(done.metrics["epochs"] - before), done.seconds)
-            self.epochs += (done.metrics["epochs"] - before) / self.trainer.recipe.epochs
-            bracket.score(id, self.trainer.task.score(done.metrics), done.metrics)
-        candidates = dict(bracket.candidates)
-        bracket.advance(lambda out, metrics: self._tell(candidates[out], metrics, None))
-        self.brackets = [bracket for bracket in self.brackets if not bracket.is_done]
+            self.reached[id] = done.metrics
+            score = self.trainer.task.score(done.metrics)
+            out = self.plan.finish(id, int(done.metrics["epochs"]), score, done.seconds)
+        for one in out:
+            self._tell(self.training.pop(one), self.reached.pop(one), None)
 
     def _tell(self, candidate: Candidate, metrics: dict[str, float] | None, failure: str | None) -> None:
         if metrics is not None and "latency_ms" in get_names(self.objective):
@@ -629,4 +606,4 @@ class _Run:
     def _show(self, phase: str) -> None:
         if self.progress.is_due():
             seconds = time.monotonic() - self.start
-            self.progress.show(phase, self.outcome(False), seconds, self.budget, self.epochs)
+            self.progress.show(phase, self.outcome(False), seconds, self.budget, self.plan.get_effort())

@@ -318,18 +318,12 @@ class Searcher:
             for id, entry in json.loads(self._handle.get_finals()).items()
         }
 
-    def record_baseline(self, number: int, name: str, text: str) -> None:
-        """Keeps in the database what candidates are compared with beside the network itself: its name and its IR.
+    def add_baseline(self, name: str, text: str) -> int:
+        """The number, -2 or less, of what candidates are compared with beside the network itself: its name and its IR.
 
-        `number`, -2 or less, stands for it in `record_training`; what is there of that number or name is replaced.
+        It stands for it in `record_training`; a database keeps it. `kas.Error` where that has another of this name.
         """
-        self._handle.record_baseline(number, name, text)
-
-    @property
-    def baselines(self) -> dict[str, tuple[int, str]]:
-        """What `record_baseline` kept in the database: number and IR by name."""
-        known = json.loads(self._handle.get_baselines())
-        return {entry["name"]: (entry["number"], entry["text"]) for entry in known}
+        return self._handle.add_baseline(name, text)
 
     def record_training(self, candidate: int, seed: int, curve: Sequence[tuple[int, str, float]]) -> None:
         """Keeps the curve of a training in the database: epoch, name and value of each of its numbers.

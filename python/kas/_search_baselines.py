@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ._errors import as_value_error
 from ._module import Operator, named_operators
 from ._module import operator as named_operator
 from ._search import Searcher, SearchSpace
@@ -57,25 +58,19 @@ class SearchBaseline:
 def number_baselines(
     given: GivenBaselines, space: SearchSpace, extra: Mapping[str, int], searcher: Searcher
 ) -> list[SearchBaseline]:
-    """The baselines with the numbers that the database of the searcher has for their names, else new ones.
+    """The baselines with the numbers that the searcher has for their names.
 
     `extra` has sizes beside those of the space. Raises `ValueError` and `TypeError` for names of nothing, names that
     come twice, and what does not fit the layers.
     """
-    known = searcher.baselines if searcher.database is not None else {}
-    least = min([-1, *(number for number, _ in known.values())])
-    found: dict[str, SearchBaseline] = {}
+    found: dict[str, Operator | OperatorSequence] = {}
     for name, form in _name_all(given):
         if name in found:
             raise ValueError(f"requires baselines of different names, got '{name}' twice")
         _check_symbols(name, form, space, extra)
-        number, text = known.get(name, (0, ""))
-        if not number:
-            number = least = least - 1
-        elif text != str(form):
-            raise ValueError(f"the database has another baseline '{name}'; requires one of another name")
-        found[name] = SearchBaseline(number, name, form)
-    return list(found.values())
+        found[name] = form
+    with as_value_error():
+        return [SearchBaseline(searcher.add_baseline(name, str(form)), name, form) for name, form in found.items()]
 
 
 def _name_all(given: GivenBaselines) -> list[tuple[str, Operator | OperatorSequence]]:

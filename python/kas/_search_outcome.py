@@ -9,7 +9,7 @@ import dataclasses
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,6 @@ from ._errors import need
 from ._module import Operator
 from ._search import Candidate
 from .evaluate import Trainer
-from .evaluate._halving import front
 
 if TYPE_CHECKING:
     import pandas
@@ -86,6 +85,15 @@ class Budget:
         ):
             raise ValueError(f"the budget must have at least one limit, each a finite number above 0, got {budget}")
         return budget
+
+
+def front(points: Sequence[Sequence[float]]) -> list[int]:
+    """The indices of the points that no other dominates; less is better in each coordinate."""
+
+    def dominates(a: Sequence[float], b: Sequence[float]) -> bool:
+        return all(x <= y for x, y in zip(a, b)) and any(x < y for x, y in zip(a, b))
+
+    return [index for index, point in enumerate(points) if not any(dominates(other, point) for other in points)]
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ import torch
 from torch import nn
 
 import kas
-from kas import _model_search, _time_plan, cli, evaluate
-from kas.evaluate._halving import Bracket, Halving, expected_epochs, front
+from kas import _model_search, cli, evaluate
+from kas._search_outcome import front
+from kas.evaluate._halving import Halving
 from kas.evaluate._workers import Job, Pool
 
 QUICK = evaluate.Recipe(epochs=2, batch_size=20)
@@ -50,25 +51,28 @@ def comparable(outcome):
 
 
 def test_halving():
-    reported = []
-    bracket = Bracket(Halving(), {id: f"operator {id}" for id in range(9)})
-    trained = []
-    while not bracket.is_done:
-        id = bracket.take()
-        if id is None:
-            pytest.fail("a rung did not advance")
-        trained.append((id, bracket.epochs))
-        if id == 3 and bracket.epochs == 1:
-            bracket.fail(id)
-        else:
-            bracket.score(id, id % 5, {"rung": bracket.epochs})
-        bracket.advance(lambda out, outcome: reported.append((out, outcome["rung"])))
+    reached, reported, trained = {}, [], []
+    plan = Halving().make_plan(epochs=20)
+    plan.open(list(range(9)), [])
+    while (job := plan.take()) is not None:
+        id, reached[id] = job
+        trained.append(job)
+        out = plan.fail(id) if job == (3, 1) else plan.finish(*job, id % 5, 1.0)
+        reported += [(one, reached[one]) for one in out]
     # Of 0 1 2 4 5 6 7 8 the best two by id % 5 are 4 and 8; of two one is kept.
-    assert trained == [(id, 1) for id in range(9)] + [(4, 3), (8, 3), (4, 6), (4, None)]
-    assert reported == [(2, 1), (7, 1), (1, 1), (6, 1), (0, 1), (5, 1), (8, 3), (4, None)]
-    assert expected_epochs(Halving(), 20) == (9 * 1 + 3 * 2 + 1 * 3 + 1 * 14) / 20
+    assert trained == [(id, 1) for id in range(9)] + [(4, 3), (8, 3), (4, 6), (4, 20)]
+    assert reported == [(2, 1), (7, 1), (1, 1), (6, 1), (0, 1), (5, 1), (8, 3), (4, 20)]
+    assert plan.get_effort() == pytest.approx((9 * 1 - 1 + 2 * 2 + 1 * 3 + 1 * 14) / 20)
+    with pytest.raises(kas.Error, match=r"requires the number of a candidate in training, got 4"):
+        plan.finish(4, 20, 0.0, 0.0)
+
+
+def test_front():
     assert front([(1, 5), (2, 4), (2, 5), (0, 9)]) == [0, 1, 3]
-    for wrong in ({"size": 0}, {"keep": 0}, {"rungs": (1, 3)}, {"rungs": (3, 1, None)}):
+
+
+def test_wrong_halving():
+    for wrong in ({"size": 0}, {"keep": 0}, {"keep": math.nan}, {"rungs": (1, 3)}, {"rungs": (3, 1, None)}):
         with pytest.raises(ValueError):
             Halving(**wrong)
 
@@ -82,7 +86,7 @@ def test_a_budget_of_time_is_kept(monkeypatch, capfd):
     # What a whole training takes follows from an epoch.
     with pytest.raises(ValueError, match=r"for a training of the network itself \(some [\d.e+]+ s\) .* got 20 s"):
         kas.search(small(), data(), 20, **{**options, "recipe": replace(QUICK, epochs=10**7)})
-    monkeypatch.setattr(_time_plan.TimePlan, "choose_size", lambda *_: 0)
+    monkeypatch.setattr(_model_search._Run, "_open_bracket", lambda _: None)
     outcome = kas.search(small(), data(), 100, **options)
     assert outcome.is_complete and not outcome.trained
     said = capfd.readouterr().err

@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""That a search with a budget of time ends in time: its plan, and whole searches on a virtual clock."""
+"""That a search with a budget of time ends in time: whole searches on a virtual clock."""
 
 import random
 import types
@@ -10,48 +10,7 @@ import pytest
 
 import kas
 from kas import _model_search, evaluate
-from kas._time_plan import TimePlan
-from kas.evaluate._halving import Bracket, Halving
 from kas.evaluate._workers import Done, Pool
-
-
-def make_plan(**changes):
-    return TimePlan(**{"policy": Halving(), "epochs": 20, "workers": 2, "final": 5, "final_seeds": 3} | changes)
-
-
-def test_predictions():
-    plan = make_plan()
-    assert plan.predict(20) == 0
-    plan.prior.append((20, 40.0))
-    assert plan.predict(10) == pytest.approx(20)
-    for epochs, seconds in ((1, 3.0), (2, 5.0), (14, 29.0)):
-        plan.observe(epochs, seconds)
-    assert [plan.predict(epochs) for epochs in (0, 1, 20)] == pytest.approx([0, 3, 41])
-    # Five candidates, three seeds, two at a time.
-    assert plan.predict_final(9) == pytest.approx(8 * 41) and plan.predict_final(1) == pytest.approx(2 * 41)
-    # 9 jobs of an epoch, three of two, one of three, one of 14; or one candidate through all.
-    work = 9 * 3 + 3 * 5 + 7 + 29
-    assert plan.predict_brackets([], 9) == pytest.approx(max(work / 2, 3 + 5 + 7 + 29))
-    bracket = Bracket(Halving(), {id: "" for id in range(9)})
-    assert plan.predict_brackets([bracket]) == pytest.approx(plan.predict_brackets([], 9))
-
-
-def test_noise_never_makes_an_epoch_cost_less_than_nothing():
-    plan = make_plan()
-    plan.observe(1, 9.0)
-    plan.observe(3, 5.0)
-    assert plan.predict(1) == plan.predict(20) == pytest.approx(7)
-
-
-def test_sizes():
-    plan = make_plan(workers=1)
-    plan.observe(1, 1.0)
-    assert plan.choose_size(1e6, [], 0) == 9
-    assert plan.choose_size(32 + 60, [], 0) == 9
-    # A bracket of fewer, in which as many go on.
-    assert 1 <= plan.choose_size(32 + 60 - 5, [], 0) < 9
-    assert plan.choose_size(20 + 60, [], 0) == 1
-    assert plan.choose_size(20 + 60 - 1, [], 0) == 0
 
 
 class Clock:

@@ -73,28 +73,33 @@ readBaselines(const SearchStore &store) {
   return known;
 }
 
+const StoredBaseline *
+kas::search::findBaseline(llvm::StringRef name,
+                          llvm::ArrayRef<StoredBaseline> known) {
+  const auto *found = llvm::find_if(
+      known, [&](const StoredBaseline &one) { return one.name == name; });
+  return found == known.end() ? nullptr : found;
+}
+
+int64_t kas::search::numberBaseline(llvm::ArrayRef<StoredBaseline> known) {
+  int64_t least = StoredBaseline::networkId;
+  for (const StoredBaseline &stored : known)
+    least = std::min(least, stored.id);
+  return least - 1;
+}
+
 /// What `known` does not have of each baseline. New ones get the next number.
-/// Identifiers of baselines are negative and count downwards from that of the
-/// network, -1, so that they share the column `candidate` of the table of
-/// curves with candidates, which count upwards from 0.
 static std::vector<Task> findTasks(llvm::ArrayRef<Baseline> baselines,
                                    llvm::ArrayRef<Evaluator *> evaluators,
                                    llvm::ArrayRef<StoredBaseline> known) {
   std::vector<Task> tasks;
-  // New identifiers start below the least one in the file, whatever names were
-  // in use when it was written.
-  int64_t least = StoredBaseline::networkId;
-  for (const StoredBaseline &stored : known)
-    least = std::min(least, stored.id);
+  int64_t next = numberBaseline(known);
   for (const Baseline &baseline : baselines) {
     Task task{&baseline, {}, {}};
-    const auto *stored = llvm::find_if(known, [&](const StoredBaseline &one) {
-      return one.name == baseline.name;
-    });
-    if (stored != known.end()) {
+    if (const StoredBaseline *stored = findBaseline(baseline.name, known)) {
       task.stored = *stored;
     } else {
-      int64_t id = baseline.isNetwork ? StoredBaseline::networkId : --least;
+      int64_t id = baseline.isNetwork ? StoredBaseline::networkId : next--;
       task.stored = {id, baseline.name, baseline.text.text, {}};
     }
     for (Evaluator *evaluator : evaluators) {

@@ -163,6 +163,29 @@ Error Session::close() {
   return error;
 }
 
+Expected<int64_t> Session::addBaseline(llvm::StringRef name,
+                                       llvm::StringRef text) {
+  std::vector<StoredBaseline> known = added;
+  if (store) {
+    Expected<std::vector<StoredBaseline>> read = store->readBaselines();
+    if (!read)
+      return read.takeError();
+    known = std::move(*read);
+  }
+  if (const StoredBaseline *found = findBaseline(name, known)) {
+    if (found->text != text)
+      return llvm::createStringError("the database has another baseline '" +
+                                     name + "'; requires one of another name");
+    return found->id;
+  }
+  StoredBaseline baseline = {numberBaseline(known), name.str(), text.str(), {}};
+  if (!store)
+    added.push_back(baseline);
+  else if (Error error = store->recordBaseline(baseline))
+    return error;
+  return baseline.id;
+}
+
 /// By all evaluators of both rounds, each name once.
 Error Session::recordBaselines() {
   llvm::SmallVector<Evaluator *> all = borrow(evaluators);

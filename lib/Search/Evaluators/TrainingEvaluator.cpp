@@ -17,8 +17,8 @@
 
 #include "kas/Search/Evaluators/TrainingEvaluator.h"
 #include "Program.h"
+#include "kas/Search/Core/Halving.h"
 #include "kas/Search/Evaluators/ExternalEvaluator.h"
-#include "kas/Search/Evaluators/Halving.h"
 #include "kas/Support/Bytecode.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kas._search import ALGORITHMS, Candidate, Searcher, SearchSpace
-from kas.evaluate._halving import Bracket, Halving
+from kas.evaluate._halving import Halving
 
 from ._space import DEFAULT, make_space
 from ._table import Row, Table, Training
@@ -198,20 +198,21 @@ class _Search:
     def train(self, chosen: dict[int, Candidate], halving: Halving) -> bool:
         """One bracket; false when the budget ends in it."""
         epochs = max(len(self.rows[id][1].curve) for id in chosen)
-        bracket = Bracket(halving.for_epochs(epochs), chosen)
+        reached: dict[int, dict[str, float]] = {}
+        plan = halving.make_plan(epochs)
+        plan.open(list(chosen), [])
         before = dict.fromkeys(chosen, 0)
-        while not bracket.is_done:
-            while (id := bracket.take()) is not None:
-                row, training = self.rows[id]
-                end = bracket.epochs or epochs
-                share = (end - before[id]) / epochs
-                if self.evaluator.spent + share > self.budget + 1e-9:
-                    return False
-                before[id] = end
-                self.evaluator.spend(row, training, share, end == epochs)
-                metrics = _metrics(row, training, end)
-                bracket.score(id, metrics["accuracy"], metrics)
-            bracket.advance(self.tell)
+        while (job := plan.take()) is not None:
+            id, end = job
+            row, training = self.rows[id]
+            share = (end - before[id]) / epochs
+            if self.evaluator.spent + share > self.budget + 1e-9:
+                return False
+            before[id] = end
+            self.evaluator.spend(row, training, share, end == epochs)
+            reached[id] = _metrics(row, training, end)
+            for out in plan.finish(id, end, reached[id]["accuracy"], 0.0):
+                self.tell(out, reached[out])
         return True
 
     def tell(self, id: int, metrics: dict[str, float]) -> None:

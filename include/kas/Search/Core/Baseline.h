@@ -26,6 +26,7 @@ namespace kas::search {
 class Evaluator;
 class SearchReport;
 class SearchStore;
+struct StoredBaseline;
 
 /// A candidate, or a baseline, as a worker process gets it.
 struct CandidateText {
@@ -60,6 +61,14 @@ struct Baseline {
 
   static constexpr llvm::StringLiteral networkName = "network itself";
 };
+
+/// The baseline of this name, or null.
+const StoredBaseline *findBaseline(llvm::StringRef name,
+                                   llvm::ArrayRef<StoredBaseline> known);
+/// The number of a new baseline. Numbers are negative and count downwards from
+/// that of the network, so that they share the column `candidate` of the table
+/// of curves with candidates; whatever names were in use before.
+int64_t numberBaseline(llvm::ArrayRef<StoredBaseline> known);
 
 /// Evaluates `baselines` on `threads` threads by those of `evaluators` that
 /// `store` does not have them by yet, and keeps what they give in it, as of

@@ -80,6 +80,12 @@ public:
     baselines = std::move(given);
   }
 
+  /// A baseline that the caller evaluates: its number, by which the database
+  /// has its curves, and which one of this name has already. An error where
+  /// that has another text.
+  llvm::Expected<int64_t> addBaseline(llvm::StringRef name,
+                                      llvm::StringRef text);
+
   /// Opens the database at `path`, or makes it, and brings the search to where
   /// it ends. The algorithm, its seed and parameters and the objective are
   /// among the settings that must agree; `settings` are the others, and
@@ -135,6 +141,8 @@ private:
   std::unique_ptr<SearchReport> report;
   Evaluators evaluators, finalEvaluators;
   std::vector<Baseline> baselines;
+  /// Those of `addBaseline` without a database.
+  std::vector<StoredBaseline> added;
   /// Both null without a database.
   std::unique_ptr<SearchStore> store;
   std::unique_ptr<StoredSearcher> stored;
