@@ -33,6 +33,11 @@ typedef struct KasSearcher KasSearcher;
 bool kasSpaceDescribe(KasModule *module, const char *space, KasStream json,
                       KasDiagnostics diagnostics);
 
+/// Sets a limit of a space to an attribute, in MLIR's text, or takes it away for
+/// null.
+bool kasSpaceSetLimit(KasModule *module, const char *space, const char *name,
+                      const char *value, KasDiagnostics diagnostics);
+
 /// Writes a JSON object about the operator `name` of the module `operators` and
 /// the solutions of a space (see kas/Search/Operators/Membership.h): `key`,
 /// that of the candidate that is the same operator if there is one, or null,
@@ -67,6 +72,11 @@ KasSearcher *kasSearcherCreate(KasModule *module, const char *space,
                                KasSearchOptions options,
                                KasDiagnostics diagnostics);
 void kasSearcherDestroy(KasSearcher *searcher);
+
+/// Writes a JSON array of the axes of an objective in the form of -kas-search,
+/// each an array of its terms, a factor and the name of a metric.
+bool kasObjectiveDescribe(const char *text, KasStream json,
+                          KasDiagnostics diagnostics);
 
 /// Asks for up to `count` candidates that were not proposed before. Writes a
 /// JSON array of objects: `id`, `parent` (null without one), `key` (in

@@ -24,6 +24,8 @@
 #include "kas/Search/Operators/GraphState.h"
 #include "kas/Search/Operators/Membership.h"
 #include "kas/Search/Operators/OperatorPrinter.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 #include <cmath>
@@ -153,6 +155,26 @@ bool kasSpaceDescribe(KasModule *module, const char *name, KasStream json,
   return true;
 }
 
+/// What is no limit, or has the wrong type, is said by the verifier.
+bool kasSpaceSetLimit(KasModule *module, const char *name, const char *limit,
+                      const char *value, KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  SpaceOp space = lookupSpace(access, name);
+  if (!space)
+    return false;
+  NamedAttrList limits(space.getLimitsAttr());
+  if (value) {
+    Attribute attribute = parseAttribute(value, space.getContext());
+    if (!attribute)
+      return false;
+    limits.set(limit, attribute);
+  } else {
+    limits.erase(limit);
+  }
+  space.setLimitsAttr(limits.getDictionary(space.getContext()));
+  return succeeded(verify(space));
+}
+
 /// Keys are 64 bits, which JSON readers do not keep as numbers: 16 hexadecimal
 /// digits.
 static std::string toText(uint64_t key) {
@@ -265,6 +287,23 @@ KasSearcher *kasSearcherCreate(KasModule *module, const char *name,
 }
 
 void kasSearcherDestroy(KasSearcher *searcher) { delete searcher; }
+
+bool kasObjectiveDescribe(const char *text, KasStream json,
+                          KasDiagnostics diagnostics) {
+  llvm::Expected<Objective> objective = Objective::parse(text);
+  if (!objective)
+    return reportError(objective.takeError(), diagnostics);
+  CallbackStream stream(json);
+  llvm::json::OStream writer(stream);
+  writer.array([&] {
+    for (const Objective::Sum &axis : objective->getAxes())
+      writer.array([&] {
+        for (const Objective::Term &term : axis)
+          writer.value(llvm::json::Array{term.factor, term.metric});
+      });
+  });
+  return true;
+}
 
 //===----------------------------------------------------------------------===//
 // Asking and telling

@@ -39,6 +39,8 @@ void kas::python::addModule(nb::module_ &m) {
       .def("get_symbol_text", &Module::getSymbolText, "name"_a)
       .def("list_symbols", &Module::listSymbols)
       .def("describe_space", &Module::describeSpace, "name"_a.none())
+      .def("set_limit", &Module::setLimit, "space"_a.none(), "name"_a,
+           "value"_a.none())
       .def("find_member", &Module::findMember, "space"_a.none(), "operators"_a,
            "name"_a)
       .def("describe", &Module::describe, "name"_a)

@@ -82,6 +82,14 @@ public:
       return kasSpaceDescribe(module.get(), getPointer(space), stream, sink);
     });
   }
+  void setLimit(const std::optional<std::string> &space,
+                const std::string &name,
+                const std::optional<std::string> &value) {
+    run([&](KasDiagnostics sink) {
+      return kasSpaceSetLimit(module.get(), getPointer(space), name.c_str(),
+                              getPointer(value), sink);
+    });
+  }
   std::string findMember(const std::optional<std::string> &space,
                          Module &operators, const std::string &name) {
     return read([&](KasStream stream, KasDiagnostics sink) {

@@ -135,6 +135,14 @@ private:
 } // namespace
 
 void kas::python::addSearcher(nb::module_ &m) {
+  m.def(
+      "describe_objective",
+      [](const std::string &text) {
+        return read([&](KasStream stream, KasDiagnostics sink) {
+          return kasObjectiveDescribe(text.c_str(), stream, sink);
+        });
+      },
+      "text"_a);
   nb::class_<Searcher>(m, "Searcher")
       .def(nb::init<Module &, const std::optional<std::string> &,
                     const std::string &, uint64_t,

@@ -359,6 +359,11 @@ class Searcher:
         self._handle.close()
 
 
+def read_objective(text: str) -> list[list[tuple[float, str]]]:
+    """The axes of an objective: one, several of a front, none of an empty text; each is factors and metrics."""
+    return [[(factor, name) for factor, name in axis] for axis in json.loads(_kas.describe_objective(text))]
+
+
 def _candidate(entry: dict[str, Any]) -> Candidate:
     return Candidate(
         entry["id"], entry["key"], entry["operator"], entry.get("flops", 0), entry.get("params", 0), entry["parent"]

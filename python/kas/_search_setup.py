@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import re
 from collections.abc import Mapping, Sequence
 
 from ._errors import need
@@ -18,8 +17,8 @@ from torch import nn
 
 import kas.torch
 
-from ._module import Binding
-from ._search import SearchSpace
+from ._module import Binding, Module
+from ._search import SearchSpace, read_objective
 from .evaluate import Data, Recipe, Task, TaskData, Trainer
 from .evaluate._task import NetworkFactory
 from .torch._sites import LayerChoice
@@ -30,7 +29,7 @@ COSTS = ("epochs", "train_seconds", "flops", "params", "flops_ratio", "latency_m
 
 def get_names(objective: str) -> list[str]:
     """The metrics that an objective names."""
-    return [name for name in re.findall(r"(?<![\w.])[A-Za-z_]\w*", objective) if name != "pareto"]
+    return [name for axis in read_objective(objective) for _, name in axis]
 
 
 def check_objective(objective: str, metrics: Sequence[str]) -> None:
@@ -57,22 +56,19 @@ def fit_limits(space: SearchSpace, limits: Mapping[str, float | Sequence[str | i
             changes["unfold_ratio"] = math.floor(min(ratios) * 100) / 100
     if not changes:
         return space
-    match = re.search(r"limits \{(.*?)\}", space.text)
-    entries = re.split(r",\s*(?=[\w.]+ = )", match[1].strip()) if match and match[1].strip() else []
-    known = dict(entry.split(" = ") for entry in entries)
+    module = Module(space.text, "<space>")
     for name, value in changes.items():
-        if value is None:
-            known.pop(name, None)
-            continue
-        if name == "sees" and isinstance(value, (list, tuple)):
-            known[name] = "[" + ", ".join(f'"{window}"' for window in value) + "]"
-            continue
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise TypeError(f"the limit '{name}' must be a number, got {value!r}")
-        known[name] = f"{value} : i64" if isinstance(value, int) else f"{value!r} : f64"
-    text = "limits {" + ", ".join(f"{name} = {value}" for name, value in known.items()) + "}"
-    changed = space.text.replace(match[0], text) if match else space.text.replace("\n  budget", f"\n  {text}\n  budget")
-    return SearchSpace(changed, space.name)
+        module._handle.set_limit(space.name, name, None if value is None else _make_attribute(name, value))
+    return SearchSpace(module, space.name)
+
+
+def _make_attribute(name: str, value: float | Sequence[str | int]) -> str:
+    """The value of a limit, as MLIR writes it."""
+    if name == "sees" and isinstance(value, (list, tuple)):
+        return "[" + ", ".join(f'"{window}"' for window in value) + "]"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"the limit '{name}' must be a number, got {value!r}")
+    return f"{value} : i64" if isinstance(value, int) else f"{value!r} : f64"
 
 
 def make_trainer(

@@ -11,6 +11,9 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from .._errors import Error
+from .._search import read_objective
+
 Columns: TypeAlias = dict[str, list[float | None]]
 Curve: TypeAlias = tuple[int, int, str, float]
 """Seed, epoch, name and value of a number that a training gave."""
@@ -163,7 +166,8 @@ def choose_candidate(objective: str, columns: Columns, y: str | None, maximized:
 
 def _choose_terms(objective: str, columns: Columns, y: str | None, maximized: Sequence[str]) -> Terms:
     """What the best candidate is chosen by; none where there is nothing."""
-    terms = [(factor, _find_column(name, columns)) for factor, name in _parse_sum(objective)]
+    axes = _read_axes(objective)
+    terms = [(factor, _find_column(name, columns)) for factor, name in axes[0]] if len(axes) == 1 else []
     if terms and all(name in columns for _, name in terms):
         return terms
     if "final_accuracy" in columns:
@@ -207,17 +211,19 @@ def compare_with_baselines(
     """
     if best is None:
         return None
-    axes = [_parse_sum(part) for part in _split_front(objective)]
-    if len(axes) > 1 and all(axes):
+    axes = _read_axes(objective)
+    if len(axes) > 1:
         found = [[(factor, _find_column(name, columns)) for factor, name in axis] for axis in axes]
         return _compare_front(found, columns, baselines)
     return _compare_best(_choose_terms(objective, columns, y, maximized), columns, baselines, best, trained)
 
 
-def _split_front(objective: str) -> list[str]:
-    """The axes of `pareto(...)`; of anything else none."""
-    match = re.fullmatch(r"\s*pareto\s*\((.*)\)\s*", objective, re.DOTALL)
-    return match[1].split(",") if match else []
+def _read_axes(objective: str) -> list[Terms]:
+    """None of a text that is no objective, which a file may have."""
+    try:
+        return read_objective(objective)
+    except Error:
+        return []
 
 
 def _evaluate(terms: Terms, metrics: Mapping[str, float]) -> float | None:
@@ -308,12 +314,3 @@ def _compare_front(
         parts.append(f"{counts[name]} {verb} at least as good as {_list([name])} in {what}, and better in one.")
     text = " ".join(parts)
     return {"better": not worse, "text": text + _describe_missing(missing, what)}
-
-
-def _parse_sum(objective: str) -> Terms:
-    """The terms of `2*flops - accuracy`; none where it is no such sum."""
-    text = re.sub(r"\s+", "", objective)
-    term = r"([+-]?)(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)\*)?([A-Za-z_]\w*)"
-    if not re.fullmatch(rf"(?:{term})+", text):
-        return []
-    return [(float(factor or 1) * (-1 if sign == "-" else 1), name) for sign, factor, name in re.findall(term, text)]

@@ -29,6 +29,14 @@ public:
   ///   the front is that of all metrics.
   static llvm::Expected<Objective> parse(llvm::StringRef text);
 
+  struct Term {
+    double factor = 1;
+    std::string metric;
+  };
+  using Sum = llvm::SmallVector<Term, 2>;
+  /// One where there is no front, none of the default.
+  llvm::ArrayRef<Sum> getAxes() const { return axes; }
+
   bool isDefault() const { return axes.empty(); }
   bool isPareto() const { return pareto; }
 
@@ -55,11 +63,6 @@ public:
   void sort(std::vector<SearchResult> &results) const;
 
 private:
-  struct Term {
-    double factor = 1;
-    std::string metric;
-  };
-  using Sum = llvm::SmallVector<Term, 2>;
   static llvm::Expected<Sum> parseSum(llvm::StringRef text);
   static double evaluate(const Sum &sum, const Metrics &metrics);
 
