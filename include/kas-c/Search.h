@@ -33,8 +33,8 @@ typedef struct KasSearcher KasSearcher;
 bool kasSpaceDescribe(KasModule *module, const char *space, KasStream json,
                       KasDiagnostics diagnostics);
 
-/// Sets a limit of a space to an attribute, in MLIR's text, or takes it away for
-/// null.
+/// Sets a limit of a space to an attribute, in MLIR's text, or takes it away
+/// for null.
 bool kasSpaceSetLimit(KasModule *module, const char *space, const char *name,
                       const char *value, KasDiagnostics diagnostics);
 

@@ -63,9 +63,9 @@ def database(tmp_path_factory):
             -1, 0, [(1, "accuracy", 0.6), (3, "accuracy", 0.7), (9, "accuracy", 0.8), (9, "test_accuracy", 0.78)]
         )
         one.record_training(-1, 1, [(9, "accuracy", 0.82), (9, "test_accuracy", 0.8)])
-        one.record_baseline(-2, "separable", SEPARABLE)
+        assert one.add_baseline("separable", SEPARABLE) == -2
         one.record_training(-2, 0, [(1, "accuracy", 0.5), (9, "accuracy", 0.7), (9, "flops", 2e5), (9, "params", 1000)])
-        one.record_baseline(-3, "kas.conv2d", str(kas.operator("conv2d")))
+        assert one.add_baseline("kas.conv2d", str(kas.operator("conv2d"))) == -3
         one.record_training(-3, 0, [(0, "flops", 1e6)])
     return path
 
