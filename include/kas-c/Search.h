@@ -34,7 +34,7 @@ bool kasSpaceDescribe(KasModule *module, const char *space, KasStream json,
                       KasDiagnostics diagnostics);
 
 /// Sets a limit of a space to an attribute, in MLIR's text, or takes it away
-/// for null.
+/// for null. Whether the space is valid then, `kasModuleVerify` says.
 bool kasSpaceSetLimit(KasModule *module, const char *space, const char *name,
                       const char *value, KasDiagnostics diagnostics);
 

@@ -25,7 +25,6 @@
 #include "kas/Search/Operators/Membership.h"
 #include "kas/Search/Operators/OperatorPrinter.h"
 #include "mlir/AsmParser/AsmParser.h"
-#include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 #include <cmath>
@@ -155,7 +154,7 @@ bool kasSpaceDescribe(KasModule *module, const char *name, KasStream json,
   return true;
 }
 
-/// What is no limit, or has the wrong type, is said by the verifier.
+/// Not verified: limits that are changed together may not do one by one.
 bool kasSpaceSetLimit(KasModule *module, const char *name, const char *limit,
                       const char *value, KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
@@ -172,7 +171,7 @@ bool kasSpaceSetLimit(KasModule *module, const char *name, const char *limit,
     limits.erase(limit);
   }
   space.setLimitsAttr(limits.getDictionary(space.getContext()));
-  return succeeded(verify(space));
+  return true;
 }
 
 /// Keys are 64 bits, which JSON readers do not keep as numbers: 16 hexadecimal

@@ -59,6 +59,7 @@ def fit_limits(space: SearchSpace, limits: Mapping[str, float | Sequence[str | i
     module = Module(space.text, "<space>")
     for name, value in changes.items():
         module._handle.set_limit(space.name, name, None if value is None else _make_attribute(name, value))
+    module._handle.verify()
     return SearchSpace(module, space.name)
 
 

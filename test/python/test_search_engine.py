@@ -12,6 +12,7 @@ import threading
 import pytest
 
 import kas
+from kas._search import read_objective
 from kas._search_database import SearchDatabase
 
 SPACE = """
@@ -47,6 +48,49 @@ def test_complete_list_with_exact_costs(space):
         costs = [candidate.operator.cost(binding) for binding in space.bindings]
         assert candidate.flops == sum(cost.flops * n for cost, n in zip(costs, space.multiplicities))
         assert candidate.params == sum(cost.parameters * n for cost, n in zip(costs, space.multiplicities))
+
+
+def test_limits_are_set_and_taken_away(space):
+    """Whatever their names, order and values are: as if they were written in the text."""
+    from kas._search_setup import fit_limits
+
+    text = SPACE.replace("depth = 5", 'reduce = 1, occurrences.W = 2, depth = 4, sees = ["3"], unfold_ratio = 1.5')
+    changes = {"depth": 4, "reduce": 1, "occurrences.W": 2, "sees": ["3"], "unfold_ratio": 1.5}
+    assert fit_limits(space, changes).text == kas.SearchSpace.parse(text).text
+    assert "depth = 5" in space.text
+    bare = fit_limits(space, {"depth": None, "reduce": None, "unfold_ratio": 2})
+    assert "depth" not in bare.text and "unfold_ratio = 2" in bare.text
+    for wrong in ({"dept": 3}, {"depth": "3"}, {"unfold_ratio": math.nan}, {"depth": True}):
+        with pytest.raises((kas.Error, TypeError), match=r"depth|dept|unfold_ratio|limit|expected"):
+            fit_limits(space, wrong)
+
+
+def test_objectives_are_read():
+    assert read_objective("") == []
+    assert read_objective("2*loss - 1e-3*accuracy") == [[(2, "loss"), (-1e-3, "accuracy")]]
+    assert read_objective("pareto(flops, -accuracy)") == [[(1, "flops")], [(-1, "accuracy")]]
+    for wrong in ("loss+", "pareto(loss)", "3", "loss accuracy*", "pareto(a,b"):
+        with pytest.raises(kas.Error, match=r"requires "):
+            read_objective(wrong)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_baselines_have_numbers(space, tmp_path, kept):
+    database = tmp_path / "a.db" if kept else None
+    with kas.Searcher(space, "random", database=database) as searcher:
+        assert [searcher.add_baseline(name, "text") for name in ("a", "b", "a")] == [-2, -3, -2]
+        with pytest.raises(kas.Error, match=r"the database has another baseline 'b'; requires one of another name"):
+            searcher.add_baseline("b", "other")
+    with pytest.raises(kas.Error, match=r"the search is closed"):
+        searcher.add_baseline("c", "text")
+    with kas.Searcher(space, "random", database=database) as searcher:
+        assert searcher.add_baseline("b", "text") == (-3 if kept else -2)
+
+
+def test_plans_refuse_wrong_options():
+    for wrong in ({"size": 0}, {"keep": 0.0}, {"rungs": [3, 3]}, {"epochs": 0}, {"workers": 0}):
+        with pytest.raises(kas.Error, match=r"requires "):
+            kas._kas.TrainingPlan(**{"size": 3, "rungs": [1], "keep": 0.5, "epochs": 4} | wrong)
 
 
 def test_weights_indexed_by_a_position():
