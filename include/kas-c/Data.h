@@ -25,7 +25,7 @@ typedef struct KasDataset KasDataset;
 /// Reads a data set from files, which must not change as long as it lives:
 /// uncompressed ones are mapped. `format` is a format of `kas-train --data`
 /// (docs/guide/training.md), `words` its paths and then its options. Sets
-/// `dataset` to null, without an error, where the part for testing is asked for
+/// `dataset` to null, without an error, where the part for testing is requested
 /// and the data have none. False when it fails.
 bool kasDatasetLoad(const char *format, const char *const *words,
                     size_t numWords, bool forTesting, KasDataset **dataset,

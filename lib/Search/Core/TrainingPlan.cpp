@@ -8,8 +8,8 @@
 //
 // Brackets of successive halving within a budget.
 //
-// A search that simply ran until its time is over would leave half a bracket
-// behind, and no time for the final round. So a bracket is begun only where it
+// A search that simply ran until its time is over would end within a bracket
+// and leave no time for the final round. So a bracket is begun only where it
 // and the final trainings of what it may find end in time by the measured times
 // of trainings, with fewer candidates where there is no time for all.
 //
