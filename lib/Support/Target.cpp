@@ -254,6 +254,18 @@ static int64_t getBFloatDotBits(const Triple &triple,
                                                                        : 0;
 }
 
+/// The widest vectors of i32 that an instruction adds products of i16 to:
+/// `vpmaddwd` and an addition. Arm's widening multiplications take one product
+/// to each sum.
+static int64_t getShortDotBits(const Triple &triple,
+                               const llvm::MCSubtargetInfo &info) {
+  if (!triple.isX86() || getByteDotBits(triple, info) > 0)
+    return 0;
+  if (info.checkFeatures("+avx512bw"))
+    return 512;
+  return info.checkFeatures("+avx2") ? 256 : 128;
+}
+
 /// Asks the system for the caches of this machine.
 static void measureCaches(Target &target) {
 #ifdef _SC_LEVEL2_CACHE_SIZE
@@ -381,6 +393,7 @@ static Expected<Target> lookUpTarget(const TargetNames &names) {
     target.arithmeticBits = 512;
   target.byteDotBits = getByteDotBits(*triple, *info);
   target.bfloatDotBits = getBFloatDotBits(*triple, *info);
+  target.shortDotBits = getShortDotBits(*triple, *info);
   target.l2Bytes = getLevel2KiB(target.cpu) << 10;
   // The table has the usual machine; the system knows this one.
   if (isHost)

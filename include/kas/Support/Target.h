@@ -54,6 +54,9 @@ struct Target {
   int64_t byteDotBits = 0;
   /// The same of sums of f32 and products of bf16, two to each sum.
   int64_t bfloatDotBits = 0;
+  /// The same of sums of i32 and products of i16, two to each sum; 0 also where
+  /// bytes have an instruction.
+  int64_t shortDotBits = 0;
   /// Sizes of the caches of one core.
   int64_t l1Bytes = 32 << 10, l2Bytes = 512 << 10;
 };

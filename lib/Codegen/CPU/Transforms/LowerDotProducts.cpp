@@ -8,8 +8,9 @@
 //
 // Products of narrow elements by what the target has for them: `kas_cpu.dot`
 // becomes one instruction (x86: AVX512-VNNI and AVX512-BF16, Arm: USDOT and
-// BFDOT) or, where there is none, arithmetic with the same results. The views
-// of bf16 as VNNI groups of 32 bits go as well.
+// BFDOT), two for i16 (x86 without VNNI: VPMADDWD) or, where there is none,
+// arithmetic with the same results. The views of bf16 as VNNI groups of 32 bits
+// go as well.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,6 +59,57 @@ static StringRef getIntrinsic(const Target &target, int64_t bits,
   default:
     return "";
   }
+}
+
+/// The instruction of `target` that multiplies i16 and adds neighbors to sums
+/// of `bits` bits; empty if there is none.
+static StringRef getShortIntrinsic(const Target &target, int64_t bits) {
+  if (bits > target.shortDotBits)
+    return "";
+  switch (bits) {
+  case 128:
+    return "llvm.x86.sse2.pmadd.wd";
+  case 256:
+    return "llvm.x86.avx2.pmadd.wd";
+  case 512:
+    return "llvm.x86.avx512.pmaddw.d.512";
+  default:
+    return "";
+  }
+}
+
+/// The bytes at even and at odd indices, widened to i16, in two vectors that
+/// are multiplied and added in pairs. No sum overflows: 2 * 255 * 128 < 2^31.
+/// Dot products that share an operand share its widened form.
+static Value expandInt8ToShorts(OpBuilder &builder, DotOp op,
+                                StringRef intrinsic) {
+  Location loc = op.getLoc();
+  auto type = cast<VectorType>(op.getSum().getType());
+  auto shorts =
+      VectorType::get({type.getDimSize(0) * 2}, builder.getI16Type());
+  auto splat = [&](int16_t value) {
+    return arith::ConstantOp::create(builder, loc,
+                                     DenseElementsAttr::get(shorts, value));
+  };
+  Value lhs = vector::BitCastOp::create(builder, loc, shorts, op.getLhs());
+  Value rhs = vector::BitCastOp::create(builder, loc, shorts, op.getRhs());
+  Value eight = splat(8);
+  // The bytes of `lhs` are unsigned, those of `rhs` signed.
+  Value evenLhs = arith::AndIOp::create(builder, loc, lhs, splat(255));
+  Value oddLhs = arith::ShRUIOp::create(builder, loc, lhs, eight);
+  Value evenRhs = arith::ShLIOp::create(builder, loc, rhs, eight);
+  evenRhs = arith::ShRSIOp::create(builder, loc, evenRhs, eight);
+  Value oddRhs = arith::ShRSIOp::create(builder, loc, rhs, eight);
+  Value sum = op.getSum();
+  for (auto [left, right] :
+       {std::pair(evenLhs, evenRhs), std::pair(oddLhs, oddRhs)}) {
+    Value products = LLVM::CallIntrinsicOp::create(
+                         builder, loc, type, builder.getStringAttr(intrinsic),
+                         ValueRange{left, right})
+                         .getResult(0);
+    sum = arith::AddIOp::create(builder, loc, sum, products);
+  }
+  return sum;
 }
 
 /// One product after the other, each of bytes that are taken out of VNNI
@@ -128,9 +180,13 @@ static Value lowerDot(OpBuilder &builder, DotOp op, const Target &target) {
   bool isOfInt8 =
       cast<VectorType>(op.getLhs().getType()).getElementType().isInteger(8);
   StringRef intrinsic = getIntrinsic(target, 32 * type.getDimSize(0), isOfInt8);
+  if (intrinsic.empty() && isOfInt8) {
+    StringRef shorts = getShortIntrinsic(target, 32 * type.getDimSize(0));
+    return shorts.empty() ? expandInt8Dot(builder, op)
+                          : expandInt8ToShorts(builder, op, shorts);
+  }
   if (intrinsic.empty())
-    return isOfInt8 ? expandInt8Dot(builder, op)
-                    : expandBFloatDot(builder, op, target);
+    return expandBFloatDot(builder, op, target);
   // Arm's instruction takes the unsigned bytes first, as Intel's does.
   return LLVM::CallIntrinsicOp::create(
              builder, op.getLoc(), type, builder.getStringAttr(intrinsic),

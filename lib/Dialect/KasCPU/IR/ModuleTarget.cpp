@@ -27,7 +27,8 @@ using namespace mlir;
 static constexpr StringRef deviceName = "CPU";
 /// Where a target has no such instructions, these are left out.
 static constexpr StringRef byteDotKey = "byte_dot_width",
-                           bfloatDotKey = "bfloat_dot_width";
+                           bfloatDotKey = "bfloat_dot_width",
+                           shortDotKey = "short_dot_width";
 
 /// The numbers of a target by their keys; the first and the caches are those
 /// that upstream uses.
@@ -83,6 +84,8 @@ void kas::setModuleTarget(ModuleOp module, const Target &target) {
     add(byteDotKey, builder.getI64IntegerAttr(target.byteDotBits));
   if (target.bfloatDotBits > 0)
     add(bfloatDotKey, builder.getI64IntegerAttr(target.bfloatDotBits));
+  if (target.shortDotBits > 0)
+    add(shortDotKey, builder.getI64IntegerAttr(target.shortDotBits));
   DataLayoutEntryInterface device = DataLayoutEntryAttr::get(
       builder.getStringAttr(deviceName),
       TargetDeviceSpecAttr::get(module.getContext(), entries));
@@ -99,7 +102,7 @@ static Attribute queryDevice(ModuleOp module, StringRef key) {
 /// A key that is missing is no error: it has a default.
 LogicalResult kas::verifyModuleTarget(ModuleOp module) {
   Target target;
-  SmallVector<StringRef> keys = {byteDotKey, bfloatDotKey};
+  SmallVector<StringRef> keys = {byteDotKey, bfloatDotKey, shortDotKey};
   forEachNumber(target, [&](StringRef key, int64_t) { keys.push_back(key); });
   for (StringRef key : keys) {
     Attribute value = queryDevice(module, key);
@@ -139,5 +142,6 @@ std::optional<Target> kas::getModuleTarget(Operation *op) {
     target.hasFMA = fma.getValue();
   queryNumber(byteDotKey, target.byteDotBits);
   queryNumber(bfloatDotKey, target.bfloatDotBits);
+  queryNumber(shortDotKey, target.shortDotBits);
   return target;
 }
