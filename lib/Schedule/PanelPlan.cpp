@@ -55,8 +55,8 @@ PanelColumns chooseColumns(const Columns &columns, bool isPrepacked,
 }
 
 /// With the numbers that `given` gives. False if none suit.
-bool chooseRegisters(PanelPlan &plan, int64_t rows, const TileTarget &target,
-                     const TileNumbers *given) {
+bool chooseRegisters(PanelPlan &plan, const TileNest &nest, int64_t rows,
+                     const TileTarget &target, const TileNumbers *given) {
   // Four registers hold columns and a row. Panels that are copied at each call
   // were measured with a quarter of them left.
   int64_t limit =
@@ -65,6 +65,11 @@ bool chooseRegisters(PanelPlan &plan, int64_t rows, const TileTarget &target,
     return wanted == 0 || wanted == number;
   };
   int64_t maxRows = plan.isPrepacked ? 14 : 8, maxVectors = 4;
+  // Two vectors and a row in two registers each, and what they are masked with.
+  if (nest.isOfVNNIGroups && !target.hasByteDots) {
+    maxVectors = 2;
+    limit = target.registers - 3 * maxVectors - 1;
+  }
   if (given)
     maxRows = maxVectors = limit;
   std::optional<PanelRegisters> registers =
@@ -158,7 +163,7 @@ std::optional<PanelPlan> kas::schedule::makePanelPlan(
   while (items * plan.rowGroups < threads && rows % (plan.rowGroups * 2) == 0 &&
          rows / plan.rowGroups >= 32)
     plan.rowGroups *= 2;
-  if (!chooseRegisters(plan, rows / plan.rowGroups, target, given)) {
+  if (!chooseRegisters(plan, nest, rows / plan.rowGroups, target, given)) {
     emitReason("expected rows and vectors that fit " + Twine(target.registers) +
                " registers and the shape, got " + Twine(given->rows) +
                " times " + Twine(given->vectors));

@@ -29,7 +29,7 @@ TileTarget::TileTarget(const Target &target)
       accumulators(target.vectorRegisters * 3 / 4),
       l1Elements(target.l1Bytes / sizeof(float)),
       l2Elements(target.l2Bytes / sizeof(float)),
-      panelElements(l2Elements * 3 / 8),
+      panelElements(l2Elements * 3 / 8), hasByteDots(target.byteDotBits > 0),
       hasMaskedLoads(target.vectorBits > 128) {}
 
 int64_t TileTarget::getLanes(int64_t elements) const {

@@ -592,3 +592,41 @@ def test_other_types_of_elements() -> None:
         kas.Error, match=r"'x' must be a statically shaped tensor of floats or integers, got 'tensor<3x5xi4>'"
     ):
         make_copy("i4")
+
+
+INT8_PRODUCTS = """
+func.func @f(%x: tensor<{rows}x{depth}xi8>, %w: tensor<37x{depth}xi8>) -> tensor<{rows}x37xi32> {{
+  %zero = arith.constant 0 : i32
+  %empty = tensor.empty() : tensor<{rows}x37xi32>
+  %zeros = linalg.fill ins(%zero : i32) outs(%empty : tensor<{rows}x37xi32>) -> tensor<{rows}x37xi32>
+  %y = linalg.generic {{
+      indexing_maps = [
+        affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}}
+      ins(%x, %w : tensor<{rows}x{depth}xi8>, tensor<37x{depth}xi8>) outs(%zeros : tensor<{rows}x37xi32>) {{
+  ^bb0(%a: i8, %b: i8, %sum: i32):
+    %c = arith.{extend} %a : i8 to i32
+    %d = arith.extsi %b : i8 to i32
+    %p = arith.muli %c, %d : i32
+    %s = arith.addi %sum, %p : i32
+    linalg.yield %s : i32
+  }} -> tensor<{rows}x37xi32>
+  return %y : tensor<{rows}x37xi32>
+}}
+"""
+
+
+@pytest.mark.parametrize("cpu", ["host", "x86-64", "x86-64-v3"])
+@pytest.mark.parametrize(("rows", "depth"), [(1, 64), (9, 70), (64, 512)])
+def test_int8_products(cpu, rows, depth):
+    """With and without instructions for dot products: the largest products do not overflow on the way."""
+    generator = numpy.random.default_rng(rows)
+    for extend, least, most in (("extui", 0, 256), ("extsi", -128, 128)):
+        module = kas.Module(INT8_PRODUCTS.format(rows=rows, depth=depth, extend=extend))
+        module.run(f"kas-attach-cpu-target{{cpu={cpu}}}")
+        function = module.compile("f", threads=1)
+        extremes = numpy.full((rows, depth), most - 1), numpy.full((37, depth), -128)
+        numbers = generator.integers(least, most, (rows, depth)), generator.integers(-128, 128, (37, depth))
+        for x, w in (extremes, numbers):
+            result = function(x.astype(numpy.uint8).view(numpy.int8), w.astype(numpy.int8))
+            numpy.testing.assert_array_equal(result, x @ w.T)

@@ -51,6 +51,9 @@ struct TileTarget {
   /// Elements of a panel that leave room for rows and the output in the
   /// second-level cache.
   int64_t panelElements;
+  /// Whether one instruction adds the products of a group of bytes to a sum.
+  /// Else both operands are widened, each to two registers.
+  bool hasByteDots;
   /// Loads some lanes of a vector at the cost of all, as every target does
   /// whose vectors are wider than 128 bits.
   bool hasMaskedLoads;

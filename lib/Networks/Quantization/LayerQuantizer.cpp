@@ -310,7 +310,8 @@ void LayerQuantizer::sumWeights() {
 }
 
 /// The contraction of the layer with its own maps; the operand order is kept.
-/// The body is the one that `-kas-pack-bytes` knows: extend, multiply, add.
+/// The body is the one that `-kas-pack-dot-products` knows: extend, multiply,
+/// add.
 Value LayerQuantizer::multiply(Value data) {
   unsigned dataNumber = layer.data->getOperandNumber();
   SmallVector<Value> inputs{weights, weights};

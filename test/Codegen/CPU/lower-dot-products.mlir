@@ -3,6 +3,8 @@
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=cascadelake" -kas-lower-dot-products | FileCheck %s --check-prefixes=CHECK,AVX512
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=alderlake" -kas-lower-dot-products | FileCheck %s --check-prefixes=CHECK,AVX
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=haswell" -kas-lower-dot-products | FileCheck %s --check-prefixes=CHECK,NONE
+// RUN: kas-opt %s -kas-attach-cpu-target="cpu=sandybridge" -kas-lower-dot-products | FileCheck %s --check-prefixes=CHECK,SSE
+// RUN: kas-opt %s -kas-attach-cpu-target="cpu=skylake-avx512" -kas-lower-dot-products | FileCheck %s --check-prefixes=CHECK,BW
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=neoverse-v1" -kas-lower-dot-products | FileCheck %s --check-prefixes=CHECK,ARM
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=cooperlake" -kas-lower-dot-products | FileCheck %s --check-prefixes=CHECK,BF16
 
@@ -10,6 +12,7 @@
 // CHECK-SAME:    %[[A:.*]]: vector<64xi8>, %[[B:.*]]: vector<64xi8>, %[[SUM:.*]]: vector<16xi32>
 // AVX512: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"(%[[SUM]], %[[A]], %[[B]])
 // AVX-NOT: call_intrinsic
+// BW-COUNT-2: llvm.call_intrinsic "llvm.x86.avx512.pmaddw.d.512"
 // NONE: %[[X:.*]] = vector.bitcast %[[A]] : vector<64xi8> to vector<16xi32>
 // NONE: %[[Y:.*]] = vector.bitcast %[[B]] : vector<64xi8> to vector<16xi32>
 // NONE: arith.shrui %[[X]]
@@ -26,7 +29,16 @@ func.func @wide(%a: vector<64xi8>, %b: vector<64xi8>, %sum: vector<16xi32>) -> v
 // CHECK-LABEL: @middle(
 // AVX512: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.256"
 // AVX: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.256"
-// NONE-COUNT-4: arith.muli
+// NONE: %[[X:.*]] = vector.bitcast %{{.*}} : vector<32xi8> to vector<16xi16>
+// NONE: %[[Y:.*]] = vector.bitcast %{{.*}} : vector<32xi8> to vector<16xi16>
+// NONE: %[[EVEN:.*]] = arith.andi %[[X]]
+// NONE: %[[ODD:.*]] = arith.shrui %[[X]]
+// NONE: arith.shli %[[Y]]
+// NONE-COUNT-2: arith.shrsi
+// NONE: %[[FIRST:.*]] = llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%[[EVEN]], %{{.*}})
+// NONE: arith.addi %{{.*}}, %[[FIRST]]
+// NONE: llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%[[ODD]], %{{.*}})
+// SSE-COUNT-4: arith.muli
 // ARM-COUNT-4: arith.muli
 func.func @middle(%a: vector<32xi8>, %b: vector<32xi8>, %sum: vector<8xi32>) -> vector<8xi32> {
   %r = kas_cpu.dot %a, %b, %sum : vector<32xi8>, vector<8xi32>
@@ -36,6 +48,8 @@ func.func @middle(%a: vector<32xi8>, %b: vector<32xi8>, %sum: vector<8xi32>) -> 
 // CHECK-LABEL: @narrow(
 // AVX512: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.128"
 // AVX: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.128"
+// NONE-COUNT-2: llvm.call_intrinsic "llvm.x86.sse2.pmadd.wd"
+// SSE-COUNT-2: llvm.call_intrinsic "llvm.x86.sse2.pmadd.wd"
 // ARM: llvm.call_intrinsic "llvm.aarch64.neon.usdot"
 func.func @narrow(%a: vector<16xi8>, %b: vector<16xi8>, %sum: vector<4xi32>) -> vector<4xi32> {
   %r = kas_cpu.dot %a, %b, %sum : vector<16xi8>, vector<4xi32>

@@ -17,8 +17,7 @@
 // (`matchUnpadded`), the only reader of a result becomes its epilogue without a
 // proof about aliases (`findReader`), and it is known which operands come from
 // weights. CSE and canonicalization between both steps cannot be left out
-// either: they merge the elementwise operations and copies that emitters leave
-// behind.
+// either: they merge the elementwise operations and copies that emitters make.
 //
 //===----------------------------------------------------------------------===//
 

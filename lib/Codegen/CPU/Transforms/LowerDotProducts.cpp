@@ -85,8 +85,7 @@ static Value expandInt8ToShorts(OpBuilder &builder, DotOp op,
                                 StringRef intrinsic) {
   Location loc = op.getLoc();
   auto type = cast<VectorType>(op.getSum().getType());
-  auto shorts =
-      VectorType::get({type.getDimSize(0) * 2}, builder.getI16Type());
+  auto shorts = VectorType::get({type.getDimSize(0) * 2}, builder.getI16Type());
   auto splat = [&](int16_t value) {
     return arith::ConstantOp::create(builder, loc,
                                      DenseElementsAttr::get(shorts, value));
