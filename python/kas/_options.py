@@ -121,7 +121,10 @@ def add_accelerate_options(parser: argparse.ArgumentParser) -> None:
 
 def add_report_options(parser: argparse.ArgumentParser) -> None:
     """Those of `kas report`."""
-    parser.add_argument("database", help="the SQLite file of a search")
+    parser.add_argument("database", nargs="?", help="the SQLite file of a search")
+    parser.add_argument(
+        "--layers", action="store_true", help="print the layers that won in runs of kas accelerate instead"
+    )
     parser.add_argument("-o", "--output", help="where to write (default: the database's name with .html)")
     parser.add_argument("--live", action="store_true", help="serve the page instead, and follow the search")
     parser.add_argument("--port", type=int, default=0, help="the port to serve at (default: any that is free)")

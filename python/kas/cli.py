@@ -197,6 +197,12 @@ def _cache_command(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace) -> int:
+    if arguments.layers == (arguments.database is not None):
+        raise UsageError(f"requires the database of a search or --layers, got {'both' if arguments.layers else 'none'}")
+    if arguments.layers:
+        from ._accelerate import _learnt
+
+        return _learnt.report(arguments.json)
     from . import report
 
     return report.run(arguments)

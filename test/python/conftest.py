@@ -12,6 +12,7 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Tests compile what they test, and keep nothing.
 os.environ.setdefault("KAS_CACHE_MB", "0")
+os.environ.setdefault("KAS_LAYERS", "")
 
 
 def pytest_addoption(parser):

@@ -19,7 +19,7 @@ from torch import nn
 
 import kas
 from kas import cli
-from kas._accelerate import _baselines, _command, _contest, _distill, _library, _peer, _problem, _run, _times
+from kas._accelerate import _baselines, _command, _contest, _distill, _learnt, _library, _peer, _problem, _run, _times
 from kas._accelerate._statistics import Drop
 from kas._c_folder import find_program
 from kas.evaluate import DigitsNetwork, Recipe, Task, TaskData, Training
@@ -78,6 +78,7 @@ def outcome(network, data, tmp_path_factory, at_work):
         patch.setattr(_problem, "compile_network", watch_compilation)
         # How much is reported must not depend on the machine.
         patch.setattr(_run._Run, "_is_late", lambda _: False)
+        patch.setenv("KAS_LAYERS", str(folder / "layers.jsonl"))
         found = kas.accelerate(
             network, data, max_drop=100, minutes=0.2, out=folder, progress=False, command="kas <again>"
         )
@@ -103,6 +104,14 @@ def test_a_network_becomes_faster(outcome, network, data):
         assert one["drop_low"] <= one["drop"] <= one["drop_high"] and one["ms"] > 0
     assert found.verdict in repr(found) and f"{found.speedup:.2f} times as fast" in found.verdict
     assert found.table().count("<- best") == 1
+
+
+def test_the_layers_that_won_are_known_later(outcome):
+    found, folder = outcome
+    kept = _learnt.read(folder / "layers.jsonl")
+    taken = found.best.layers if found.best.kind == "ours" else {}
+    assert sorted(one.form for one in kept) == sorted(taken.values())
+    assert all(one.ms < one.own_ms and one.data == "digits" for one in kept)
 
 
 def test_the_page_escapes_what_it_is_given(outcome):
@@ -263,6 +272,24 @@ def test_help_names_it_first(capsys):
         cli.main(["--help"])
     text = capsys.readouterr().out
     assert text.index("accelerate") < text.index("search")
+
+
+class Named(nn.Module):
+    """Gives what it computes by its name, as models of text do."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x):
+        return {"logits": self.model(x)}
+
+
+def test_outputs_that_are_no_tensors_are_said_first(data):
+    model = Named(DigitsNetwork(8, blocks=1)).train()
+    with pytest.raises(ValueError, match=r"a tensor or a tuple of tensors, got dict: .*'self.model\(x\).logits'"):
+        kas.accelerate(model, data, minutes=0.1, progress=False)
+    assert all(module.training for module in model.modules())
 
 
 class Untraceable(nn.Module):

@@ -4,6 +4,7 @@
 """kas.accelerate: the parts, without trainings of whole networks."""
 
 import itertools
+import json
 import math
 import random
 import time
@@ -14,12 +15,15 @@ import torch
 from torch import nn
 
 import kas
+from kas import cli
 from kas._accelerate import (
     _alternatives,
     _contest,
     _distill,
     _imitation,
     _knapsack,
+    _learnt,
+    _library,
     _narrow,
     _outcome,
     _precision,
@@ -481,6 +485,83 @@ class SlowSteps(_distill.Steps):
         time.sleep(2e-3)
         self.rates.append(rate)
         return 0.0
+
+
+@pytest.fixture
+def user_layers(tmp_path, monkeypatch):
+    monkeypatch.setenv("KAS_LAYERS", str(tmp_path / "mine" / "layers.jsonl"))
+    return tmp_path / "mine" / "layers.jsonl"
+
+
+def make_learnt(layer, form, shape=(16, 8, 8), **changes):
+    unit = find_unit(layer, shape)
+    values = {"macs": unit.macs, "own_ms": 2.0, "ms": 1.0, "loss": 0.01, "precision": "f32", "data": "mine", **changes}
+    return _learnt.Learnt(*_learnt.describe_layer(layer, unit), form, **values)
+
+
+def test_what_won_before_is_tried_first(user_layers):
+    same, wider, strided = (nn.Conv2d(16, n, 3, s, padding=1) for n, s in ((16, 1), (32, 1), (16, 2)))
+    forms = list(_alternatives.list_forms(same, find_unit(same, (16, 8, 8))))
+    space, kind = _learnt.describe_layer(same, find_unit(same, (16, 8, 8)))
+    plain = _library.order_forms(forms, [], space, kind)
+    assert plain[0] == _library.PREFERRED[0] and sorted(plain) == sorted(forms)
+    # What won for the same layer comes before what won more often for others of its kind; other kinds do not count.
+    wins = [make_learnt(wider, "shift-pointwise")] * 2 + [
+        make_learnt(strided, "pointwise"),
+        make_learnt(same, "low-rank-8"),
+    ]
+    _learnt.add(wins)
+    _learnt.add(wins[:1])
+    assert _learnt.read(user_layers) == [*wins, wins[0]]
+    order = _library.order_forms(forms, _learnt.read(user_layers), space, kind)
+    assert order == [
+        "low-rank-8",
+        "shift-pointwise",
+        *(one for one in plain if one not in ("low-rank-8", "shift-pointwise")),
+    ]
+
+
+def test_the_layers_that_come_with_kas_are_some_that_are_faster():
+    entries = _learnt.read(_learnt.SHIPPED)
+    assert len(entries) == len(_learnt.SHIPPED.read_text().splitlines()) > 0
+    assert all(0 < one.ms < one.own_ms and 0 < one.loss < 0.5 for one in entries)
+
+
+def test_a_file_of_layers_that_is_damaged_costs_no_more_than_its_lines(user_layers):
+    good = make_learnt(nn.Conv2d(16, 16, 3, padding=1), "depthwise")
+    _learnt.add([good])
+    line = user_layers.read_text()
+    wrong = ["{", "[1]", "7", '{"space": "a"}', line.replace("2.0", "NaN"), line.replace('"depthwise"', "3"), "\0" * 9]
+    user_layers.write_text("\n".join([*wrong, line]))
+    assert _learnt.read(user_layers) == [good]
+    _learnt.add([good] * (_learnt.MOST + 5))
+    assert len(_learnt.read(user_layers)) == _learnt.MOST and len(list(user_layers.parent.iterdir())) == 1
+
+
+def test_a_full_disk_leaves_the_layers_that_are_there(user_layers, monkeypatch):
+    good = make_learnt(nn.Conv2d(16, 16, 3, padding=1), "depthwise")
+    _learnt.add([good])
+
+    def fill_disk(*arguments):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(_learnt.os, "replace", fill_disk)
+    with pytest.raises(OSError, match="No space left"):
+        _learnt.add([good])
+    assert _learnt.read(user_layers) == [good] and len(list(user_layers.parent.iterdir())) == 1
+
+
+def test_the_report_shows_layers(user_layers, capsys):
+    _learnt.add([make_learnt(nn.Linear(64, 32), "low-rank-8", (64,), own_ms=50.0)])
+    assert cli.main(["report", "--layers"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 + len(_learnt.read(_learnt.SHIPPED))
+    assert "linear 64 to 32, [64]" in lines[1] and lines[1].endswith("you") and lines[2].endswith("kas")
+    assert cli.main(["report", "--layers", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[-1]["form"] == "low-rank-8"
+    for arguments in (["report"], ["report", "--layers", "search.db"]):
+        assert cli.main(arguments) == 1
+    assert "requires the database of a search or --layers, got both" in capsys.readouterr().err
 
 
 def test_trainings_end_in_time_with_a_small_rate(monkeypatch):

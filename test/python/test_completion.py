@@ -45,7 +45,7 @@ def test_options(bash):
     assert bash("kas", "search", "--alg") == ["--algorithm"]
     assert bash("kas", "export", "--fo") == ["--format"]
     assert bash("kas", "show", "conv2d", "--s") == ["--sort"]
-    assert bash("kas", "report", "a.db", "--") == ["--help", "--output", "--live", "--port", "--json"]
+    assert bash("kas", "report", "a.db", "--") == ["--help", "--layers", "--output", "--live", "--port", "--json"]
     # An option of another command is none of this.
     assert bash("kas", "doctor", "--alg") == []
 

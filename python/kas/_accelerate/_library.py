@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from torch import nn
@@ -16,6 +16,7 @@ from ._alternatives import Factory, list_forms
 from ._distill import draw_inputs, recalibrate
 from ._imitation import imitate, observe_units
 from ._knapsack import Choice, Option, Place
+from ._learnt import Learnt, count_wins, describe_layer, read_all
 from ._problem import Problem
 from ._statistics import get_divergence, predict
 from ._times import LayerTimes
@@ -26,7 +27,7 @@ LEAST_SHARE = 0.01
 GAIN = 0.9
 """The largest share of the time of a layer that an alternative may take."""
 PREFERRED = ("depthwise-separable-relu", "depthwise", "skip", "depthwise-2-separable-relu")
-"""The forms that are looked at first."""
+"""The forms that are looked at first where none won for such a layer before."""
 LEAST_FORMS, TIMING_SHARES, LEARNING_SHARES = 3, (0.25, 0.35), (0.45, 0.5)
 """Of each layer so many forms come first. Others are looked at until the first of these shares of the time has passed,
 those until the second."""
@@ -96,6 +97,7 @@ class Library:
     def _measure(self) -> None:
         problem, least = self.problem, LEAST_SHARE * self.units.macs
         layers = [unit for unit in self.units.layers if unit.macs >= least]
+        wins = read_all()
         jobs: list[tuple[int, Unit, str, Factory]] = []
         for unit in layers:
             layer = get_module(problem.model, unit.name)
@@ -103,7 +105,7 @@ class Library:
             if ms is not None:
                 self.own_ms[unit.name] = ms
                 forms = list_forms(layer, unit)
-                order = sorted(forms, key=lambda form: PREFERRED.index(form) if form in PREFERRED else len(PREFERRED))
+                order = order_forms(forms, wins, *describe_layer(layer, unit))
                 jobs += [(place, unit, form, forms[form]) for place, form in enumerate(order)]
         left_out = 0
         # What an earlier call had the time for.
@@ -237,6 +239,23 @@ class Library:
         count = left / max(each, 1e-9) - RECALIBRATED
         return int(min(EVALUATED, max(LEAST_EVALUATED, count)))
 
+    def list_learnt(self, layers: dict[str, str]) -> list[Learnt]:
+        """What is worth to be known later, of alternatives that took the place of layers."""
+        return [
+            Learnt(
+                *describe_layer(get_module(self.problem.model, one.unit.name), one.unit),
+                one.form,
+                macs=one.unit.macs,
+                own_ms=self.own_ms[one.unit.name],
+                ms=one.ms,
+                loss=one.loss,
+                precision=self.problem.precision,
+                data=self.problem.data.name,
+            )
+            for one in self.alternatives
+            if layers.get(one.unit.name) == one.form
+        ]
+
     # The choice
 
     def get_place(self) -> Place:
@@ -261,6 +280,16 @@ class Library:
         names = {unit.name for unit in self.units.layers}
         total = sum(ms for name, ms in self.own_ms.items() if name in names)
         return self.problem.base_ms + choice.ms - total
+
+
+def order_forms(forms: Iterable[str], wins: Sequence[Learnt], space: str, kind: str) -> list[str]:
+    """Those first that won for layers of the same space, then for those of the kind, then those of `PREFERRED`."""
+
+    def get_key(form: str) -> tuple[int, int, int]:
+        own, others = count_wins(wins, space, kind, form)
+        return -own, -others, PREFERRED.index(form) if form in PREFERRED else len(PREFERRED)
+
+    return sorted(forms, key=get_key)
 
 
 def _count(shape: Sequence[int]) -> int:

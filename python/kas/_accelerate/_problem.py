@@ -184,7 +184,23 @@ def check_inputs(model: nn.Module, data: Any, task: Task) -> None:
     check_task(task, data, "pytorch")
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     example = map_tensors(lambda tensor: tensor.to(device), data.example)
+    _check_outputs(model, example)
     probe(model, data, task, example, 64)
+
+
+def _check_outputs(model: nn.Module, example: Any) -> None:
+    modes = {module: module.training for module in model.modules()}
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        outputs = call(model.eval(), example)
+    for module, mode in modes.items():
+        module.training = mode
+    parts = outputs if type(outputs) in (tuple, list) else [outputs]
+    for part in parts:
+        if not isinstance(part, torch.Tensor):
+            raise ValueError(
+                f"requires a model that gives a tensor or a tuple of tensors, got {type(part).__name__}: write a "
+                "module around it whose 'forward' returns what the task takes, such as 'self.model(x).logits'"
+            )
 
 
 def compile_model(model: nn.Module, batch: Any, threads: int) -> Program:

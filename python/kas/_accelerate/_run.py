@@ -19,6 +19,7 @@ from ..evaluate._training import CLASSIFICATION
 from ._baselines import make_baselines
 from ._contest import Contender, Job, Result, Row, Trainings, foresee, measure_times, rank, rank_for_time, report
 from ._knapsack import Choice, find_front, thin_out
+from ._learnt import add as add_learnt
 from ._library import KEEP, Library
 from ._outcome import Accelerated, FrontPoint
 from ._peer import NAME as PEER
@@ -163,10 +164,23 @@ class _Run:
         if complete or self.results:
             self._finish()
         outcome = Accelerated(self.problem, self.results, self.front, complete, self.target_ms, self.command)
+        if complete:
+            self._keep_learnt(outcome)
         if complete and out is not None:
             outcome.save(out)
         self.problem.reporter.message(outcome.verdict)
         return outcome
+
+    def _keep_learnt(self, outcome: Accelerated) -> None:
+        """Keeps the layers of what was taken for later runs, once."""
+        best, step = outcome.best, "learnt layers are kept"
+        if best is None or best.kind != "ours" or self.library is None or step in self.problem.store:
+            return
+        try:
+            add_learnt(self.library.list_learnt(best.layers))
+            self.problem.store.put(step, True)
+        except OSError as error:
+            self.problem.reporter.message(f"the layers that won are not kept for other runs: {error}")
 
     # The search
 

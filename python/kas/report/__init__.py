@@ -64,7 +64,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command `kas report`; returns its exit code."""
     parser = argparse.ArgumentParser(prog="kas report", description="Shows what a search found, as an HTML page.")
     add_report_options(parser)
-    return run(parser.parse_args(arguments))
+    options = parser.parse_args(arguments)
+    if options.layers or options.database is None:
+        parser.error("requires the database of a search; the layers of kas accelerate are shown by kas report")
+    return run(options)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How good the predictions of `kas accelerate` are: random choices of alternatives, predicted and measured.
+
+    choices.py net.py:make_network --weights=net.pt --data=fashion-mnist --count=100
+
+The library of the network is built as in a run. Each choice replaces a random part of the layers by random
+alternatives; its predicted loss and time are sums. Measured are the loss of the whole network before it is trained, on
+the examples that losses of single alternatives are measured on, and the time of the compiled network.
+"""
+
+import argparse
+import random
+import sys
+from typing import NamedTuple
+
+import numpy
+import torch
+
+from kas._accelerate._command import load_weights
+from kas._accelerate._distill import recalibrate
+from kas._accelerate._knapsack import Choice, Option, Place
+from kas._accelerate._library import EVALUATED, KEEP, RECALIBRATED, Library
+from kas._accelerate._precision import choose_precision, measure_precisions
+from kas._accelerate._problem import Options, Problem, check_inputs
+from kas._accelerate._progress import Clock, Reporter
+from kas._accelerate._statistics import get_divergence, predict
+from kas._accelerate._store import Store
+from kas._accelerate._times import time_calls
+from kas.evaluate.__main__ import load_network, load_task
+from kas.evaluate._data_sets import load_any_data
+
+
+class Row(NamedTuple):
+    """A choice, as predicted and as measured."""
+
+    replaced: int
+    predicted_loss: float
+    loss: float
+    predicted_ms: float
+    ms: float
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """The options."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("network", help="FILE.py:NAME, or digits")
+    add("--weights", help="its weights, a .pt or .safetensors file")
+    add("--data", default="digits", help="the name of a data set, or FILE.py:NAME (default: %(default)s)")
+    add("--data-path", help="the file or folder of the data set")
+    add("--task", help="FILE.py:NAME (default: classification)")
+    add("--count", type=int, default=100, help="how many choices (default: %(default)s)")
+    add("--minutes", type=float, default=15.0, help="for a run, of which the library has its part (default 15)")
+    add("--precision", choices=("auto", "f32", "bf16", "int8"), default="auto", help="(default: %(default)s)")
+    add("--seed", type=int, default=0)
+    add("-o", "--output", help="a folder that keeps the library")
+    return parser.parse_args(arguments)
+
+
+def draw(place: Place, share: float, generator: random.Random) -> list[Option]:
+    """One option for a place, or one for each of its parts: with the probability `share` another than what is there."""
+    kept = [option for option in place.options if option.name == KEEP]
+    others = [option for option in place.options if option.name != KEEP]
+    if place.parts and not (others and generator.random() < share / (1 + len(place.parts))):
+        return [option for part in place.parts for option in draw(part, share, generator)]
+    return [generator.choice(others if others and (not kept or generator.random() < share) else kept)]
+
+
+def correlate_ranks(one, other) -> float:
+    """Spearman's rank correlation; equal values have the mean of their ranks."""
+
+    def rank(values):
+        values = numpy.asarray(values, dtype=float)
+        return (values[:, None] > values).sum(1) + 0.5 * ((values[:, None] == values).sum(1) - 1)
+
+    return float(numpy.corrcoef(rank(one), rank(other))[0, 1])
+
+
+def measure(problem: Problem, library: Library, count: int, seed: int) -> list[Row]:
+    """Random choices, each once."""
+    generator, place = random.Random(seed), library.get_place()
+    examples = problem.store.values.get("examples of losses", EVALUATED)
+    reference = predict(problem.model, problem.data, problem.data.validation, examples)
+    rows, seen = [], set()
+    for _ in range(20 * count):
+        if len(rows) == count:
+            break
+        options = tuple(draw(place, generator.random(), generator))
+        replaced = sum(option.name != KEEP for option in options)
+        if not replaced or options in seen:
+            continue
+        seen.add(options)
+        choice = Choice(sum(one.ms for one in options), sum(one.loss for one in options), options)
+        network = library.put(options)
+        recalibrate(network, problem.data, RECALIBRATED)
+        outputs = predict(network, problem.data, problem.data.validation, examples)
+        program = problem.compile(network, problem.precision)
+        loss = get_divergence(problem.task, reference, outputs)
+        rows.append(Row(replaced, choice.loss, loss, library.predict_ms(choice), time_calls([program.run])[0]))
+        print(f"choice {len(rows)}: {rows[-1]}", file=sys.stderr, flush=True)
+    return rows
+
+
+def make_table(rows: list[Row], problem: Problem) -> str:
+    """All choices by their predicted loss, and how predictions and measurements go together."""
+    lines = [f"{'replaced':>8}{'predicted loss':>16}{'loss':>10}{'predicted ms':>14}{'ms':>10}"]
+    for row in sorted(rows, key=lambda one: one.predicted_loss):
+        lines.append(
+            f"{row.replaced:8}{row.predicted_loss:16.4g}{row.loss:10.4g}{row.predicted_ms:14.4g}{row.ms:10.4g}"
+        )
+    columns = list(zip(*rows))
+    ratios = [row.predicted_ms / row.ms for row in rows]
+    lines += [
+        f"the model: {problem.base_ms:.4g} ms in {problem.precision}",
+        f"rank correlation of the loss: {correlate_ranks(columns[1], columns[2]):.3f}, of the time: "
+        f"{correlate_ranks(columns[3], columns[4]):.3f}, over {len(rows)} choices",
+        f"predicted over measured time: {min(ratios):.2f} to {max(ratios):.2f}, median {numpy.median(ratios):.2f}",
+    ]
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command; its exit code."""
+    options = parse(arguments)
+    if options.count < 2:
+        print(f"error: --count must be at least 2, got {options.count}", file=sys.stderr)
+        return 2
+    torch.set_num_threads(1)
+    network, task = load_network(options.network), load_task(options.task)
+    if options.weights:
+        load_weights(network, options.weights)
+    data = load_any_data(options.data, options.data_path)
+    check_inputs(network, data, task)
+    clock = Clock(options.minutes)
+    store = Store(options.output, {"choices of": options.network})
+    try:
+        settings = Options(minutes=options.minutes, precision=options.precision, seed=options.seed)
+        problem = Problem(network, data, task, settings, store, clock, Reporter(clock, False))
+        found = measure_precisions(problem)
+        problem.dense_ms = found["f32"].ms
+        problem.precision = choose_precision(problem, found)
+        problem.base_ms = found[problem.precision].ms
+        library = Library(problem)
+        library.build()
+        rows = measure(problem, library, options.count, options.seed)
+        if len(rows) < 2:
+            print(f"error: requires a network with at least 2 choices, got {len(rows)}", file=sys.stderr)
+            return 1
+        print(make_table(rows, problem))
+    finally:
+        store.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
