@@ -110,10 +110,16 @@ def test_modules_of_research():
         (r"FROM (candidate|metric|setting|training|statistic)\b", "_search_database.py"),
         (r"import multiprocessing\b|ProcessPoolExecutor", "_processes.py"),
         (r"kas-cpu-pipeline\{", "_pipelines.py"),
+        (r"\bload_dataset\(", "_data_sets.py"),
+        (r"\bTrainingPlan\(|\bkeep \+ 1e-", "_halving.py"),
+        (r"\bdescribe_objective\(|[\"']\\s\*pareto", "_search.py"),
     ],
 )
 def test_what_is_said_once(pattern, file):
-    """One reader of search databases, one pool of processes, one place that spells the options of the pipeline."""
+    """One reader of search databases, one pool of processes, one place that spells the options of the pipeline.
+
+    One door to the library's readers of data sets, its plans of trainings with their halving, and its objectives.
+    """
     sources = [
         path
         for folder in ("python/kas", "research")

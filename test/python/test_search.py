@@ -79,8 +79,9 @@ def test_wrong_halving():
 
 def test_a_budget_of_time_is_kept(monkeypatch, capfd):
     options = {**OPTIONS, "progress": "lines"}
+    # Whether the first epoch ends before the pool looks at the clock depends on the machine.
     with pytest.raises(
-        ValueError, match=r"for a training of the network itself \(an epoch takes longer\) .* got 0.001 s"
+        ValueError, match=r"for a training of the network itself \((an epoch takes longer|some .* s)\) .* got 0.001 s"
     ):
         kas.search(small(), data(), 0.001, **options)
     # What a whole training takes follows from an epoch.
