@@ -64,6 +64,8 @@ if config.has_gpu:
     config.available_features.add("gpu")
     config.environment["VK_ICD_FILENAMES"] = config.lavapipe_icd
     config.environment["KAS_RT_VALIDATION"] = "1"
+else:
+    lit_config.note("KAS_ENABLE_GPU is OFF: tests that need a component for GPUs are unsupported (feature 'gpu')")
 toolkit = subprocess.run(
     [os.path.join(config.kas_src_root, "tools", "cuda-toolkit.py")], capture_output=True, text=True
 ).stdout.strip()
