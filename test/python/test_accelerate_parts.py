@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 import random
+import sys
 import time
 import types
 
@@ -18,6 +19,7 @@ import kas
 from kas import cli
 from kas._accelerate import (
     _alternatives,
+    _baselines,
     _contest,
     _distill,
     _imitation,
@@ -345,6 +347,36 @@ def test_what_cannot_be_narrower_says_why():
         _narrow.narrow(nn.Sequential(nn.Conv2d(4, 8, 3), nn.LayerNorm(4)), x, 0.5)
     with pytest.raises(_narrow.NotNarrowableError, match="requires channels that can be cut, got none"):
         _narrow.narrow(nn.Sequential(nn.Conv2d(4, 8, 3)), x, 0.5)
+
+
+@pytest.mark.parametrize(("kept", "is_there"), [(4, True), (5, False)])
+def test_a_pruned_network_has_to_run(monkeypatch, kept, is_there):
+    class Pruner:
+        """Cuts the outputs of the first layer; the second one takes four."""
+
+        def __init__(self, network, example, ignored_layers, **options):
+            assert ignored_layers == [network[1]]
+            self.network = network
+
+        def step(self):
+            self.network[0].weight = nn.Parameter(self.network[0].weight[:kept])
+            self.network[1] = nn.Conv2d(4, 3, 1)
+
+    fake = types.SimpleNamespace(
+        pruner=types.SimpleNamespace(MagnitudePruner=Pruner),
+        importance=types.SimpleNamespace(GroupMagnitudeImportance=lambda p: p),
+    )
+    monkeypatch.setitem(sys.modules, "torch_pruning", fake)
+    said = []
+    model = nn.Sequential(nn.Conv2d(2, 8, 3, bias=False), nn.Conv2d(8, 3, 1)).eval()
+    reporter = types.SimpleNamespace(message=said.append)
+    found = _baselines._make_pruned(
+        types.SimpleNamespace(model=model, batch=torch.randn(1, 2, 8, 8), reporter=reporter)
+    )
+    assert [one.kind for one in found] == ["pruned"] * is_there and model[0].weight.shape[0] == 8
+    assert len(said) == (not is_there) and all(
+        "torch-pruning cannot prune the network: RuntimeError" in s for s in said
+    )
 
 
 def test_drops_of_classes_are_paired():

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..evaluate._task import call
 from ._contest import Contender
 from ._knapsack import Option
 from ._library import Library
@@ -56,7 +57,7 @@ def _make_pruned(problem: Problem) -> list[Contender]:
     try:
         import torch_pruning  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
-        problem.reporter.message("torch-pruning is not installed (pip install torch-pruning): no pruned network")
+        problem.reporter.message("torch-pruning is not installed (the extra 'pruning'): no pruned network")
         return []
     network: Any = copy.deepcopy(problem.model).requires_grad_(True)
     try:
@@ -71,7 +72,10 @@ def _make_pruned(problem: Problem) -> list[Contender]:
         )
         with torch.enable_grad():
             pruner.step()
+        # Some networks do not fit together afterwards, such as those with the channels of heads in their code.
+        with torch.no_grad():
+            call(network.eval(), problem.batch)
     except Exception as error:
         problem.reporter.message(f"torch-pruning cannot prune the network: {type(error).__name__}: {error}")
         return []
-    return [Contender("pruned, 0.5 of the channels", "pruned", network.eval())]
+    return [Contender("pruned, 0.5 of the channels", "pruned", network)]
