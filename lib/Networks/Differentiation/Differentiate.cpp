@@ -144,6 +144,30 @@ LogicalResult Reverse::propagateStructured(linalg::LinalgOp op,
   return success();
 }
 
+/// Each part of a concatenation has the share of its place.
+LogicalResult Reverse::propagateConcat(tensor::ConcatOp concat,
+                                       Value gradient) {
+  uint64_t dim = concat.getDim();
+  SmallVector<OpFoldResult> offsets(concat.getResultType().getRank(),
+                                    builder.getIndexAttr(0));
+  SmallVector<OpFoldResult> strides(offsets.size(), builder.getIndexAttr(1));
+  int64_t offset = 0;
+  for (Value input : concat.getInputs()) {
+    auto type = cast<RankedTensorType>(input.getType());
+    if (!type.hasStaticShape())
+      return concat->emitError("to differentiate, requires static shapes");
+    offsets[dim] = builder.getIndexAttr(offset);
+    offset += type.getDimSize(dim);
+    if (active.contains(input))
+      add(input,
+          tensor::ExtractSliceOp::create(
+              builder, concat.getLoc(), type, gradient, offsets,
+              getAsIndexOpFoldResult(builder.getContext(), type.getShape()),
+              strides));
+  }
+  return success();
+}
+
 /// Adds the shares of all active operands of `op`, given the gradient of its
 /// result.
 LogicalResult Reverse::propagate(Operation *op, Value gradient) {
@@ -194,6 +218,9 @@ LogicalResult Reverse::propagate(Operation *op, Value gradient) {
                 builder, loc, gradient, zeros, extract.getMixedOffsets(),
                 extract.getMixedSizes(), extract.getMixedStrides()));
         return success();
+      })
+      .Case([&](tensor::ConcatOp concat) {
+        return propagateConcat(concat, gradient);
       })
       // The source has the share of its part, the destination that of the rest.
       .Case([&](tensor::InsertSliceOp insert) {

@@ -39,6 +39,8 @@ private:
                                           mlir::Value gradient);
   mlir::LogicalResult propagateOperator(ApplyOp apply, mlir::Value gradient);
   void propagateBatchNorm(BatchNormOp op, mlir::Value gradient);
+  mlir::LogicalResult propagateConcat(mlir::tensor::ConcatOp op,
+                                      mlir::Value gradient);
 
   mlir::OpBuilder &builder;
   /// What depends on a wanted value.

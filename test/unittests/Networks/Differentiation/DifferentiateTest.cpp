@@ -467,6 +467,12 @@ TEST_F(DifferentiateTest, TensorOperations) {
     %c = tensor.collapse_shape %q [[0, 1]] : tensor<4x6xf32> into tensor<24xf32>
     %d = tensor.expand_shape %c [[0, 1]] output_shape [6, 4] : tensor<24xf32> into tensor<6x4xf32>
     %r = tensor.collapse_shape %d [[0, 1]] : tensor<6x4xf32> into tensor<24xf32>)"));
+  // One value in two places, and a part that no gradient is wanted of.
+  checkText(
+      makeFunction("tensor<3x4xf32>", "tensor<3x2xf32>", "tensor<3x11xf32>", R"(
+    %k = arith.constant dense<2.0> : tensor<3x1xf32>
+    %c = tensor.concat dim(1) %x, %k, %w, %x : (tensor<3x4xf32>, tensor<3x1xf32>, tensor<3x2xf32>, tensor<3x4xf32>) -> tensor<3x11xf32>
+    %r = linalg.mul ins(%c, %c : tensor<3x11xf32>, tensor<3x11xf32>) outs(%empty : tensor<3x11xf32>) -> tensor<3x11xf32>)"));
   checkText(makeFunction("tensor<1x2x6x6xf32>", "tensor<2xf32>",
                          "tensor<1x2x3x3xf32>", R"(
     %i = linalg.fill ins(%least : f32) outs(%empty : tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xf32>
