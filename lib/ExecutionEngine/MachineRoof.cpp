@@ -12,8 +12,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/MachineRoof.h"
+#include "kas/Dialect/KasCPU/IR/ModuleTarget.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/ExecutionEngine/Timing.h"
+#include "mlir/Dialect/DLTI/DLTI.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Parser/Parser.h"
 #include <barrier>
 #include <cmath>
@@ -25,22 +28,27 @@ using namespace kas;
 using namespace kas::execution;
 using llvm::Expected;
 
-/// The text of a function that does nothing but fused multiply-adds. Twelve
-/// accumulators hide the latency of the units of today's cores and fit the
-/// registers of AVX2; narrower machines split the vectors. The factor below 1
-/// keeps the values finite.
-static std::string makePeakText() {
+/// The text of a function that does nothing but fused multiply-adds on vectors
+/// of `lanes`. Twelve accumulators hide the latency of the units of today's
+/// cores, and leave room for two factors where there are 16 registers: vectors
+/// must not be wider than these. The factor below 1 keeps the values finite.
+static std::string makePeakText(int64_t lanes) {
   constexpr unsigned accumulators = 12;
-  std::string text = R"mlir(
-func.func @peak(%x: tensor<16xf32>) -> tensor<16xf32> {
+  std::string number = std::to_string(lanes);
+  std::string vector = "vector<" + number + "xf32>",
+              tensor = "tensor<" + number + "xf32>";
+  auto count = static_cast<int64_t>(peakFlops) / (2 * accumulators * lanes);
+  std::string text = "func.func @peak(%x: " + tensor + ") -> " + tensor +
+                     R"mlir( {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  %count = arith.constant 5000 : index
   %padding = arith.constant 0.0 : f32
-  %add = vector.transfer_read %x[%zero], %padding {in_bounds = [true]}
-      : tensor<16xf32>, vector<16xf32>
-  %factor = arith.constant dense<0.999> : vector<16xf32>
-)mlir";
+  %count = arith.constant )mlir" +
+                     std::to_string(count) + R"mlir( : index
+  %add = vector.transfer_read %x[%zero], %padding {in_bounds = [true]} : )mlir" +
+                     tensor + ", " + vector + R"mlir(
+  %factor = arith.constant dense<0.999> : )mlir" +
+                     vector + "\n";
   // `%a0 = %add, %a1 = %add, ...`
   auto list = [&](llvm::StringRef before, llvm::StringRef after) {
     std::string result;
@@ -50,38 +58,40 @@ func.func @peak(%x: tensor<16xf32>) -> tensor<16xf32> {
                     .str();
     return result;
   };
-  std::string types = list("", "vector<16xf32>");
+  std::string types = list("", vector);
   text += "  %r:" + std::to_string(accumulators) +
           " = scf.for %i = %zero to %count step %one iter_args(" +
           list("%a", " = %add") + ") -> (" + types + ") {\n";
   for (unsigned i = 0; i < accumulators; ++i) {
     std::string n = std::to_string(i);
     text += "    %b" + n + " = vector.fma %a" + n +
-            ", %factor, %add : vector<16xf32>\n";
+            ", %factor, %add : " + vector + "\n";
   }
   text += "    scf.yield " + list("%b", "") + " : " + types + "\n  }\n";
   // All accumulators are added up, so that none of them is dead.
   std::string sum = "%r#0";
   for (unsigned i = 1; i < accumulators; ++i) {
     std::string n = std::to_string(i);
-    text += "  %s" + n + " = arith.addf " + sum + ", %r#" + n +
-            " : vector<16xf32>\n";
+    text += "  %s" + n + " = arith.addf " + sum + ", %r#" + n + " : " + vector +
+            "\n";
     sum = "%s" + n;
   }
-  return text + R"mlir(
-  %empty = tensor.empty() : tensor<16xf32>
-  %y = vector.transfer_write )mlir" +
-         sum + R"mlir(, %empty[%zero] {in_bounds = [true]}
-      : vector<16xf32>, tensor<16xf32>
-  return %y : tensor<16xf32>
-}
-)mlir";
+  return text + "  %empty = tensor.empty() : " + tensor +
+         "\n  %y = vector.transfer_write " + sum +
+         ", %empty[%zero] {in_bounds = [true]} : " + vector + ", " + tensor +
+         "\n  return %y : " + tensor + "\n}\n";
 }
 
 mlir::OwningOpRef<mlir::ModuleOp>
-kas::execution::makePeakModule(mlir::MLIRContext &context) {
-  return mlir::parseSourceString<mlir::ModuleOp>(makePeakText(), &context,
-                                                 "peak");
+kas::execution::makePeakModule(mlir::MLIRContext &context,
+                               const Target &target) {
+  // Those of the target's attributes.
+  context.loadDialect<mlir::DLTIDialect, mlir::LLVM::LLVMDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(
+      makePeakText(target.vectorBits / 32), &context, "peak");
+  if (module)
+    setModuleTarget(*module, target);
+  return module;
 }
 
 // Copies are measured at sizes from 16 KiB to 64 MiB, so that each level of
@@ -160,9 +170,9 @@ static double measureTogether(unsigned threads,
 
 /// Operations per nanosecond of all threads together.
 static Expected<double> measurePeak(mlir::MLIRContext &context,
-                                    unsigned threads) {
+                                    const Target &target, unsigned threads) {
   constexpr unsigned repeats = 4;
-  auto module = makePeakModule(context);
+  auto module = makePeakModule(context, target);
   if (!module)
     return llvm::createStringError("the kernel of the peak does not parse");
   // Compiled as users' functions are: the roof is what this compiler reaches.
@@ -213,10 +223,10 @@ static MachineRoof::Copy measureCopy(unsigned threads, int64_t bytes) {
 
 Expected<MachineRoof>
 kas::execution::measureMachineRoof(mlir::MLIRContext &context,
-                                   unsigned threads) {
+                                   const Target &target, unsigned threads) {
   MachineRoof roof;
   roof.threads = std::max(threads, 1u);
-  auto peak = measurePeak(context, roof.threads);
+  auto peak = measurePeak(context, target, roof.threads);
   if (!peak)
     return peak.takeError();
   roof.peakGflops = *peak;

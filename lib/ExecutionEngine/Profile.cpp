@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/Profile.h"
+#include "LLVMModule.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 #include <cstdlib>
@@ -268,7 +269,12 @@ Expected<Profile> kas::execution::profileOnCPU(
   profile.passes = record.passes.getRuns();
   // Before the first call: OpenMP's threads would spin while the roof is
   // measured.
-  auto roof = measureMachineRoof(*module.getContext(), profile.threads);
+  auto target = pipeline.target.cpu.empty() ? chooseTarget(module)
+                                            : getTarget(pipeline.target);
+  if (!target)
+    return target.takeError();
+  auto roof =
+      measureMachineRoof(*module.getContext(), *target, profile.threads);
   if (!roof)
     return roof.takeError();
   profile.roof = std::move(*roof);

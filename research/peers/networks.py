@@ -9,6 +9,7 @@
     networks.py --threads=2 --batch=16
     networks.py --backend --peers=                      torch.compile(backend="kas") beside kas alone
     networks.py --bytes --networks=resnet50             layers in int8, too
+    networks.py --isa=avx2                              as on a processor without AVX-512
     networks.py --bf16                                  products of bf16, too
 
 A program for the Python of the build (`tools/python.sh`), with torchvision beside it for all networks but the language
@@ -46,6 +47,7 @@ from torch import nn
 import kas.onnx
 import kas.torch
 from kas_research.protocol._latency import CompiledNetwork, Peers, _load_peer, _Peer, _PyTorch, describe_machine
+from peerbench import isa
 
 NETWORKS = [
     "mobilenet_v3_large",
@@ -154,13 +156,20 @@ class Kas:
     """The exported network, compiled as a whole."""
 
     def __init__(
-        self, network: nn.Module, example: torch.Tensor, expected: torch.Tensor, threads: int, precision: str = "f32"
+        self,
+        network: nn.Module,
+        example: torch.Tensor,
+        expected: torch.Tensor,
+        options: argparse.Namespace,
+        precision: str = "f32",
     ):
         start = time.perf_counter()
         exported = kas.torch.to_mlir(network, example)
         imported = time.perf_counter()
         arrays = [tensor.detach().numpy() for tensor in (example, *exported.tensors.values())]
-        self.compiled = CompiledNetwork(exported.module, arrays, tuple(expected.shape), threads, precision).start()
+        self.compiled = CompiledNetwork(
+            exported.module, arrays, tuple(expected.shape), options.threads, precision, isa.CPUS[options.isa]
+        ).start()
         compiled = time.perf_counter()
         output = self.compiled.tensors[len(arrays)]
         error = float(numpy.abs(output - expected.numpy()).max() / expected.abs().max())
@@ -180,12 +189,16 @@ class Kas:
 class KasBytes(Kas):
     """The same with layers in int8."""
 
-    def __init__(self, network: nn.Module, batches: list[torch.Tensor], expected: torch.Tensor, threads: int):
+    def __init__(
+        self, network: nn.Module, batches: list[torch.Tensor], expected: torch.Tensor, options: argparse.Namespace
+    ):
         exported = kas.torch.to_mlir(network, batches[0])
         weights = list(exported.tensors.values())
         module = kas.quantize(exported.module, batches, weights)
         arrays = [tensor.detach().numpy() for tensor in (batches[0], *weights)]
-        self.compiled = CompiledNetwork(module, arrays, tuple(expected.shape), threads).start()
+        self.compiled = CompiledNetwork(
+            module, arrays, tuple(expected.shape), options.threads, cpu=isa.CPUS[options.isa]
+        ).start()
         error = float(numpy.abs(self.compiled.tensors[len(arrays)] - expected.numpy()).max() / expected.abs().max())
         self.facts = {"bytes_error": float(f"{error:.2g}")}
 
@@ -193,10 +206,12 @@ class KasBytes(Kas):
 class KasFile(Kas):
     """A network in an ONNX file, which may be quantized (QDQ)."""
 
-    def __init__(self, path: str, example: torch.Tensor, expected: torch.Tensor, threads: int):
+    def __init__(self, path: str, example: torch.Tensor, expected: torch.Tensor, options: argparse.Namespace):
         loaded = kas.onnx.load(path)
         arrays = [example.numpy(), *loaded.tensors.values()]
-        self.compiled = CompiledNetwork(loaded.module, arrays, tuple(expected.shape), threads).start()
+        self.compiled = CompiledNetwork(
+            loaded.module, arrays, tuple(expected.shape), options.threads, cpu=isa.CPUS[options.isa]
+        ).start()
         error = float(numpy.abs(self.compiled.tensors[len(arrays)] - expected.numpy()).max() / expected.abs().max())
         self.facts = {"qdq_error": float(f"{error:.2g}")}
 
@@ -276,7 +291,7 @@ def load(name: str, options: argparse.Namespace, record: dict[str, Any], peers: 
         except Exception as error:
             record.setdefault("failures", {})[key] = " ".join(f"{type(error).__name__}: {error}".split())[:300]
 
-    attempt("kas", lambda: Kas(network, example, expected, options.threads))
+    attempt("kas", lambda: Kas(network, example, expected, options))
     if "kas" in timers:
         record.update(timers["kas"].facts)
     if options.backend:
@@ -285,11 +300,11 @@ def load(name: str, options: argparse.Namespace, record: dict[str, Any], peers: 
         record.update(timers["backend"].facts)
     batches = [example, *(torch.randn_like(example) for _ in range(3))] if options.bytes else []
     if batches:
-        attempt("kas_bytes", lambda: KasBytes(network, batches, expected, options.threads))
+        attempt("kas_bytes", lambda: KasBytes(network, batches, expected, options))
     if "kas_bytes" in timers:
         record.update(timers["kas_bytes"].facts)
     if options.bf16:
-        attempt("kas_bf16", lambda: Kas(network, example, expected, options.threads, "bf16"))
+        attempt("kas_bf16", lambda: Kas(network, example, expected, options, "bf16"))
     if "kas_bf16" in timers:
         record["bf16_error"] = timers["kas_bf16"].facts["error"]
     with tempfile.TemporaryDirectory() as folder:
@@ -302,7 +317,7 @@ def load(name: str, options: argparse.Namespace, record: dict[str, Any], peers: 
         if options.bf16 and "openvino" in found:
             attempt("openvino_bf16", lambda: _Peer(peers, "openvino", path, "bf16"))
         if quantized := timers.pop("bytes", None):
-            attempt("kas_qdq", lambda: KasFile(quantized, example, expected, options.threads))
+            attempt("kas_qdq", lambda: KasFile(quantized, example, expected, options))
             if "kas_qdq" in timers:
                 record.update(timers["kas_qdq"].facts)
             for peer in found:
@@ -314,7 +329,7 @@ def load(name: str, options: argparse.Namespace, record: dict[str, Any], peers: 
 
 def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     peers = Peers(sys.executable, options.threads)
-    record: dict[str, Any] = {"network": name, "batch": options.batch, "threads": options.threads}
+    record: dict[str, Any] = {"network": name, "isa": options.isa, "batch": options.batch, "threads": options.threads}
     try:
         timers = load(name, options, record, peers)
         samples: dict[str, list[float]] = {key: [] for key in timers}
@@ -351,6 +366,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--backend", action="store_true", help="time torch.compile with kas as its backend as well")
     parser.add_argument("--bytes", action="store_true", help="time layers in int8 as well")
     parser.add_argument("--bf16", action="store_true", help="time products of bf16 as well")
+    isa.add_option(parser)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5, help="of all implementations of a network in turn")
@@ -359,6 +375,8 @@ def parse() -> argparse.Namespace:
     for name in ("threads", "batch", "rounds", "calls"):
         if getattr(options, name) < 1:
             parser.error(f"argument --{name}: expected at least 1, got {getattr(options, name)}")
+    if options.backend and options.isa != "native":
+        parser.error(f"argument --backend: expected --isa=native, got '{options.isa}'")
     options.networks = list(filter(None, options.networks.split(",")))
     if not options.networks:
         parser.error("argument --networks: expected at least one name, got none")
@@ -370,6 +388,7 @@ def parse() -> argparse.Namespace:
 
 def main() -> None:
     options = parse()
+    isa.restart_limited(options.isa)
     torch.set_num_threads(options.threads)
     # ONNX has no attention as one operation that PyTorch's exporter knows.
     torch.backends.mha.set_fastpath_enabled(False)

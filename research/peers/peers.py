@@ -12,6 +12,7 @@
     peers.py --transformed=found.mlir      networks that kas-search has transformed
     peers.py --grouped-layers              the 3x3 layers of three networks, dense and in groups
     peers.py --resume=peers.jsonl > all    what a run that was stopped has left
+    peers.py --isa=avx2                    as on a processor without AVX-512
     peers.py --self-check                  tries everything out that needs no other packages
 
 Each implementation is a process of its own, pinned to the same cores. All variants of all of them are timed in turn, in
@@ -35,7 +36,19 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from peerbench import build, cases, groupedlayers, measure, networks, report, searched, selfcheck, transformed, workers
+from peerbench import (
+    build,
+    cases,
+    groupedlayers,
+    isa,
+    measure,
+    networks,
+    report,
+    searched,
+    selfcheck,
+    transformed,
+    workers,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = Path(__file__).resolve().parent / "peers-requirements.txt"
@@ -127,11 +140,11 @@ def prepare_missing(chosen, options, extra):
 
 def build_all(chosen, options):
     """The shared objects of kas; cases that cannot be compiled are left out, with a line that says so."""
-    build.build_machine(options.work)
+    build.build_machine(options.work, options.isa)
     ready = []
     for case in chosen:
         try:
-            build.build_kas(options.tools, case, get_directory(options.work, case.name), options.threads)
+            build.build_kas(options.tools, case, get_directory(options.work, case.name), options.threads, options.isa)
             ready.append(case)
         except RuntimeError as problem:
             print(f"# {case.name}: {problem}", file=sys.stderr)
@@ -143,7 +156,7 @@ def start_workers(options, extra, log):
     started = []
     for name in ["machine", "kas", *options.peers]:
         try:
-            started.append(measure.Worker(name, options.python, options.work, cores, log, extra))
+            started.append(measure.Worker(name, options.python, options.work, cores, log, extra, options.isa))
         except RuntimeError as problem:
             print(f"# {name}: {problem}", file=sys.stderr)
     return started
@@ -181,6 +194,7 @@ def run(options):
             options.rounds,
             versions=versions,
             machine=machine_name(),
+            isa=options.isa,
             date=datetime.date.today().isoformat(),
         )
         for case in chosen:
@@ -234,6 +248,7 @@ def parse():
     )
     parser.add_argument("--count", type=int, default=200, help="at most so many of them (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="threads of each implementation (default: %(default)s)")
+    isa.add_option(parser)
     parser.add_argument("--core", type=int, default=1, help="the first core to run on (default: %(default)s)")
     parser.add_argument(
         "--rounds", type=int, default=6, help="how often the turn comes to each variant (default: %(default)s)"

@@ -178,6 +178,7 @@ static Error runCase(mlir::MLIRContext &context, const Case &entry,
     return loaded.takeError();
   CPUPipelineOptions pipeline;
   pipeline.threads = settings.threads;
+  pipeline.target = settings.target;
   // The others' weights are packed ahead, too.
   pipeline.prepackWeights = true;
   auto function =
@@ -197,7 +198,7 @@ static Error runCase(mlir::MLIRContext &context, const Case &entry,
   std::vector<std::unique_ptr<PeerLayer>> peers;
   if (llvm::is_contained(settings.peers, "onednn"))
     peers = makeOneDNNLayers(getLayer(entry, signature), (*arguments)[0],
-                             (*arguments)[1], settings.threads);
+                             (*arguments)[1], settings.threads, settings.isa);
   llvm::SmallVector<Contender> contenders;
   contenders.push_back(
       {"kas", [&] { llvm::cantFail((*function)(*arguments, *results)); }});
@@ -219,7 +220,8 @@ static Error runCase(mlir::MLIRContext &context, const Case &entry,
 
 Error kas::runCPUSuite(mlir::MLIRContext &context,
                        const BenchSettings &settings, BenchReport &report) {
-  auto peak = compilePeak(context);
+  report.setISA(settings.isa);
+  auto peak = compilePeak(context, settings.target);
   if (!peak)
     return peak.takeError();
   for (const Case &entry : cases)

@@ -16,6 +16,7 @@
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/ExecutionEngine/Timing.h"
 #include "kas/Pipelines/CPU.h"
+#include "kas/Support/Target.h"
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -31,6 +32,10 @@ struct BenchSettings {
   /// For each case.
   double seconds = 1;
   unsigned threads = 1;
+  /// cpu: the instruction set, as the option `--isa` names it, and what to
+  /// compile for.
+  std::string isa = "native";
+  TargetNames target;
   /// gpu: what kernels run on, or are only assembled for, and what reads them.
   std::string device = "cuda", chip = "sm_90", disassembler;
   bool isStatic = false;
@@ -62,6 +67,9 @@ public:
   BenchReport(llvm::StringRef suite, llvm::raw_ostream &stream)
       : suite(suite), stream(stream) {}
 
+  /// All lines that follow carry the name of the instruction set.
+  void setISA(llvm::StringRef name) { isa = name; }
+
   void print(const BenchLine &line);
 
   /// Remembers a value for the geometric mean of `className` and `metric`.
@@ -77,7 +85,7 @@ private:
     double logSum = 0;
     int64_t count = 0;
   };
-  std::string suite;
+  std::string suite, isa;
   llvm::raw_ostream &stream;
   llvm::SmallVector<Mean> means;
   llvm::SmallVector<std::string> failures;

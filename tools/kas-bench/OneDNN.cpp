@@ -23,7 +23,8 @@ PeerLayer::~PeerLayer() = default;
 llvm::ArrayRef<llvm::StringLiteral> kas::getPeerNames() { return {}; }
 
 std::vector<std::unique_ptr<PeerLayer>>
-kas::makeOneDNNLayers(const Layer &, const Tensor &, const Tensor &, unsigned) {
+kas::makeOneDNNLayers(const Layer &, const Tensor &, const Tensor &, unsigned,
+                      llvm::StringRef) {
   return {};
 }
 
@@ -178,8 +179,13 @@ void setThreads(unsigned threads) {
 
 std::vector<std::unique_ptr<PeerLayer>>
 kas::makeOneDNNLayers(const Layer &layer, const Tensor &input,
-                      const Tensor &weight, unsigned threads) {
+                      const Tensor &weight, unsigned threads,
+                      llvm::StringRef isa) {
   setThreads(threads);
+  // It has an effect before the first primitive is made. AVX-512 is all there
+  // is in `native`.
+  if (isa == "avx2")
+    dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
   std::vector<std::unique_ptr<PeerLayer>> layers;
   if (layer.kind == Layer::Kind::Other)
     return layers;

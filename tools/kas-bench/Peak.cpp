@@ -10,8 +10,12 @@
 
 using namespace kas;
 
-llvm::Expected<TimedFunction> kas::compilePeak(mlir::MLIRContext &context) {
-  auto module = execution::makePeakModule(context);
+llvm::Expected<TimedFunction> kas::compilePeak(mlir::MLIRContext &context,
+                                               const TargetNames &names) {
+  auto target = getTarget(names);
+  if (!target)
+    return target.takeError();
+  auto module = execution::makePeakModule(context, *target);
   if (!module)
     return llvm::createStringError("the kernel of the peak does not parse");
   return TimedFunction::compile(*module, "peak", {});

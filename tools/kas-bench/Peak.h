@@ -18,10 +18,11 @@
 
 namespace kas {
 
-/// A kernel of independent fused multiply-adds in registers, compiled for the
-/// host as kas compiles operators. What it reaches is the peak that shares are
-/// taken of: of one thread, at the clock of the moment.
-llvm::Expected<TimedFunction> compilePeak(mlir::MLIRContext &context);
+/// A kernel of independent fused multiply-adds in registers, compiled as kas
+/// compiles operators for `names`, which must run here. What it reaches is the
+/// peak that shares are taken of: of one thread, at the clock of the moment.
+llvm::Expected<TimedFunction> compilePeak(mlir::MLIRContext &context,
+                                          const TargetNames &names = {});
 
 using execution::peakFlops;
 

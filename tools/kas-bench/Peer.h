@@ -45,11 +45,13 @@ public:
 /// The names of the peers that this program was built with.
 llvm::ArrayRef<llvm::StringLiteral> getPeerNames();
 
-/// All variants of `layer` by oneDNN; none for other kinds, or when kas-bench
-/// was built without it. The tensors must live as long as the result.
+/// All variants of `layer` by oneDNN, which uses no wider instruction set than
+/// `isa`; none for other kinds, or when kas-bench was built without it. All
+/// calls must name one set. The tensors must live as long as the result.
 std::vector<std::unique_ptr<PeerLayer>>
 makeOneDNNLayers(const Layer &layer, const execution::Tensor &input,
-                 const execution::Tensor &weight, unsigned threads);
+                 const execution::Tensor &weight, unsigned threads,
+                 llvm::StringRef isa);
 
 } // namespace kas
 

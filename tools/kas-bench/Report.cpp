@@ -33,6 +33,8 @@ void BenchReport::print(const BenchLine &line) {
   llvm::json::OStream json(stream);
   json.object([&] {
     json.attribute("suite", suite);
+    if (!isa.empty())
+      json.attribute("isa", isa);
     json.attribute("case", line.name);
     json.attribute("impl", line.implementation);
     json.attribute("metric", line.metric);

@@ -22,6 +22,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/WithColor.h"
+#include "llvm/TargetParser/Host.h"
 
 using namespace kas;
 using namespace kas::execution;
@@ -89,6 +90,11 @@ struct Options {
       cl::desc("Other implementations to measure in the same run (cpu: "
                "onednn, where it was installed when kas-bench was built)"),
       cl::cat(category)};
+  cl::opt<std::string> isa{
+      "isa", cl::value_desc("native|avx2|avx512"), cl::init("native"),
+      cl::desc("cpu: the instruction set to compile for, of any processor that "
+               "has it (x86-64-v3, x86-64-v4); peers use no wider one"),
+      cl::cat(category)};
   cl::opt<std::string> device{
       "device", cl::value_desc("cuda|vulkan[:N]"), cl::init("cuda"),
       cl::desc("gpu: what kernels run on"), cl::cat(category)};
@@ -154,6 +160,36 @@ Error choosePeers(const Options &options, BenchSettings &settings) {
   return Error::success();
 }
 
+/// What code for the set `--isa` is compiled for; this machine must have it.
+Error chooseISA(const Options &options, BenchSettings &settings) {
+  struct ISA {
+    llvm::StringLiteral name, cpu, features;
+  };
+  static constexpr ISA known[] = {
+      {"native", "host", ""},
+      {"avx2", "x86-64-v3", "avx2,bmi,bmi2,f16c,fma,lzcnt,movbe"},
+      {"avx512", "x86-64-v4",
+       "avx2,bmi,bmi2,f16c,fma,lzcnt,movbe,avx512f,avx512bw,avx512cd,avx512dq,"
+       "avx512vl"}};
+  const ISA *isa = llvm::find_if(
+      known, [&](const ISA &isa) { return isa.name == options.isa; });
+  if (isa == std::end(known))
+    return createStringError("--isa: expected native, avx2 or avx512, got '" +
+                             options.isa + "'");
+  if (options.isa.getNumOccurrences() && options.suite != "cpu")
+    return createStringError("--isa requires the suite 'cpu', got '" +
+                             options.suite + "'");
+  llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  for (llvm::StringRef feature : llvm::split(isa->features, ','))
+    if (!feature.empty() && !host.lookup(feature))
+      return createStringError("--isa=" + options.isa +
+                               " requires a processor with '" + isa->features +
+                               "', got one without '" + feature + "'");
+  settings.isa = isa->name;
+  settings.target.cpu = isa->cpu;
+  return Error::success();
+}
+
 Error run(const Options &options, llvm::StringRef program) {
   BenchSettings settings;
   settings.program = program;
@@ -177,6 +213,8 @@ Error run(const Options &options, llvm::StringRef program) {
   if (!llvm::Regex(settings.filter).isValid(reason))
     return createStringError("--filter=" + settings.filter + ": " + reason);
   if (Error error = choosePeers(options, settings))
+    return error;
+  if (Error error = chooseISA(options, settings))
     return error;
   const Suite *suite = llvm::find_if(
       suites, [&](const Suite &suite) { return suite.name == options.suite; });

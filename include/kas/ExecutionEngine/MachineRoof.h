@@ -14,6 +14,7 @@
 #ifndef KAS_EXECUTIONENGINE_MACHINEROOF_H
 #define KAS_EXECUTIONENGINE_MACHINEROOF_H
 
+#include "kas/Support/Target.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/Error.h"
@@ -21,13 +22,15 @@
 
 namespace kas::execution {
 
-/// A module with a function `@peak`, of one tensor to another of its type: a
-/// kernel of independent fused multiply-adds in registers. What it reaches is
-/// the peak of one thread, at the clock of the moment. Null if it does not
-/// parse.
-mlir::OwningOpRef<mlir::ModuleOp> makePeakModule(mlir::MLIRContext &context);
+/// A module for `target` with a function `@peak`, of one tensor to another of
+/// its type: a kernel of independent fused multiply-adds in registers of the
+/// target's vectors. What it reaches is the peak of one thread, at the clock of
+/// the moment. Null if it does not parse.
+mlir::OwningOpRef<mlir::ModuleOp> makePeakModule(mlir::MLIRContext &context,
+                                                 const Target &target);
 
-/// Floating-point operations of one run: two per multiply-add.
+/// Floating-point operations of one run, whatever the target: two per
+/// multiply-add.
 inline constexpr double peakFlops = 2.0 * 16 * 12 * 5000;
 
 /// The roofs of a number of threads that all work at once.
@@ -50,8 +53,10 @@ struct MachineRoof {
   double getMilliseconds(int64_t flops, int64_t bytes) const;
 };
 
-/// Measures for some tenths of a second.
+/// Measures for some tenths of a second: the peak is that of code for `target`,
+/// which must run here.
 llvm::Expected<MachineRoof> measureMachineRoof(mlir::MLIRContext &context,
+                                               const Target &target,
                                                unsigned threads);
 
 } // namespace kas::execution

@@ -71,8 +71,10 @@ class CompiledNetwork:
         output: tuple[int, ...],
         threads: int,
         precision: str = "f32",
+        cpu: str = "",
     ):
-        module.run(str(CPUPipeline(threads, prepack_weights=True, precision=precision)), verify_each=False)
+        pipeline = CPUPipeline(threads, prepack_weights=True, precision=precision, cpu=cpu)
+        module.run(str(pipeline), verify_each=False)
         self.program = module._handle.load(2)
         self.tensors: list[Any] = [*map(_align, tensors), make_aligned(output)]
         self.wall_clock = threads != 1

@@ -9,6 +9,8 @@ import os
 import subprocess
 from pathlib import Path
 
+from .isa import CPUS
+
 HERE = Path(__file__).resolve().parent
 COMPILER = os.environ.get("CC", "clang-22")
 
@@ -25,17 +27,19 @@ def run(command, **options):
     return done.stdout
 
 
-def build_kas(tools, case, directory, threads):
+def build_kas(tools, case, directory, threads, isa="native"):
     """directory/kas.so for the case, and kas-NAME.so for what else it has."""
-    build_object(tools, case.mlir, directory, "kas", threads)
+    build_object(tools, case.mlir, directory, "kas", threads, isa)
     for name, (text, _) in case.others.items():
-        build_object(tools, text, directory, f"kas-{name}", threads)
+        build_object(tools, text, directory, f"kas-{name}", threads, isa)
 
 
-def build_object(tools, text, directory, name, threads):
+def build_object(tools, text, directory, name, threads, isa):
     """Nothing is done where it is there for the same text and the same tools."""
     # The pipeline may change: what it makes of the text is the key.
     options = f"-kas-cpu-pipeline=threads={threads} prepack-weights=true"
+    if CPUS[isa]:
+        options += f" cpu={CPUS[isa]}"
     key = hashlib.sha256(
         "|".join([text, options, file_hash(tools / "kas-opt"), file_hash(tools / "kas-translate")]).encode()
     ).hexdigest()
@@ -53,8 +57,13 @@ def build_object(tools, text, directory, name, threads):
     stamp.write_text(key)
 
 
-def build_machine(work):
-    source, target = HERE / "machine.c", work / "machine.so"
-    if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
-        run([COMPILER, "-O3", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC", source, "-o", target])
+def build_machine(work, isa):
+    """The kernel that measures the machine, with the vectors of the set."""
+    source, target, stamp = HERE / "machine.c", work / "machine.so", work / "machine.key"
+    key = f"{file_hash(source)} {isa}"
+    if not target.exists() or not stamp.exists() or stamp.read_text() != key:
+        target.unlink(missing_ok=True)
+        march = f"-march={CPUS[isa] or 'native'}"
+        run([COMPILER, "-O3", march, "-ffp-contract=fast", "-shared", "-fPIC", source, "-o", target])
+        stamp.write_text(key)
     return target

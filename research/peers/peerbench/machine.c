@@ -7,12 +7,19 @@
 
 #include <time.h>
 
-typedef float vector __attribute__((vector_size(64)));
+/* Sums, a factor and a term in the registers of the instruction set. */
+#ifdef __AVX512F__
+enum { lanes = 16, sums = 24 };
+#else
+enum { lanes = 8, sums = 12 };
+#endif
+typedef float vector __attribute__((vector_size(4 * lanes)));
 
-enum { sums = 24, steps = 25000 };
+/* As many operations, whatever the set. */
+enum { steps = 25000 * (16 * 24) / (lanes * sums) };
 
 /* Two per multiply-add. */
-double kas_peak_flops(void) { return 2.0 * 16 * sums * steps; }
+double kas_peak_flops(void) { return 2.0 * lanes * sums * steps; }
 
 float kas_peak(void) {
   vector sum[sums], factor = {0}, term = {0};

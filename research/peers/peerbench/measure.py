@@ -14,6 +14,8 @@ import sys
 import time
 from pathlib import Path
 
+from .isa import LIMITS
+
 ENTRY = Path(__file__).resolve().parents[1] / "peers.py"
 
 
@@ -26,7 +28,7 @@ GRACE = 30
 class Worker:
     """A process that serves one implementation, on some cores; started again if it dies, or hangs and is killed."""
 
-    def __init__(self, name, python, work, cores, log, extra=()):
+    def __init__(self, name, python, work, cores, log, extra=(), isa="native"):
         threads = str(len(cores))
         environment = dict(
             os.environ,
@@ -34,8 +36,9 @@ class Worker:
             MKL_NUM_THREADS=threads,
             OPENBLAS_NUM_THREADS=threads,
             PYTHONWARNINGS="ignore",
-            TORCHINDUCTOR_CACHE_DIR=str(work / "inductor"),
+            TORCHINDUCTOR_CACHE_DIR=str(work / f"inductor-{isa}"),
             TORCHINDUCTOR_COMPILE_THREADS="1",
+            **LIMITS[isa],
         )
         command = [
             "taskset",

@@ -59,6 +59,14 @@ def test_bytes():
     assert summary["bytes_to_f32_least"] == record["bytes_to_f32"] > 0
 
 
+def test_instruction_set():
+    done = run("--networks=tiny-vision", "--peers=onnxruntime,pytorch", "--isa=avx2", "--rounds=1", "--calls=2")
+    record, _ = map(json.loads, done.stdout.splitlines())
+    assert record["isa"] == "avx2" and record["error"] < 1e-4 and "failures" not in record
+    done = run("--networks=tiny-vision", "--isa=mmx")
+    assert done.returncode == 2 and "invalid choice: 'mmx'" in done.stderr
+
+
 def test_no_networks():
     done = run("--networks=")
     assert done.returncode == 2

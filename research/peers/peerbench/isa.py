@@ -1,0 +1,33 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Instruction sets to measure by on a processor that has more: what kas compiles for, and what limits the others.
+
+ONNX Runtime cannot be limited: oneDNN, and with it PyTorch and OpenVINO, is what it is to be compared with then.
+"""
+
+import os
+import sys
+
+# As the option --isa names them: the CPU that kas compiles for (none: the host), and what oneDNN and PyTorch read.
+CPUS = {"native": "", "avx2": "x86-64-v3", "avx512": "x86-64-v4"}
+LIMITS = {
+    "native": {},
+    "avx2": {"ONEDNN_MAX_CPU_ISA": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"},
+    "avx512": {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "DNNL_MAX_CPU_ISA": "AVX512_CORE", "ATEN_CPU_CAPABILITY": "avx512"},
+}
+
+
+def add_option(parser):
+    parser.add_argument(
+        "--isa",
+        choices=list(CPUS),
+        default="native",
+        help="the widest instruction set that kas, PyTorch and OpenVINO use; ONNX Runtime cannot be limited",
+    )
+
+
+def restart_limited(isa):
+    """Starts this program again under the limits, which libraries read when they are loaded."""
+    if any(os.environ.get(name) != value for name, value in LIMITS[isa].items()):
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **LIMITS[isa]})
