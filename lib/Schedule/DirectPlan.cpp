@@ -276,11 +276,13 @@ private:
           break;
         int64_t shared = plan.sharesImageRows ? common.places : 1;
         int64_t inside = shared * loads * vectors + 1;
-        int64_t outside = shared * steps * (rows + vectors);
+        int64_t outside = shared * (steps * rows + vectors);
         // The elements of a line before they are parted, and which of them go
         // where.
         int64_t parted = plan.sharesImageRows ? 6 : 0;
-        if (sums + std::min(inside, outside) + parted > target.registers ||
+        int64_t masks = nest.guards.empty() || target.hasMaskRegisters ? 0 : 2;
+        if (sums + std::min(inside, outside) + parted + masks >
+                target.registers ||
             (sums > 1 && sums * common.steps > maxProducts) ||
             !isAllowed(plan.rowLoop, rows) ||
             (given &&

@@ -171,7 +171,9 @@ std::optional<PanelPlan> kas::schedule::makePanelPlan(
   }
   plan.copy = chooseCopy(nest, plan, target);
   // By the same model as that of direct tiles, in halves of a cycle.
-  plan.time = getPanelTime(items, plan.tileColumns, nest.getExtent(nest.rows),
-                           depth, plan.copy, target);
+  int64_t allRows = nest.getExtent(nest.rows);
+  plan.time = getPanelTime(items, plan.tileColumns, allRows, depth,
+                           allRows / rows * plan.rowGroups * plan.stepTime,
+                           plan.copy, target);
   return plan;
 }

@@ -455,6 +455,38 @@ void chooseColumnGroups(RowVectorPlan &plan, const TileNest &nest,
 
 } // namespace
 
+/// The part of `time` for which guards hold. Guards of one image are about
+/// different loops.
+static int64_t getExistingPart(int64_t time, const TileNest &nest) {
+  // Beyond, padding is a small part of the image.
+  constexpr int64_t maxPoints = 1 << 12;
+  for (const Guard &guard : nest.guards) {
+    std::optional<LinearExpr> expr =
+        LinearExpr::get(guard.expr, nest.loops.size());
+    SmallVector<int64_t> values{expr ? expr->base : 0};
+    for (unsigned loop = 0; expr && loop < nest.loops.size(); ++loop) {
+      if (expr->strides[loop] == 0)
+        continue;
+      int64_t extent = nest.loops[loop].extent;
+      if (static_cast<int64_t>(values.size()) * extent > maxPoints)
+        expr = std::nullopt;
+      SmallVector<int64_t> all;
+      for (int64_t i = 0; expr && i < extent; ++i)
+        for (int64_t value : values)
+          all.push_back(value + i * expr->strides[loop]);
+      values = all;
+    }
+    if (expr)
+      time = time *
+             llvm::count_if(values,
+                            [&](int64_t value) {
+                              return value >= 0 && value < guard.extent;
+                            }) /
+             static_cast<int64_t>(values.size());
+  }
+  return time;
+}
+
 std::optional<RowVectorPlan> kas::schedule::makeRowVectorPlan(
     const TileNest &nest, const TileTarget &target, int64_t threads,
     const TileNumbers *given,
@@ -495,6 +527,8 @@ std::optional<RowVectorPlan> kas::schedule::makeRowVectorPlan(
   // The strides of data that is shifted were not known before.
   if (!isSum)
     plan.time += getConflictTime(plan, nest, target);
+  if (isClipped)
+    plan.time -= plan.productTime - getExistingPart(plan.productTime, nest);
   unrollWindow(plan, nest);
   choosePrefetches(plan, nest, target);
   return plan;

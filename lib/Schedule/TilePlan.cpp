@@ -30,7 +30,8 @@ TileTarget::TileTarget(const Target &target)
       l1Elements(target.l1Bytes / sizeof(float)),
       l2Elements(target.l2Bytes / sizeof(float)),
       panelElements(l2Elements * 3 / 8), hasByteDots(target.byteDotBits > 0),
-      hasMaskedLoads(target.vectorBits > 128) {}
+      hasMaskedLoads(target.vectorBits > 128),
+      hasMaskRegisters(target.vectorBits > 256) {}
 
 int64_t TileTarget::getLanes(int64_t elements) const {
   int64_t size = lanes;
@@ -81,13 +82,11 @@ PanelColumns kas::schedule::cutPanelColumns(ArrayRef<int64_t> extents,
 }
 
 /// Lanes that the vectors of a tile have for each of its columns, in percent;
-/// those of a narrow one count half.
+/// those of a narrow one count half where vectors are wide.
 static int64_t getLaneShare(int64_t columns, const TileTarget &target) {
   int64_t whole = columns / target.lanes * target.lanes;
-  int64_t tail = target.getLanes(columns - whole);
-  if (columns == whole)
-    tail = 0;
-  else if (target.lanes > 8 && tail <= 8)
+  int64_t tail = columns == whole ? 0 : target.lanes;
+  if (tail && target.lanes > 8 && target.getLanes(columns - whole) <= 8)
     tail = target.lanes / 2;
   return (whole + tail) * 100 / columns;
 }
@@ -123,14 +122,20 @@ std::optional<PanelRegisters> kas::schedule::choosePanelRegisters(
   int64_t tail = columns % target.lanes;
   int64_t isNarrow = tail && target.getLanes(tail) <= 8 && target.lanes > 8;
   int64_t isWide = tail && !isNarrow;
+  // Beside the sums, columns and a row, which products on vectors of 512 bits
+  // take from memory.
+  auto fits = [&](int64_t r, int64_t v) {
+    int64_t row = target.lanes > 8 ? 0 : 1;
+    return r * v <= limit && r * v + v + row <= target.registers;
+  };
   std::optional<PanelRegisters> best;
   for (int64_t v = 1; v <= maxVectors; ++v)
     for (int64_t r = 1; r <= std::min(maxRows, rows); ++r) {
-      if (r * v > limit || (v > 1 && v > whole + isWide) || !isAllowed(r, v))
+      if (!fits(r, v) || (v > 1 && v > whole + isWide) || !isAllowed(r, v))
         continue;
       int64_t looped = whole / v * v;
       // The tail alone would wait for each of its sums.
-      if (tail && looped == whole && looped && r * (v + 1) <= limit)
+      if (tail && looped == whole && looped && fits(r, v + 1))
         looped -= v;
       auto getTime = [&](int64_t r) {
         return looped / v * getStepTime(r, v, 0) +
@@ -144,7 +149,8 @@ std::optional<PanelRegisters> kas::schedule::choosePanelRegisters(
 }
 
 int64_t kas::schedule::getPanelTime(int64_t tiles, int64_t columns,
-                                    int64_t rows, int64_t depth, PanelCopy copy,
+                                    int64_t rows, int64_t depth,
+                                    int64_t stepTime, PanelCopy copy,
                                     const TileTarget &target) {
   int64_t copyTime = 2 * target.lanes;
   if (copy == PanelCopy::Vectors)
@@ -162,8 +168,14 @@ int64_t kas::schedule::getPanelTime(int64_t tiles, int64_t columns,
     copyTime *= 2;
     stores = rows * storeTime;
   }
-  return tiles * columns * getLaneShare(columns, target) / 100 *
-         (depth * (products + copyTime) + stores) / target.lanes;
+  int64_t lanes = columns * getLaneShare(columns, target) / 100;
+  // Small register tiles wait for loads or for their sums. A step's time counts
+  // two for a product of whole vectors.
+  int64_t waits = std::max<int64_t>(0, stepTime * operationTime / 2 -
+                                           lanes * products / target.lanes);
+  return tiles *
+         (lanes * (depth * (products + copyTime) + stores) / target.lanes +
+          depth * waits);
 }
 
 //===----------------------------------------------------------------------===//
@@ -177,7 +189,9 @@ struct RowTimeModel {
   int64_t depth, l2Elements, lanes, operation;
 
   int64_t getProducts(int64_t columns, int64_t vectors) const {
-    int64_t loads = operation * (columns + vectors);
+    // Both the next data and the next weights are fetched ahead.
+    constexpr int64_t prefetches = 2;
+    int64_t loads = operation * (columns + vectors) + prefetches;
     int64_t step = std::max(operation * columns * vectors, loads) + 2;
     int64_t time = depth * step;
     // Weights that do not stay in the second-level cache come from beyond.

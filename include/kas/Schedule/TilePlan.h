@@ -57,6 +57,10 @@ struct TileTarget {
   /// Loads some lanes of a vector at the cost of all, as every target does
   /// whose vectors are wider than 128 bits.
   bool hasMaskedLoads;
+  /// Masks are registers of their own, and what is masked takes no longer. In
+  /// AVX2 a mask takes a vector register, and AMD's cores take 2 cycles for a
+  /// masked load and 12 for a masked store.
+  bool hasMaskRegisters;
 };
 
 /// The numbers of tiles that a schedule gives; 0: they are to be chosen.
@@ -119,9 +123,11 @@ std::optional<PanelRegisters> choosePanelRegisters(
 enum class PanelCopy : uint8_t { Vectors, StridedVectors, Elements, None };
 
 /// The time of `tiles` tiles of `columns` columns, for `rows` rows and `depth`
-/// steps: products and copies.
+/// steps: products and copies. `stepTime`: one step of all rows of a tile, as
+/// the registers were chosen (`PanelRegisters`).
 int64_t getPanelTime(int64_t tiles, int64_t columns, int64_t rows,
-                     int64_t depth, PanelCopy copy, const TileTarget &target);
+                     int64_t depth, int64_t stepTime, PanelCopy copy,
+                     const TileTarget &target);
 
 //===----------------------------------------------------------------------===//
 // Vectors along the rows

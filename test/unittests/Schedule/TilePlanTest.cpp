@@ -8,6 +8,7 @@
 
 #include "kas/Schedule/TilePlan.h"
 #include "kas/Schedule/RowVectorPlan.h"
+#include "llvm/Support/MathExtras.h"
 #include "gtest/gtest.h"
 
 using namespace kas;
@@ -75,6 +76,32 @@ TEST(TilePlanTest, CacheLinesOfShiftedDataConflict) {
   }
   EXPECT_GT(getRowVectorTime(1 << 16, false, target),
             getRowVectorTime((1 << 16) + 16, false, target));
+}
+
+/// Sums, the columns that they need at once and, without products that take it
+/// from memory, a row: else some are stored and loaded at each step.
+TEST(TilePlanTest, PanelRegistersHoldWhatAStepNeeds) {
+  auto expectFit = [](int64_t bits, int64_t registers, int64_t row) {
+    Target description;
+    description.vectorBits = bits;
+    description.vectorRegisters = registers;
+    TileTarget target{description};
+    for (int64_t columns = 1; columns <= 200; ++columns) {
+      std::optional<PanelRegisters> plan = choosePanelRegisters(
+          columns, /*rows=*/64, target, target.registers - 4, /*maxRows=*/14,
+          /*maxVectors=*/4, [](int64_t, int64_t) { return true; });
+      ASSERT_TRUE(plan);
+      // Those of the loop, and those that are left after it.
+      int64_t left =
+          llvm::divideCeil(columns, target.lanes) - plan->loopedVectors;
+      for (int64_t vectors : {plan->loopedVectors ? plan->vectors : 0, left})
+        EXPECT_LE(vectors ? plan->rows * vectors + vectors + row : 0, registers)
+            << columns << " columns, " << bits << " bits";
+    }
+  };
+  expectFit(128, 32, 1);
+  expectFit(256, 16, 1);
+  expectFit(512, 32, 0);
 }
 
 } // namespace

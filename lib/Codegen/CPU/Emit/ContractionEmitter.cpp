@@ -78,11 +78,25 @@ Value ContractionEmitter::loadPiece(Value buffer, Value place, Piece piece) {
 }
 
 void ContractionEmitter::storeSum(Value sum, Value place, Piece piece) {
-  if (piece.active == piece.lanes)
+  if (piece.active == piece.lanes) {
     vector::StoreOp::create(builder, loc, sum, result, place);
-  else
+    return;
+  }
+  if (target.hasMaskRegisters) {
     vector::MaskedStoreOp::create(builder, loc, result, place,
                                   tailMask(piece.active, piece.lanes), sum);
+    return;
+  }
+  // In parts of 4, 2 and 1 elements, each of which one instruction stores.
+  for (int64_t start = 0, size = piece.lanes; start < piece.active; size /= 2) {
+    if (start + size > piece.active)
+      continue;
+    Value part = vector::ExtractStridedSliceOp::create(builder, loc, sum, start,
+                                                       size, /*strides=*/1);
+    vector::StoreOp::create(builder, loc, part, result,
+                            apply(dim(0) + start, {place}));
+    start += size;
+  }
 }
 
 Value ContractionEmitter::multiplyAdd(Value row, Value column, Value sum) {

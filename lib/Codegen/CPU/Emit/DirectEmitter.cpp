@@ -92,6 +92,8 @@ void DirectEmitter::emitBlocks(std::optional<unsigned> loop, Value groupStart,
   indices[*loop] = groupStart;
   if (size == block)
     return body();
+  if (groups == 1 && hasEdges(*loop))
+    return emitEdges(*loop, size, block, /*hasLast=*/true, body);
   this->loop(size, block, [&](Value start) {
     if (size % block)
       start =
@@ -101,6 +103,43 @@ void DirectEmitter::emitBlocks(std::optional<unsigned> loop, Value groupStart,
     body();
   });
   indices[*loop] = Value();
+}
+
+/// Whether tiles at the borders of `loop` are to be code of their own, so that
+/// those inside test nothing: where masks take time.
+bool DirectEmitter::hasEdges(unsigned loop) const {
+  return !target.hasMaskRegisters &&
+         llvm::any_of(contraction.segments, [&](const ColumnSegment &segment) {
+           return llvm::any_of(segment.guards, [&](const Guard &guard) {
+             return getCoefficient(guard.expr, loop) != 0;
+           });
+         });
+}
+
+/// Blocks of `loop` up to `end`: the first one, those inside, and if there is
+/// one (`hasLast`) that at the other border, which begins earlier where it
+/// would reach beyond.
+void DirectEmitter::emitEdges(unsigned loop, int64_t end, int64_t block,
+                              bool hasLast, function_ref<void()> body) {
+  int64_t inside = (llvm::divideCeil(end, block) - (hasLast ? 2 : 1)) * block;
+  auto emitAt = [&](int64_t start) {
+    ranges[loop] = {start, start};
+    indices[loop] = constant(start);
+    body();
+  };
+  emitAt(0);
+  if (inside == block) {
+    emitAt(block);
+  } else if (inside) {
+    ranges[loop] = {block, inside};
+    this->loop(inside, block, [&](Value start) {
+      indices[loop] = apply(dim(0) + block, {start});
+      body();
+    });
+  }
+  if (hasLast)
+    emitAt(end - block);
+  indices[loop] = Value();
 }
 
 /// The vectors after `start`, fewer than the tile has. The last one is narrower
@@ -133,6 +172,10 @@ void DirectEmitter::emitVectors() {
   // One tile needs neither a loop nor an index.
   if (whole == block) {
     emitTile(pieces);
+  } else if (whole && hasEdges(plan.vectorLoop)) {
+    emitEdges(plan.vectorLoop, whole, block, /*hasLast=*/whole == width,
+              [&] { emitTile(pieces); });
+    ranges[plan.vectorLoop] = {0, 0};
   } else if (whole) {
     ranges[plan.vectorLoop] = {0, whole - block};
     loop(whole, block, [&](Value start) {
@@ -192,6 +235,34 @@ forEachSum(const DirectPlan &plan, ArrayRef<Piece> pieces,
         body(row, column, piece);
 }
 
+/// Whether sums are kept with their second and third quarters exchanged, as
+/// instructions that work on the halves of vectors make them of data of stride
+/// 2 (DirectLoads.cpp). Vectors of AVX-512 have instructions for all orders.
+bool DirectEmitter::exchangesQuarters(Piece piece) const {
+  if (piece.lanes != 8 || target.lanes != 8 || contraction.segments.size() != 1)
+    return false;
+  return llvm::all_of(contraction.segments.front().addresses,
+                      [&](AffineExpr address) {
+                        return getCoefficient(address, plan.vectorLoop) == 2;
+                      });
+}
+
+SmallVector<int64_t>
+DirectEmitter::exchangeQuarters(ArrayRef<int64_t> numbers) {
+  size_t quarter = numbers.size() / 4;
+  SmallVector<int64_t> exchanged;
+  for (size_t part : {0, 2, 1, 3})
+    llvm::append_range(exchanged, numbers.slice(part * quarter, quarter));
+  return exchanged;
+}
+
+Value DirectEmitter::exchangeQuarters(Value values) {
+  int64_t lanes = cast<VectorType>(values.getType()).getDimSize(0);
+  return vector::ShuffleOp::create(
+      builder, loc, values, values,
+      exchangeQuarters(llvm::to_vector(llvm::seq<int64_t>(lanes))));
+}
+
 /// The sums of the tile at the current indices: rows, then columns, then
 /// vectors.
 void DirectEmitter::emitTile(ArrayRef<Piece> pieces) {
@@ -210,12 +281,16 @@ void DirectEmitter::emitTile(ArrayRef<Piece> pieces) {
         bias ? loadChannel(bias, options.epilogue->biasStrides, row, column,
                            piece.lanes)
              : loadSum(places.back(), piece, contraction.accumulates));
+    if (contraction.accumulates && !bias && exchangesQuarters(piece))
+      sums.back() = exchangeQuarters(sums.back());
   });
   sums = emitReduction(plan.looped, sums, pieces);
   unsigned index = 0;
   forEachSum(plan, pieces, [&](int64_t row, int64_t column, Piece piece) {
     Value sum = sums[index], place = places[index];
     ++index;
+    if (exchangesQuarters(piece))
+      sum = exchangeQuarters(sum);
     // Once per sum rather than once per product.
     if (contraction.factor != 1) {
       auto factors = DenseElementsAttr::get(
@@ -274,6 +349,29 @@ void DirectEmitter::emitProducts(StepLoads &loads, MutableArrayRef<Value> sums,
   }
 }
 
+/// All columns and unrolled steps of a tile, those that read the same data next
+/// to one another, so that it is in registers only then. The steps of a column
+/// keep their order.
+SmallVector<std::pair<int64_t, int64_t>>
+DirectEmitter::getStepsByLine(int64_t columns, int64_t steps) const {
+  SmallVector<std::pair<int64_t, int64_t>> all;
+  for (int64_t column = 0; column < columns; ++column)
+    for (int64_t step = 0; step < steps; ++step)
+      all.emplace_back(column, step);
+  if (!plan.columnLoop || plan.unrolled.empty())
+    return all;
+  AffineExpr address = contraction.segments.front().addresses.front();
+  int64_t ofColumn = *getCoefficient(address, *plan.columnLoop);
+  int64_t ofStep = *getCoefficient(address, plan.unrolled.front());
+  // Else the first step of a column reads its last line.
+  if (ofStep > 0)
+    llvm::sort(all, [&](auto a, auto b) {
+      return std::pair(a.first * ofColumn + a.second * ofStep, a) <
+             std::pair(b.first * ofColumn + b.second * ofStep, b);
+    });
+  return all;
+}
+
 /// Calls `body` with each row, column, place along the lines, and step. `row`
 /// and `column` are those within the tile, `place` is the position in the
 /// window along the vectors, `step` the iteration of the unrolled reduction.
@@ -296,12 +394,11 @@ void DirectEmitter::forEachProduct(
     // What stays in registers meanwhile is either the rows of all steps or the
     // vectors of all columns.
     if (plan.columnsOutside) {
-      for (int64_t column = 0; column < columns; ++column)
-        for (int64_t step = 0; step < steps; ++step)
-          forEachPosition([&](int64_t place) {
-            for (int64_t row = 0; row < rows; ++row)
-              body(row, column, place, step);
-          });
+      for (auto [column, step] : getStepsByLine(columns, steps))
+        forEachPosition([&, column = column, step = step](int64_t place) {
+          for (int64_t row = 0; row < rows; ++row)
+            body(row, column, place, step);
+        });
       continue;
     }
     for (int64_t step = 0; step < steps; ++step)

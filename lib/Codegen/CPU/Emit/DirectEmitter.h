@@ -42,6 +42,9 @@ private:
   void emitBlocks(std::optional<unsigned> loop, mlir::Value groupStart,
                   int64_t groups, int64_t block,
                   llvm::function_ref<void()> body);
+  bool hasEdges(unsigned loop) const;
+  void emitEdges(unsigned loop, int64_t end, int64_t block, bool hasLast,
+                 llvm::function_ref<void()> body);
   void emitVectors();
   llvm::SmallVector<Piece> getRest(int64_t start) const;
   mlir::Value loadChannel(mlir::Value buffer, llvm::ArrayRef<int64_t> strides,
@@ -49,12 +52,18 @@ private:
   mlir::Value emitEpilogue(mlir::Value sums, mlir::Value place, int64_t row,
                            int64_t column, Piece piece);
   void emitTile(llvm::ArrayRef<Piece> pieces);
+  bool exchangesQuarters(Piece piece) const;
+  static llvm::SmallVector<int64_t>
+  exchangeQuarters(llvm::ArrayRef<int64_t> numbers);
+  mlir::Value exchangeQuarters(mlir::Value values);
   llvm::SmallVector<mlir::Value> emitReduction(llvm::ArrayRef<unsigned> loops,
                                                mlir::ValueRange sums,
                                                llvm::ArrayRef<Piece> pieces);
 
   void emitProducts(StepLoads &loads, llvm::MutableArrayRef<mlir::Value> sums,
                     llvm::ArrayRef<Piece> pieces);
+  llvm::SmallVector<std::pair<int64_t, int64_t>>
+  getStepsByLine(int64_t columns, int64_t steps) const;
   void forEachProduct(
       llvm::function_ref<void(int64_t, int64_t, int64_t, int64_t)> body);
   llvm::SmallVector<mlir::Value> emitStep(mlir::ValueRange start,
@@ -127,7 +136,8 @@ private:
                              llvm::SmallVectorImpl<Test> &tests);
   mlir::Value loadElements(const Line &line, int64_t first, int64_t lanes);
   mlir::Value loadOnce(const Line &line, int64_t first, int64_t lanes);
-  mlir::Value loadParity(const Line &line, int64_t parity);
+  mlir::Value loadParity(const Line &line, int64_t parity, int64_t start = 0);
+  mlir::Value loadMovedParity(const Line &line, int64_t moved);
   mlir::Value loadEverySecond(unsigned input, unsigned number);
 
   DirectEmitter &tile;

@@ -21,6 +21,11 @@
 //     position 1  1 3 5 7     odd
 //     position 2  2 4 6 8     even, moved by one lane
 //
+// Where an instruction moves elements only within the halves of a vector, as in
+// AVX2, these are taken as they come, and so are the sums: their second and
+// third quarters change places before they are stored. Moved ones are loaded
+// from there.
+//
 //===----------------------------------------------------------------------===//
 
 #include "DirectEmitter.h"
@@ -372,20 +377,39 @@ Value StepLoads::loadOnce(const Line &line, int64_t first, int64_t lanes) {
   return loaded;
 }
 
-/// A lane for each element of a piece of a line whose number is even
-/// (`parity` 0) or odd (1).
-Value StepLoads::loadParity(const Line &line, int64_t parity) {
+/// A lane for each element of a piece of a line, from `start` on, whose number
+/// from there is even (`parity` 0) or odd (1).
+Value StepLoads::loadParity(const Line &line, int64_t parity, int64_t start) {
   int64_t lanes = pieces[line.number].lanes;
   // In one vector, if that is large enough.
   int64_t size = 2 * lanes <= tile.target.lanes ? 2 * lanes : lanes;
   SmallVector<Value> parts;
   for (int64_t first = 0; first < 2 * lanes; first += size)
-    parts.push_back(loadOnce(line, first, size));
+    parts.push_back(loadOnce(line, start + first, size));
   SmallVector<int64_t> numbers;
   for (int64_t lane = 0; lane < lanes; ++lane)
     numbers.push_back(2 * lane + parity);
+  if (tile.exchangesQuarters(pieces[line.number]))
+    // From the first halves of both parts, then from the second ones.
+    numbers = DirectEmitter::exchangeQuarters(numbers);
   return vector::ShuffleOp::create(builder, loc, parts.front(), parts.back(),
                                    numbers);
+}
+
+/// Every second element of a line from that after `moved` elements on, in the
+/// order of sums whose quarters are exchanged.
+Value StepLoads::loadMovedParity(const Line &line, int64_t moved) {
+  // What two places load is loaded once, and nothing is loaded after the last
+  // element that is read: places of odd numbers take it from one before them,
+  // and so does the last place.
+  int64_t lanes = pieces[line.number].lanes;
+  int64_t last = getLastElement(pieces[line.number], line.input);
+  bool isLast = moved + 2 * lanes - 1 > last;
+  int64_t parity = moved % 2 || (moved && isLast) ? 1 : 0;
+  Value &value = parities[line.getKey(moved)];
+  if (!value)
+    value = loadParity(line, parity, moved - parity);
+  return value;
 }
 
 /// Every second element of a line, from that on which the current place of the
@@ -397,6 +421,8 @@ Value StepLoads::loadEverySecond(unsigned input, unsigned number) {
   // In elements of the row; the position of the window is at `steps` elements
   // of its parity.
   int64_t moved = getOffset(address, piece.offset) - line.offset;
+  if (tile.exchangesQuarters(piece))
+    return loadMovedParity(line, moved);
   int64_t parity = moved % 2, steps = moved / 2;
   auto getParity = [&](unsigned number) {
     Line there = getLine(input, number);

@@ -432,9 +432,5 @@ void RowVectorEmitter::storeRow(Value values, int64_t rowInBlock, Value place,
     values =
         emitElementwise(builder, loc, options.epilogue->elementwise, inputs);
   }
-  if (columns == plan.lanes)
-    vector::StoreOp::create(builder, loc, values, result, place);
-  else
-    vector::MaskedStoreOp::create(builder, loc, result, place,
-                                  tailMask(columns, plan.lanes), values);
+  storeSum(values, place, {/*offset=*/0, plan.lanes, columns});
 }
