@@ -15,7 +15,8 @@ BENCHES = Path(__file__).resolve().parents[3] / "research" / "peers"
 
 
 def run(*arguments, program="networks.py"):
-    environment = {**os.environ, "PYTHONPATH": str(Path(kas.__file__).parents[1]), "PYTHONWARNINGS": "ignore"}
+    packages = os.pathsep.join([str(Path(kas.__file__).parents[1]), str(BENCHES.parent)])
+    environment = {**os.environ, "PYTHONPATH": packages, "PYTHONWARNINGS": "ignore"}
     return subprocess.run(
         [sys.executable, BENCHES / program, *arguments], env=environment, capture_output=True, text=True, timeout=600
     )
