@@ -16,7 +16,6 @@
 
 using namespace kas;
 using namespace kas::schedule;
-using llvm::ArrayRef;
 using llvm::SmallVector;
 using llvm::Twine;
 

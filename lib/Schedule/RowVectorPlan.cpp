@@ -15,6 +15,7 @@
 #include "kas/Schedule/RowVectorPlan.h"
 #include "kas/Support/PrimeFactors.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace kas;
