@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy
 import onnx
@@ -39,11 +39,7 @@ def _read(path: str) -> onnx.ModelProto:
         raise ValueError(f"requires an ONNX model in '{path}', got another file") from error
 
 
-Source: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto
-"""The path of a model's file, the bytes of one, or a model."""
-
-
-def read_model(model: Source) -> tuple[onnx.ModelProto, str]:
+def read_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx.ModelProto, str]:
     """A model, and the folder of the files with its data: that of its own file."""
     if isinstance(model, onnx.ModelProto):
         return model, ""
@@ -57,7 +53,7 @@ def read_model(model: Source) -> tuple[onnx.ModelProto, str]:
 
 
 def load(
-    model: Source,
+    model: str | os.PathLike[str] | bytes | onnx.ModelProto,
     shapes: Mapping[str, Sequence[int]] | None = None,
     constants: Mapping[str, Any] | None = None,
     *,

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy
 import onnx
 
-from ._import import Source, load, read_model
+from ._import import load, read_model
 
 MAX_PROGRAMS = 32
 """The programs that a session keeps; of more the one that was used least recently goes."""
@@ -76,7 +77,7 @@ class InferenceSession:
 
     def __init__(
         self,
-        model: Source,
+        model: str | os.PathLike[str] | bytes | onnx.ModelProto,
         constants: Mapping[str, Any] | None = None,
         *,
         threads: int = 0,
