@@ -281,7 +281,11 @@ private:
         // The elements of a line before they are parted, and which of them go
         // where.
         int64_t parted = plan.sharesImageRows ? 6 : 0;
-        int64_t masks = nest.guards.empty() || target.hasMaskRegisters ? 0 : 2;
+        // Masked loads are no operands of FMAs: one is under way beside those
+        // that are counted. Without mask registers masks take vectors.
+        int64_t masks = nest.guards.empty()       ? 0
+                        : target.hasMaskRegisters ? 1
+                                                  : 2;
         if (sums + std::min(inside, outside) + parted + masks >
                 target.registers ||
             (sums > 1 && sums * common.steps > maxProducts) ||
