@@ -64,13 +64,14 @@ bool chooseRegisters(PanelPlan &plan, const TileNest &nest, int64_t rows,
     return wanted == 0 || wanted == number;
   };
   int64_t maxRows = plan.isPrepacked ? 14 : 8, maxVectors = 4;
-  // Two vectors and a row in two registers each, and what they are masked with.
-  if (nest.isOfVNNIGroups && !target.hasByteDots) {
-    maxVectors = 2;
-    limit = target.registers - 3 * maxVectors - 1;
-  }
-  if (given)
+  if (given) {
     maxRows = maxVectors = limit;
+  } else if (nest.isOfVNNIGroups && !target.hasByteDots) {
+    // Two vectors and a row in two registers each, and what they are masked
+    // with.
+    maxVectors = 2;
+    limit = std::max<int64_t>(1, target.registers - 3 * maxVectors - 1);
+  }
   std::optional<PanelRegisters> registers =
       choosePanelRegisters(plan.tileColumns, rows, target, limit, maxRows,
                            maxVectors, [&](int64_t rows, int64_t vectors) {
