@@ -81,6 +81,8 @@ def test_cifar_and_folders(tmp_path):
         evaluate.load_data("cifar10")
     with pytest.raises(FileNotFoundError, match=r"there is no folder"):
         evaluate.load_data("folder", tmp_path / "none")
+    with pytest.raises(ValueError, match=r"requires no path for the data set 'digits', got '/tmp'"):
+        evaluate.load_data("digits", "/tmp")
     with pytest.raises(ValueError, match=r"must be one of fashion-mnist, digits, .* or FILE.py:NAME, got 'x'"):
         evaluate.load_data("x")
 

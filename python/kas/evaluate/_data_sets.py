@@ -60,6 +60,8 @@ def load_data(name: str = "digits", path: str | os.PathLike[str] | None = None, 
 
 def load_any_data(name: str = "digits", path: str | os.PathLike[str] | None = None, **options: Any) -> Data | TaskData:
     """`load_data`, or the data of a task of one's own."""
+    if path is not None and (".py:" in name or name in _OF_PACKAGES):
+        raise ValueError(f"requires no path for the data set '{name}', got '{path}'")
     if ".py:" in name:
         return _load_from_file(name, options)
     if name == "fashion-mnist":
