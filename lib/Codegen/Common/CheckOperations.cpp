@@ -17,6 +17,7 @@
 #include "LoweringHints.h"
 #include "kas/Codegen/Common/Passes.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -125,6 +126,15 @@ static bool isLowered(Operation *op) {
   return isa<bufferization::BufferizableOpInterface>(op);
 }
 
+/// Whether upstream can tell which dimensions of size 1 a view drops: it
+/// compares strides without the steps, and crashes where they differ.
+static bool hasClearDimensions(memref::SubViewOp op) {
+  int64_t numDropped = op.getSourceType().getRank() - op.getType().getRank();
+  return numDropped == 0 ||
+         llvm::count(op.getStaticSizes(), 1) == numDropped ||
+         llvm::all_of(op.getStaticStrides(), [](int64_t s) { return s == 1; });
+}
+
 /// Whether `-symbol-dce` erases `op` later, such as the seed of random numbers
 /// that torch-mlir writes.
 static bool isUnused(Operation *op) {
@@ -161,6 +171,11 @@ struct CheckOperations
              << (op->isRegistered() ? "an operation that it lowers, got '"
                                     : "registered operations, got '")
              << op->getName() << "'" << getLoweringHint(op);
+    if (auto view = dyn_cast<memref::SubViewOp>(op);
+        view && !hasClearDimensions(view))
+      return view.emitOpError("that drops some of its dimensions of size 1 "
+                              "requires strides of 1, got [")
+             << ArrayRef(view.getStaticStrides()) << "]";
     auto checkType = [&](Type type, Location loc) -> LogicalResult {
       // A type is checked once, where it occurs first.
       if (!seen.insert(type).second)

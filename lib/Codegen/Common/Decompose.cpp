@@ -44,6 +44,25 @@ using namespace mlir;
 // Patterns
 //===----------------------------------------------------------------------===//
 
+/// Whether a slice drops some but not all of its dimensions of size 1, and has
+/// steps. As a view of a buffer it would tell by its strides which are dropped;
+/// upstream compares them with those without steps, and crashes.
+static bool dropsByStride(OffsetSizeAndStrideOpInterface op, ShapedType type) {
+  int64_t numDropped = int64_t(op.getStaticSizes().size()) - type.getRank();
+  return numDropped > 0 && llvm::count(op.getStaticSizes(), 1) > numDropped &&
+         llvm::any_of(op.getStaticStrides(), [](int64_t s) { return s != 1; });
+}
+
+/// The same for slices of tensors alone.
+static bool dropsByStride(Operation *op) {
+  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
+    return dropsByStride(slice, slice.getType());
+  if (auto slice = dyn_cast<tensor::InsertSliceOp>(op))
+    return dropsByStride(slice, slice.getSourceType());
+  auto slice = dyn_cast<tensor::ParallelInsertSliceOp>(op);
+  return slice && dropsByStride(slice, slice.getSourceType());
+}
+
 /// Without an iteration all results are what they were.
 static bool isWithoutIterations(linalg::LinalgOp op) {
   return op.hasPureTensorSemantics() &&
@@ -103,6 +122,53 @@ struct LowerUnPack : OpRewritePattern<linalg::UnPackOp> {
                                 PatternRewriter &rewriter) const override {
     return success(op.hasPureTensorSemantics() &&
                    succeeded(linalg::lowerUnPack(rewriter, op)));
+  }
+};
+
+/// A slice of all dimensions, of which a reshape drops some.
+struct DropAfterSlice : OpRewritePattern<tensor::ExtractSliceOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(tensor::ExtractSliceOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!dropsByStride(op))
+      return failure();
+    auto slice = tensor::ExtractSliceOp::create(
+        rewriter, op.getLoc(), op.getSource(), op.getMixedOffsets(),
+        op.getMixedSizes(), op.getMixedStrides());
+    auto groups =
+        getReassociationIndicesForReshape(slice.getType(), op.getType());
+    if (!groups)
+      return failure();
+    rewriter.replaceOpWithNewOp<tensor::CollapseShapeOp>(op, op.getType(),
+                                                         slice, *groups);
+    return success();
+  }
+};
+
+/// A reshape that adds the dimensions that an inserted slice has not.
+template <typename InsertOp>
+struct AddBeforeInsertion : OpRewritePattern<InsertOp> {
+  using OpRewritePattern<InsertOp>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(InsertOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!dropsByStride(op))
+      return failure();
+    auto type = tensor::ExtractSliceOp::inferResultType(op.getDestType(),
+                                                        op.getStaticSizes());
+    auto groups = getReassociationIndicesForReshape(op.getSourceType(), type);
+    if (!groups)
+      return failure();
+    OpBuilder::InsertionGuard guard(rewriter);
+    // No place for other operations.
+    if (auto parallel = dyn_cast<InParallelOpInterface>(op->getParentOp()))
+      rewriter.setInsertionPoint(parallel);
+    auto source = tensor::ExpandShapeOp::create(rewriter, op.getLoc(), type,
+                                                op.getSource(), *groups,
+                                                op.getMixedSizes());
+    rewriter.modifyOpInPlace(op, [&] { op.getSourceMutable().assign(source); });
+    return success();
   }
 };
 
@@ -289,7 +355,8 @@ struct Decompose : kas::codegen::impl::KasDecomposePassBase<Decompose> {
                      linalg::UnPackOp, linalg::WinogradFilterTransformOp,
                      linalg::WinogradInputTransformOp,
                      linalg::WinogradOutputTransformOp, tensor::GatherOp>(op) ||
-                 isOnTensors(op) || (loops && isWithoutIterations(loops));
+                 isOnTensors(op) || dropsByStride(op) ||
+                 (loops && isWithoutIterations(loops));
     });
     if (hasTosa) {
       if (failed(lowerTosa(function)))
@@ -299,7 +366,10 @@ struct Decompose : kas::codegen::impl::KasDecomposePassBase<Decompose> {
       return markAllAnalysesPreserved();
     RewritePatternSet patterns(&getContext());
     patterns.add<DropEmptyLoops, DecomposeAggregate, LowerPack, LowerUnPack,
-                 LowerGather>(&getContext());
+                 LowerGather, DropAfterSlice,
+                 AddBeforeInsertion<tensor::InsertSliceOp>,
+                 AddBeforeInsertion<tensor::ParallelInsertSliceOp>>(
+        &getContext());
     linalg::populateDecomposeWinogradOpsPatterns(patterns);
     linalg::populateElementwiseToLinalgConversionPatterns(patterns);
     // One pass over the function is enough: no pattern makes what another one

@@ -94,3 +94,11 @@ func.func @scatter(%x: tensor<*xf32>, %i: tensor<*xi32>) -> tensor<*xf32> {
   %0 = "tosa.scatter"(%x, %i, %x) : (tensor<*xf32>, tensor<*xi32>, tensor<*xf32>) -> (tensor<*xf32>)
   return %0 : tensor<*xf32>
 }
+
+// -----
+
+func.func @dropped(%x: memref<3x4x1xf32>) -> memref<1x1xf32, strided<[4, 3], offset: 8>> {
+  // expected-error @+1 {{'memref.subview' op that drops some of its dimensions of size 1 requires strides of 1, got [1, 3, 3]}}
+  %0 = memref.subview %x[2, 0, 0] [1, 1, 1] [1, 3, 3] : memref<3x4x1xf32> to memref<1x1xf32, strided<[4, 3], offset: 8>>
+  return %0 : memref<1x1xf32, strided<[4, 3], offset: 8>>
+}

@@ -80,3 +80,31 @@ func.func @tosa(%x: tensor<1x7x7x2xf32>, %w: tensor<3x3x3x2xf32>, %b: tensor<3xf
   %1 = tosa.tanh %0 : (tensor<1x5x5x3xf32>) -> tensor<1x5x5x3xf32>
   return %1 : tensor<1x5x5x3xf32>
 }
+
+// CHECK-LABEL: func.func @dropped_by_stride(
+// CHECK:         %[[S:.*]] = tensor.extract_slice %{{.*}}[2, 0, 0] [1, 2, 1] [%{{.*}}, 2, 1] : tensor<3x4x1xf32> to tensor<1x2x1xf32>
+// CHECK:         tensor.collapse_shape %[[S]] {{.*}} : tensor<1x2x1xf32> into tensor<2x1xf32>
+func.func @dropped_by_stride(%x: tensor<3x4x1xf32>, %s: index) -> tensor<2x1xf32> {
+  %0 = tensor.extract_slice %x[2, 0, 0] [1, 2, 1] [%s, 2, 1] : tensor<3x4x1xf32> to tensor<2x1xf32>
+  return %0 : tensor<2x1xf32>
+}
+
+// CHECK-LABEL: func.func @added_by_stride(
+// CHECK:         %[[S:.*]] = tensor.expand_shape %{{.*}} : tensor<?x1xf32> into tensor<?x1x1xf32>
+// CHECK:         tensor.insert_slice %[[S]] into %{{.*}}[0, 1, 0] [%{{.*}}, 1, 1] [3, 1, 1] : tensor<?x1x1xf32> into tensor<7x4x1xf32>
+func.func @added_by_stride(%x: tensor<?x1xf32>, %y: tensor<7x4x1xf32>, %n: index) -> tensor<7x4x1xf32> {
+  %0 = tensor.insert_slice %x into %y[0, 1, 0] [%n, 1, 1] [3, 1, 1] : tensor<?x1xf32> into tensor<7x4x1xf32>
+  return %0 : tensor<7x4x1xf32>
+}
+
+// CHECK-LABEL: func.func @added_in_parallel(
+// CHECK:         tensor.expand_shape
+// CHECK-NEXT:    scf.forall.in_parallel
+func.func @added_in_parallel(%x: tensor<2x1xf32>, %y: tensor<7x4x1xf32>) -> tensor<7x4x1xf32> {
+  %0 = scf.forall (%i) in (4) shared_outs(%o = %y) -> tensor<7x4x1xf32> {
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %x into %o[0, %i, 0] [2, 1, 1] [3, 1, 1] : tensor<2x1xf32> into tensor<7x4x1xf32>
+    }
+  }
+  return %0 : tensor<7x4x1xf32>
+}

@@ -66,6 +66,7 @@ def KasDecomposePass : Pass<"kas-decompose", "::mlir::func::FuncOp"> {
     | `linalg.pack`, `linalg.unpack` | padding, reshape, transpose and slice |
     | `linalg.winograd_*_transform` | products of matrices of tiles |
     | `tensor.gather` | a `linalg.generic` that reads by index |
+    | slices with steps that drop some of their dimensions of size 1 | slices of all dimensions, and reshapes |
     | linalg without an iteration, such as a matmul with no rows | its output |
 
     What is of none of these kinds stays as it is.
