@@ -79,3 +79,48 @@ func.func @two_inputs(%x: memref<8x8xf32>, %a: memref<8x8xf32> {kas.data}, %b: m
   memref.dealloc %u : memref<8x8xf32>
   return
 }
+
+// A buffer that a condition selects is read by another name, so it stays.
+//
+// CHECK-NOT:   @selected_prepack
+// CHECK-LABEL: func.func @selected(
+// CHECK:         linalg.transpose
+// CHECK:         arith.select
+func.func @selected(%x: memref<8x8xf32>, %a: memref<8x8xf32>, %c: memref<i1>, %y: memref<8x8xf32>) {
+  %p = memref.load %c[] : memref<i1>
+  %t = memref.alloc() : memref<8x8xf32>
+  linalg.transpose ins(%a : memref<8x8xf32>) outs(%t : memref<8x8xf32>) permutation = [1, 0]
+  %s = arith.select %p, %t, %a : memref<8x8xf32>
+  linalg.add ins(%x, %s : memref<8x8xf32>, memref<8x8xf32>) outs(%y : memref<8x8xf32>)
+  memref.dealloc %t : memref<8x8xf32>
+  return
+}
+
+// So does one that a loop carries, and one of which a view is yielded.
+//
+// CHECK-NOT:   @carried_prepack
+// CHECK-LABEL: func.func @carried(
+// CHECK-COUNT-2: linalg.transpose
+func.func @carried(%x: memref<8x8xf32>, %a: memref<8x8xf32>, %c: memref<i1>, %y: memref<8x8xf32>) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %p = memref.load %c[] : memref<i1>
+  %t = memref.alloc() : memref<8x8xf32>
+  linalg.transpose ins(%a : memref<8x8xf32>) outs(%t : memref<8x8xf32>) permutation = [1, 0]
+  %r = scf.for %i = %zero to %one step %one iter_args(%s = %t) -> memref<8x8xf32> {
+    linalg.add ins(%x, %s : memref<8x8xf32>, memref<8x8xf32>) outs(%y : memref<8x8xf32>)
+    scf.yield %s : memref<8x8xf32>
+  }
+  %u = memref.alloc() : memref<64xf32>
+  %v = memref.expand_shape %u [[0, 1]] output_shape [8, 8] : memref<64xf32> into memref<8x8xf32>
+  linalg.transpose ins(%a : memref<8x8xf32>) outs(%v : memref<8x8xf32>) permutation = [1, 0]
+  %q = scf.if %p -> memref<8x8xf32> {
+    scf.yield %v : memref<8x8xf32>
+  } else {
+    scf.yield %a : memref<8x8xf32>
+  }
+  linalg.add ins(%r, %q : memref<8x8xf32>, memref<8x8xf32>) outs(%y : memref<8x8xf32>)
+  memref.dealloc %u : memref<64xf32>
+  memref.dealloc %t : memref<8x8xf32>
+  return
+}

@@ -27,6 +27,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -68,6 +69,20 @@ Value getBuffer(Value value) {
   while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
     value = view.getViewSource();
   return value;
+}
+
+/// Whether another value than a view may stand for the buffer: one of several
+/// that a condition selects, a result of `scf.if`, what a loop carries.
+bool hasAliases(Value buffer) {
+  auto isBuffer = [](Value value) { return isa<BaseMemRefType>(value.getType()); };
+  return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
+    if (isa<ViewLikeOpInterface>(user))
+      return llvm::any_of(user->getResults(), hasAliases);
+    return llvm::any_of(user->getResults(), isBuffer) ||
+           (user->hasTrait<OpTrait::IsTerminator>() &&
+            !isa<func::ReturnOp>(user)) ||
+           isa<LoopLikeOpInterface>(user);
+  });
 }
 
 /// The buffers that an operation and those in its regions read and write.
@@ -192,7 +207,8 @@ void Prepacking::collect() {
   for (Operation &op : body) {
     if (auto buffer = dyn_cast<memref::AllocOp>(op)) {
       MemRefType type = buffer.getType();
-      if (type.hasStaticShape() && hasWholeBytes(type))
+      // Who reads and writes it has to be known.
+      if (type.hasStaticShape() && hasWholeBytes(type) && !hasAliases(buffer))
         buffers.insert(&op);
     } else if (!isa<memref::DeallocOp>(op) && !isMemoryEffectFree(&op)) {
       operations.emplace_back(&op, Accesses(&op));
