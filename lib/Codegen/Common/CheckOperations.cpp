@@ -130,8 +130,7 @@ static bool isLowered(Operation *op) {
 /// compares strides without the steps, and crashes where they differ.
 static bool hasClearDimensions(memref::SubViewOp op) {
   int64_t numDropped = op.getSourceType().getRank() - op.getType().getRank();
-  return numDropped == 0 ||
-         llvm::count(op.getStaticSizes(), 1) == numDropped ||
+  return numDropped == 0 || llvm::count(op.getStaticSizes(), 1) == numDropped ||
          llvm::all_of(op.getStaticStrides(), [](int64_t s) { return s == 1; });
 }
 

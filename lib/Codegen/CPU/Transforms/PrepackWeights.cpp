@@ -74,7 +74,9 @@ Value getBuffer(Value value) {
 /// Whether another value than a view may stand for the buffer: one of several
 /// that a condition selects, a result of `scf.if`, what a loop carries.
 bool hasAliases(Value buffer) {
-  auto isBuffer = [](Value value) { return isa<BaseMemRefType>(value.getType()); };
+  auto isBuffer = [](Value value) {
+    return isa<BaseMemRefType>(value.getType());
+  };
   return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
     if (isa<ViewLikeOpInterface>(user))
       return llvm::any_of(user->getResults(), hasAliases);
