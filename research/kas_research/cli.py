@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `kas-research`: bench1, compare, study, zoo."""
+"""The command `kas-research`: bench1, compare, fields, study, zoo."""
 
 from __future__ import annotations
 
@@ -92,6 +92,21 @@ def _add_compare_options(parser: argparse.ArgumentParser) -> None:
     add("--quiet", action="store_true")
 
 
+def _add_fields_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `kas-research fields`."""
+    add = parser.add_argument
+    add("spec", help="the file that says what is trained (research/guide/fields.md)")
+    add("--experiment", default="pilot", metavar="NAME", help="one of the file (default: pilot)")
+    add("--store", help="the file that keeps times and trainings; the same command goes on (default: SPEC.jsonl)")
+    add("--checkpoints", metavar="FOLDER", help="of trainings that have not ended (default: STORE.checkpoints)")
+    add("--list", action="store_true", help="list the trainings that are missing, and time and train nothing")
+    add("--no-training", action="store_true", help="time what is missing and train nothing")
+    add("--report-only", action="store_true", help="time and train nothing")
+    add("--plot", metavar="FILE.svg", help="write the figure")
+    add("--page", metavar="FILE.md", help="write the tables where a page has marks for them")
+    add("--quiet", action="store_true")
+
+
 def _add_study_options(parser: argparse.ArgumentParser) -> None:
     """Those of `kas-research study`."""
     parser.add_argument("spec", help="the file that says what to run (research/guide/studies.md)")
@@ -107,6 +122,12 @@ def _add_study_options(parser: argparse.ArgumentParser) -> None:
         "--json", action="store_true", help="print the outcomes as JSON; progress is on the standard error stream"
     )
     parser.add_argument("--quiet", action="store_true")
+
+
+def _fields(arguments: argparse.Namespace) -> int:
+    from .fields._command import run
+
+    return run(arguments)
 
 
 _OTHER = {
@@ -127,6 +148,9 @@ def make_parser() -> argparse.ArgumentParser:
     compare = commands.add_parser("compare", help="train and time operators in networks beside baselines")
     _add_compare_options(compare)
     compare.set_defaults(run=_compare)
+    fields = commands.add_parser("fields", help="train and time layers in networks from fields to fields")
+    _add_fields_options(fields)
+    fields.set_defaults(run=_fields)
     study = commands.add_parser("study", help="measure models x compressions x algorithms x schedules x targets")
     _add_study_options(study)
     study.set_defaults(run=_study)

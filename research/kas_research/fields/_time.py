@@ -1,0 +1,171 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How long networks take, each by the best of its compilers, and the width at which one is within a budget."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+import kas.torch
+from kas._errors import Error
+
+from ..protocol._latency import CompiledNetwork, _PyTorch, describe_machine
+from ..protocol._store import Store
+from ._families import WIDTH_STEP, Network, make_network, set_by_matrix
+from ._protocol import COMPILERS, Experiment, Protocol
+
+NEAR = 0.9
+"""A network that takes at least this share of a budget is wide enough."""
+WIDEST = 512
+CALLS = 60
+
+
+def measure(protocol: Protocol, equation: str, family: str, width: int) -> dict[str, Any]:
+    """The record of a time: the least milliseconds of a field by each compiler, in batches on one thread.
+
+    Networks with Fourier transforms are compiled twice: with fast ones, and with products of matrices.
+    """
+    torch.set_num_threads(1)
+    grid = protocol.equations[equation].grid
+    example = torch.randn(
+        protocol.batch, grid.inputs, grid.size, grid.size, generator=torch.Generator().manual_seed(0)
+    )
+    least: dict[str, float] = {}
+    failures: dict[str, str] = {}
+    forms = (False, True) if set_by_matrix(make_network(family, width, grid), True) else (False,)
+    for by_matrix in forms:
+        network = make_network(family, width, grid).eval()
+        set_by_matrix(network, by_matrix)
+        for compiler in protocol.compilers:
+            name = f"{compiler}, by matrices" if by_matrix else compiler
+            try:
+                timer = _COMPILERS[compiler](network, example)
+                least[name] = min(timer() for _ in range(CALLS)) / 1e3 / protocol.batch
+            except (Error, ValueError, RuntimeError) as error:
+                failures[name] = " ".join(str(error).split())[:200]
+    return {
+        "kind": "time",
+        "key": protocol.time_key(equation, family, width),
+        "family": family,
+        "width": width,
+        "grid": vars(grid),
+        "batch": protocol.batch,
+        "machine": describe_machine(),
+        "versions": {"pytorch": torch.__version__},
+        "time": round(time.time()),
+        "ms": {name: float(f"{value:.5g}") for name, value in least.items()},
+        "failures": failures,
+    }
+
+
+def _compile_kas(network: Network, example: torch.Tensor) -> Callable[[], float]:
+    exported = kas.torch.to_mlir(network, example)
+    tensors = [tensor.detach().numpy() for tensor in (example, *exported.tensors.values())]
+    compiled = CompiledNetwork(exported.module, tensors, tuple(network(example).shape), 1).start()
+    return lambda: compiled.time(1, together=1)
+
+
+def _compile_torchscript(network: Network, example: torch.Tensor) -> Callable[[], float]:
+    """With frozen weights, and layers of oneDNN: built in a second, where Inductor takes half a minute."""
+    with torch.no_grad():
+        function = torch.jit.optimize_for_inference(torch.jit.freeze(torch.jit.trace(network, example)))
+        function(example)
+
+    def call() -> float:
+        with torch.no_grad():
+            start = time.perf_counter_ns()
+            function(example)
+            return (time.perf_counter_ns() - start) / 1e3
+
+    return call
+
+
+def _compile_inductor(network: Network, example: torch.Tensor) -> Callable[[], float]:
+    compiled = _PyTorch(network, example)
+    return lambda: compiled.time(1)
+
+
+_COMPILERS = dict(zip(COMPILERS, (_compile_kas, _compile_torchscript, _compile_inductor)))
+
+
+class Widths:
+    """Times of a store, and those that are missing for a budget."""
+
+    def __init__(self, protocol: Protocol, store: Store, progress: Callable[[dict[str, Any]], None] | None = None):
+        self.protocol, self.store, self.progress = protocol, store, progress
+        self._known = {record["key"]: record for record in store if record["kind"] == "time"}
+
+    def get_times(self, equation: str, family: str) -> dict[int, float]:
+        """The milliseconds by width, as far as they were measured."""
+        grid = vars(self.protocol.equations[equation].grid)
+        return {
+            record["width"]: min(record["ms"].values())
+            for record in sorted(self._known.values(), key=lambda record: int(record["width"]))
+            if (record["family"], record["grid"], record["batch"]) == (family, grid, self.protocol.batch)
+            and record["ms"]
+            and record["key"] == self.protocol.time_key(equation, family, record["width"])
+        }
+
+    def choose(self, equation: str, family: str, budget: float) -> int | None:
+        """The widest network that was measured to be within a budget."""
+        times = self.get_times(equation, family)
+        return max((width for width, ms in times.items() if ms <= budget), default=None)
+
+    def find(self, equation: str, family: str, budget: float) -> int | None:
+        """The same after measuring: at least `NEAR` of the budget, or the next width is beyond it.
+
+        None where the narrowest network takes longer.
+        """
+        while (width := get_next_width(self.get_times(equation, family), budget)) is not None:
+            record = measure(self.protocol, equation, family, width)
+            if not record["ms"]:
+                raise ValueError(f"requires a compiler for {family} of width {width}, got: {record['failures']}")
+            self.store.add(record)
+            self._known[record["key"]] = record
+            if self.progress is not None:
+                self.progress(record)
+        return self.choose(equation, family, budget)
+
+    def get_all(self, experiment: Experiment) -> dict[tuple[str, str, float], int | None]:
+        """What is chosen for each equation, family and budget."""
+        return {
+            (equation, family, budget): self.choose(equation, family, budget)
+            for equation in experiment.equations
+            for family in experiment.families
+            for budget in experiment.budgets
+        }
+
+
+def get_next_width(times: Mapping[int, float], budget: float) -> int | None:
+    """The width to measure next; None where the choice is made.
+
+    Times are interpolated as powers of the width, beyond what was measured with an exponent of 3/2.
+    """
+    within = max((width for width, ms in times.items() if ms <= budget), default=None)
+    beyond = min((width for width, ms in times.items() if ms > budget and width > (within or 0)), default=None)
+    if within is None and beyond is None:
+        return 4 * WIDTH_STEP
+    if within is not None and times[within] >= NEAR * budget:
+        return None
+    if within is None or beyond is None:
+        known = within or beyond or 0
+        guess = known * (NEAR * budget / times[known]) ** (2 / 3)
+    else:
+        share = _log_share(times[within], times[beyond], 0.97 * budget)
+        guess = within * (beyond / within) ** share
+    least = (within or 0) + WIDTH_STEP
+    most = (beyond or WIDEST + WIDTH_STEP) - WIDTH_STEP
+    if least > most:
+        return None
+    return min(max(round(guess / WIDTH_STEP) * WIDTH_STEP, least), most)
+
+
+def _log_share(low: float, high: float, value: float) -> float:
+    """Where a value is between two others, in logarithms."""
+    return math.log(value / low) / math.log(high / low)
