@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Files of what was compiled, for the next process that needs the same: `kas cache`.
+"""Files of what was compiled, and of data that were computed, for the next process that needs the same: `kas cache`.
 
 The directory is `$KAS_CACHE_DIR`, else `kas/compiled` in `$XDG_CACHE_HOME` or `~/.cache`. It is kept below
 `$KAS_CACHE_MB` (512 where not set; 0: nothing is kept) by forgetting what was not read for the longest time.
@@ -112,8 +112,13 @@ def describe_environment() -> str:
 
 def make_key(*parts: str) -> str:
     """The name of what is compiled from these texts here."""
+    return make_data_key(describe_environment(), *parts)
+
+
+def make_data_key(*parts: str) -> str:
+    """The name of what follows from these texts on any machine."""
     digest = hashlib.blake2b(digest_size=_KEY_LENGTH // 2)
-    for part in (describe_environment(), *parts):
+    for part in parts:
         content = part.encode()
         digest.update(len(content).to_bytes(8, "little") + content)
     return digest.hexdigest()
@@ -125,7 +130,13 @@ def get_folder(key: str) -> pathlib.Path | None:
 
 
 def load(key: str) -> str | None:
-    """What was stored; None where there is nothing, or a file that is damaged."""
+    """The text that was stored; None where there is nothing, or a file that is damaged."""
+    content = load_bytes(key)
+    return None if content is None else content.decode()
+
+
+def load_bytes(key: str) -> bytes | None:
+    """The same of bytes."""
     folder = get_folder(key)
     if not folder:
         return None
@@ -138,15 +149,20 @@ def load(key: str) -> str | None:
     digest, compressed = content[:16], content[16:]
     if hashlib.blake2b(compressed, digest_size=16).digest() != digest:
         return None
-    return zlib.decompress(compressed).decode()
+    return zlib.decompress(compressed)
 
 
 def store(key: str, text: str) -> None:
     """Keeps a text. A directory that cannot be written only costs time."""
+    store_bytes(key, text.encode())
+
+
+def store_bytes(key: str, content: bytes) -> None:
+    """The same of bytes. More than half of the limit is not kept: it would drive all else out."""
     folder = get_folder(key)
-    if not folder:
+    compressed = zlib.compress(content, 1) if folder else b""
+    if not folder or len(compressed) > get_limit() // 2:
         return
-    compressed = zlib.compress(text.encode(), 1)
     digest = hashlib.blake2b(compressed, digest_size=16).digest()
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

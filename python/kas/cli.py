@@ -111,11 +111,12 @@ def _search(arguments: argparse.Namespace) -> int:
     if arguments.space_file:
         with open(arguments.space_file, encoding="utf-8") as file:
             space = SearchSpace(Module(file.read(), arguments.space_file), arguments.space)
+    network, data = load_network(arguments.network), load_any_data(arguments.data, arguments.data_path)
     outcome = _model_search.search(
-        load_network(arguments.network),
-        load_any_data(arguments.data, arguments.data_path),
+        network,
+        data,
         arguments.budget,
-        task=load_task(arguments.task),
+        task=load_task(arguments.task, data),
         space=space,
         sites=arguments.sites,
         limits=numbers(arguments.limit, "a limit"),

@@ -129,10 +129,11 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: --count must be at least 2, got {options.count}", file=sys.stderr)
         return 2
     torch.set_num_threads(1)
-    network, task = load_network(options.network), load_task(options.task)
+    network = load_network(options.network)
     if options.weights:
         load_weights(network, options.weights)
     data = load_any_data(options.data, options.data_path)
+    task = load_task(options.task, data)
     check_inputs(network, data, task)
     clock = Clock(options.minutes)
     store = Store(options.output, {"choices of": options.network})

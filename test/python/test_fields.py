@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy
@@ -12,8 +13,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import kas._cache  # noqa: E402
 import kas.evaluate  # noqa: E402
 from kas.evaluate import _fields  # noqa: E402
+from kas.evaluate.__main__ import load_task  # noqa: E402
+from kas.evaluate._data_sets import load_any_data  # noqa: E402
 
 
 def cells(n):
@@ -185,3 +189,77 @@ def test_relative_errors_train_a_network():
     before = training.evaluate()["relative_error"]
     training.advance(8)
     assert training.evaluate()["relative_error"] < 0.7 * before
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("KAS_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("KAS_CACHE_MB", "64")
+    return tmp_path
+
+
+def count_solutions(monkeypatch):
+    solved = []
+    solve = _fields.solve_darcy
+    monkeypatch.setattr(_fields, "solve_darcy", lambda a: solved.append(len(a)) or solve(a))
+    return solved
+
+
+def test_data_are_kept_by_their_settings(cache, monkeypatch):
+    solved = count_solutions(monkeypatch)
+    counts = {"train": 4, "validation": 2, "test": 1}
+    first = kas.evaluate.darcy(8, **counts)
+    assert len(solved) == 1
+    again = kas.evaluate.darcy(8, **counts)
+    assert len(solved) == 1
+    for part in ("train", "validation", "test"):
+        for one, other in zip(getattr(first, part), getattr(again, part)):
+            assert torch.equal(one, other)
+            other.zero_()  # Nobody else has this memory.
+    assert float(kas.evaluate.darcy(8, **counts).train[1].abs().max()) > 0
+    # Each setting is another entry, also where it is the same in six digits.
+    for number, options in enumerate(({"seed": 1}, {"high": 12.5}, {"high": 12.0000001}, {"train": 5}), 2):
+        kas.evaluate.darcy(8, **{**counts, **options})
+        assert len(solved) == number
+    assert len(list(cache.iterdir())) == 5
+
+
+@pytest.mark.parametrize("damage", ["truncated", "empty", "changed"])
+def test_damaged_data_are_made_again(cache, monkeypatch, damage):
+    solved = count_solutions(monkeypatch)
+    counts = {"train": 4, "validation": 2, "test": 1}
+    first = kas.evaluate.darcy(8, **counts)
+    (path,) = (path for path in cache.rglob("*") if path.is_file())
+    content = path.read_bytes()
+    wrong = {"truncated": content[:-7], "empty": b"", "changed": content[:-1] + bytes([content[-1] ^ 1])}[damage]
+    path.write_bytes(wrong)
+    again = kas.evaluate.darcy(8, **counts)
+    assert len(solved) == 2 and torch.equal(first.train[1], again.train[1])
+    assert path.read_bytes() == content
+
+
+def test_data_larger_than_half_of_the_cache_are_not_kept(cache, monkeypatch):
+    monkeypatch.setattr(kas._cache, "get_limit", lambda: 5000)
+    solved = count_solutions(monkeypatch)
+    for _ in range(2):
+        kas.evaluate.darcy(8, train=30, validation=2, test=2)
+    assert len(solved) == 2 and not list(cache.iterdir())
+
+
+def test_fields_by_name():
+    options = {"train": 2, "validation": 1, "test": 1}
+    for name in ("darcy-8", "burgers-8", "navier-stokes-8", "waves-8"):
+        data = load_any_data(name, **options)
+        assert data.train[1].shape[-1] == 8 and data.name.startswith(name) and data.task.metric == "relative_error"
+        assert load_task(None, data) is data.task
+    assert load_any_data("darcy", **options).train[0].shape == (2, 3, 32, 32)
+    with pytest.raises(ValueError, match="requires a size of at least 4, got 2"):
+        load_any_data("darcy-2")
+    with pytest.raises(ValueError, match=r"must be one of .*, darcy, burgers, navier-stokes, waves, .* got 'darcy-'"):
+        load_any_data("darcy-")
+    with pytest.raises(ValueError, match="requires no path for the data set 'darcy-8', got 'x'"):
+        load_any_data("darcy-8", "x")
+    with pytest.raises(ValueError, match=r"'darcy-8' must give a kas.evaluate.Data, got TaskData"):
+        kas.evaluate.load_data("darcy-8", **options)
+    with pytest.raises(TypeError, match=r"the task must be a kas.evaluate.Task, got str"):
+        dataclasses.replace(load_any_data("darcy-8", **options), task="relative_error")

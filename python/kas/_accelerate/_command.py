@@ -45,9 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.weights:
         load_weights(network, arguments.weights)
     command = "kas " + " ".join(map(shlex.quote, sys.argv[1:])) if sys.argv[1:2] == ["accelerate"] else None
+    data = load_any_data(arguments.data, arguments.data_path)
     outcome = accelerate(
         network,
-        load_any_data(arguments.data, arguments.data_path),
+        data,
         max_drop=arguments.max_drop,
         confidence=arguments.confidence,
         target=arguments.target,
@@ -55,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         threads=arguments.threads,
         batch=arguments.batch,
         precision=arguments.precision,
-        task=load_task(arguments.task),
+        task=load_task(arguments.task, data),
         seed=arguments.seed,
         workers=arguments.workers,
         out=arguments.output,

@@ -23,7 +23,7 @@ from torch import nn
 
 from .._errors import Error
 from .._options import add_training_options
-from . import DigitsNetwork, Recipe, Task, Trainer, TrainingFailure
+from . import Data, DigitsNetwork, Recipe, Task, TaskData, Trainer, TrainingFailure
 from ._data_sets import call_from_file, load_any_data
 from ._training import CLASSIFICATION
 
@@ -41,10 +41,13 @@ def load_network(text: str) -> nn.Module:
     return network
 
 
-def load_task(text: str | None) -> Task:
-    """The task `FILE.py:NAME`, a class or function without arguments; without a text classification."""
+def load_task(text: str | None, data: Data | TaskData) -> Task:
+    """The task `FILE.py:NAME`, a class or function without arguments; without a text that of the data.
+
+    Data that have none are classified.
+    """
     if text is None:
-        return CLASSIFICATION
+        return getattr(data, "task", None) or CLASSIFICATION
     path, _, name = text.rpartition(":")
     if not path or not os.path.isfile(path):
         raise ValueError(f"the task must be FILE.py:NAME with a file that exists, got '{text}'")
@@ -107,11 +110,12 @@ def main() -> int:
     torch.set_num_threads(max(1, arguments.threads))
     torch.set_flush_denormal(True)
     try:
+        data = load_any_data(arguments.data, arguments.data_path)
         trainer = Trainer(
             load_network(arguments.network),
-            load_any_data(arguments.data, arguments.data_path),
+            data,
             make_recipe(arguments),
-            task=load_task(arguments.task),
+            task=load_task(arguments.task, data),
             sites=arguments.sites,
             space=arguments.space,
             binding=arguments.binding,

@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Data sets by name: those of packages, which need no download, and those that lie in files.
+"""Data sets by name: those of packages or computed, which need no download, and those that lie in files.
 
 The library reads the files, as `kas-train` does (`lib/Training`). Of its own this module has only what needs a package:
 generators, folders of pictures, and CIFAR as pickled objects of Python.
@@ -14,6 +14,7 @@ import math
 import os
 import pathlib
 import pickle
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +27,7 @@ need("torch", "torch")
 import torch
 from torch.nn import functional
 
+from . import _fields
 from ._data import Data, Split
 from ._task_data import TaskData
 
@@ -49,6 +51,10 @@ def load_data(name: str = "digits", path: str | os.PathLike[str] | None = None, 
     `FILE.py:NAME` calls NAME of the file with the options, which must give a `Data`; where a task of one's own is
     taken, too, also a `TaskData`.
 
+    Where a task of one's own is taken, also fields, which are learned by their relative error: `darcy`, `burgers`,
+    `navier-stokes` and `waves` (see the functions), with the points along an axis after the name: `darcy-64`. They are
+    computed once and kept in the cache.
+
     The options are the sizes and seeds of the parts, see the functions. A `ValueError` says what a data set requires, a
     `FileNotFoundError` which file is missing.
     """
@@ -60,7 +66,8 @@ def load_data(name: str = "digits", path: str | os.PathLike[str] | None = None, 
 
 def load_any_data(name: str = "digits", path: str | os.PathLike[str] | None = None, **options: Any) -> Data | TaskData:
     """`load_data`, or the data of a task of one's own."""
-    if path is not None and (".py:" in name or name in _OF_PACKAGES):
+    fields = re.fullmatch(rf"({'|'.join(_FIELDS)})(?:-(\d{{1,6}}))?", name)
+    if path is not None and (".py:" in name or name in _OF_PACKAGES or fields):
         raise ValueError(f"requires no path for the data set '{name}', got '{path}'")
     if ".py:" in name:
         return _load_from_file(name, options)
@@ -68,8 +75,10 @@ def load_any_data(name: str = "digits", path: str | os.PathLike[str] | None = No
         return fashion_mnist(path or FASHION_MNIST, **options)
     if name in _OF_PACKAGES:
         return _OF_PACKAGES[name](**options)
+    if fields:
+        return _FIELDS[fields[1]](**({"size": int(fields[2])} if fields[2] else {}), **options)
     if name not in _OF_FILES:
-        known = ", ".join(["fashion-mnist", *_OF_PACKAGES, *_OF_FILES])
+        known = ", ".join(["fashion-mnist", *_OF_PACKAGES, *_FIELDS, *_OF_FILES])
         raise ValueError(f"the data set must be one of {known}, or FILE.py:NAME, got {name!r}")
     if path is None:
         raise ValueError(f"'{name}' is not part of kas: give the file or folder that it lies in as path=")
@@ -406,6 +415,12 @@ _OF_PACKAGES: dict[str, Callable[..., Data]] = {
     "moved_digits": lambda **options: digits(moved=True, **options),
     "mnist-5000": mnist_5000,
     "mnist1d": mnist1d,
+}
+_FIELDS: dict[str, Callable[..., TaskData]] = {
+    "darcy": _fields.darcy,
+    "burgers": _fields.burgers,
+    "navier-stokes": _fields.navier_stokes,
+    "waves": _fields.waves,
 }
 _OF_FILES: dict[str, Callable[..., Data]] = {
     "mnist": mnist,

@@ -7,12 +7,19 @@ The equations and their random fields are those of Li et al., "Fourier Neural Op
 Differential Equations" (ICLR 2021, section 5 and appendix A.3), but for the waves. All of them are solved in float64,
 many at once, on grids that are finer than the data.
 
+Data sets are kept in the cache of kas (`kas cache`), since solving takes longer than reading; a file that is damaged is
+made again.
+
 Each solver is a function on arrays `[samples, ...]` that is compared with exact solutions in the tests.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import io
 import math
+import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -23,6 +30,7 @@ need("torch", "torch")
 import numpy
 import torch
 
+from .. import _cache
 from ._task import Task
 from ._task_data import TaskData
 
@@ -147,21 +155,20 @@ def darcy(
     Inputs are `[3, size, size]`: the coefficient, normalized, and the two coordinates from -1 to 1, as the walls make
     places differ. Solved on a grid that is twice as fine, and averaged.
     """
-
-    def make(generator: numpy.random.Generator, samples: int) -> tuple[Array, Array]:
-        a = numpy.where(_draw_between_walls(generator, samples, 2 * size) >= 0, high, 3.0)
-        return _average(a, 2), _average(solve_darcy(a), 2)
-
     _check(size, [train, validation, test], coefficient=high)
     if high == 3:
         raise ValueError("requires another coefficient than the lower one, 3, got 3")
-    inputs, targets = _make(make, seed, train + validation + test, "darcy")
     places = numpy.linspace(-1, 1, size)
-    grids = numpy.broadcast_to(numpy.stack(numpy.meshgrid(places, places, indexing="ij")), (len(inputs), 2, size, size))
     middle, spread = (high + 3) / 2, (high - 3) / 2
-    stacked = numpy.concatenate([((inputs - middle) / spread)[:, None], grids], 1)
-    # A target of some size: the largest pressure is about 0.02.
-    return _split(f"darcy-{size}-{high:g}-{seed}", stacked, 100 * targets[:, None], (train, validation, test))
+
+    def make(generator: numpy.random.Generator, samples: int) -> tuple[Array, Array]:
+        a = numpy.where(_draw_between_walls(generator, samples, 2 * size) >= 0, high, 3.0)
+        grids = numpy.stack(numpy.meshgrid(places, places, indexing="ij"))
+        inputs = [((_average(a, 2) - middle) / spread)[:, None], numpy.broadcast_to(grids, (samples, *grids.shape))]
+        # A target of some size: the largest pressure is about 0.02.
+        return numpy.concatenate(inputs, 1), 100 * _average(solve_darcy(a), 2)[:, None]
+
+    return _build("darcy", (size, high), make, seed, (train, validation, test))
 
 
 # ---- Periodic equations
@@ -213,11 +220,10 @@ def burgers(
     def make(generator: numpy.random.Generator, samples: int) -> tuple[Array, Array]:
         n = 2 * size
         states = _draw_gaussian(generator, (samples, n), lambda k: 25 / (k + 25))
-        return states[:, ::2], solve_burgers(states, viscosity, 1.0, 2 * n)[:, ::2]
+        return states[:, None, ::2], solve_burgers(states, viscosity, 1.0, 2 * n)[:, None, ::2]
 
     _check(size, [train, validation, test], viscosity=viscosity)
-    inputs, targets = _make(make, seed, train + validation + test, "burgers")
-    return _split(f"burgers-{size}-{viscosity:g}-{seed}", inputs[:, None], targets[:, None], (train, validation, test))
+    return _build("burgers", (size, viscosity), make, seed, (train, validation, test))
 
 
 def solve_navier_stokes(
@@ -257,12 +263,10 @@ def navier_stokes(
     def make(generator: numpy.random.Generator, samples: int) -> tuple[Array, Array]:
         shape = (samples, 2 * size, 2 * size)
         states = _draw_gaussian(generator, shape, lambda k: 7**1.5 * (k + 49) ** -1.25)
-        return states[:, ::2, ::2], solve_navier_stokes(states, viscosity, 5.0, 100)[:, ::2, ::2]
+        return states[:, None, ::2, ::2], solve_navier_stokes(states, viscosity, 5.0, 100)[:, None, ::2, ::2]
 
     _check(size, [train, validation, test], viscosity=viscosity)
-    inputs, targets = _make(make, seed, train + validation + test, "navier-stokes")
-    name = f"navier-stokes-{size}-{viscosity:g}-{seed}"
-    return _split(name, inputs[:, None], targets[:, None], (train, validation, test))
+    return _build("navier-stokes", (size, viscosity), make, seed, (train, validation, test))
 
 
 # ---- Waves
@@ -307,11 +311,10 @@ def waves(size: int = 32, train: int = 1000, validation: int = 200, test: int = 
         middle = generator.uniform(0.25, 0.75, (2, samples, 1, 1))
         pulses = numpy.exp(-((x[:, None] - middle[0]) ** 2 + (x[None] - middle[1]) ** 2) / (2 * 0.07**2))
         after = solve_waves(pulses, speeds, 0.3, 2 * n)
-        return numpy.stack([_average(2 * speeds - 3, 4), _average(pulses, 4)], 1), _average(after, 4)
+        return numpy.stack([_average(2 * speeds - 3, 4), _average(pulses, 4)], 1), _average(after, 4)[:, None]
 
     _check(size, [train, validation, test])
-    inputs, targets = _make(make, seed, train + validation + test, "waves")
-    return _split(f"waves-{size}-{seed}", inputs, targets[:, None], (train, validation, test))
+    return _build("waves", (size,), make, seed, (train, validation, test))
 
 
 # ---- What all have in common
@@ -335,29 +338,58 @@ def _average(fields: Array, factor: int) -> Array:
     return fields.reshape(samples, rows // factor, factor, columns // factor, factor).mean((2, 4))
 
 
+def _build(
+    equation: str,
+    settings: tuple[float, ...],
+    make: Callable[[numpy.random.Generator, int], tuple[Array, Array]],
+    seed: int,
+    counts: tuple[int, int, int],
+) -> TaskData:
+    """The data set in float32, from the cache or made."""
+    key = _cache.make_data_key(_digest_source(), repr((equation, settings, seed, sum(counts))))
+    arrays = _unpack(_cache.load_bytes(key))
+    if arrays is None:
+        arrays = _make(equation, make, seed, sum(counts))
+        _cache.store_bytes(key, _pack(arrays))
+    name = "-".join([equation, *(f"{value:g}" for value in (*settings, seed))])
+    ends = numpy.cumsum(counts)[:-1]
+    train, validation, test = zip(*(map(torch.from_numpy, numpy.split(array, ends)) for array in arrays))
+    return TaskData(name, train, validation, test, task=RelativeError())
+
+
 def _make(
-    make: Callable[[numpy.random.Generator, int], tuple[Array, Array]], seed: int, samples: int, name: str
-) -> tuple[Array, Array]:
+    equation: str, make: Callable[[numpy.random.Generator, int], tuple[Array, Array]], seed: int, samples: int
+) -> list[Array]:
     """Inputs and targets, each block of samples by a generator of its own: more samples begin with the same."""
     parts = []
     for block, start in enumerate(range(0, samples, SAMPLES_AT_ONCE)):
-        generator = numpy.random.default_rng([seed, block, *name.encode()])
+        generator = numpy.random.default_rng([seed, block, *equation.encode()])
         inputs, targets = make(generator, SAMPLES_AT_ONCE)
         parts.append((inputs[: samples - start], targets[: samples - start]))
-    inputs, targets = (numpy.concatenate(side) for side in zip(*parts))
-    return inputs, targets
-
-
-def _split(name: str, inputs: Array, targets: Array, counts: tuple[int, int, int]) -> TaskData:
-    """The data set, in float32."""
+    inputs, targets = (numpy.concatenate(side).astype(numpy.float32) for side in zip(*parts))
     if not numpy.isfinite(targets).all():
         raise ValueError(
             "requires settings that the steps of the solver are small enough for, got values that are not finite"
         )
-    sides = [torch.from_numpy(numpy.ascontiguousarray(side, numpy.float32)) for side in (inputs, targets)]
-    parts, start = [], 0
-    for count in counts:
-        parts.append((sides[0][start : start + count], sides[1][start : start + count]))
-        start += count
-    train, validation, test = parts
-    return TaskData(name, train, validation, test)
+    return [inputs, targets]
+
+
+@functools.cache
+def _digest_source() -> str:
+    """Of this file: data of other solvers are other data."""
+    return hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()
+
+
+def _pack(arrays: Sequence[Array]) -> bytes:
+    stream = io.BytesIO()
+    for array in arrays:
+        numpy.save(stream, array)
+    return stream.getvalue()
+
+
+def _unpack(content: bytes | None) -> list[Array] | None:
+    """The arrays of `_pack`, whose bytes the cache has checked."""
+    if content is None:
+        return None
+    stream = io.BytesIO(content)
+    return [numpy.load(stream, allow_pickle=False) for _ in range(2)]

@@ -16,7 +16,7 @@ need("torch", "torch")
 import torch
 from torch.utils.data import default_collate
 
-from ._task import count_examples, describe_shapes, map_tensors
+from ._task import Task, count_examples, describe_shapes, map_tensors
 
 Part: TypeAlias = Any
 """A pair of inputs and targets, each a tensor or a tuple of tensors, or a map-style dataset of such pairs."""
@@ -47,7 +47,8 @@ class TaskData:
     such as a `torch.utils.data.DataLoader`. With a generator that is an epoch of training, in a random order by it;
     with None an evaluation of all examples in their order. By default epochs have no rest that fills no batch.
 
-    `name` is in the settings of search databases, with the sizes of the parts: other data need another name.
+    `name` is in the settings of search databases, with the sizes of the parts: other data need another name. `task` is
+    what commands train for that get the data by name and no other task.
     """
 
     name: str
@@ -55,6 +56,7 @@ class TaskData:
     validation: Part
     test: Part
     loader: Loader | None = None
+    task: Task | None = None
 
     def __post_init__(self) -> None:
         for name in ("train", "validation", "test"):
@@ -74,6 +76,8 @@ class TaskData:
                 raise ValueError(f"'{name}' must have at least one example, got none")
         if self.loader is not None and not callable(self.loader):
             raise TypeError(f"the loader must be a function, got {type(self.loader).__name__}")
+        if self.task is not None and not isinstance(self.task, Task):
+            raise TypeError(f"the task must be a kas.evaluate.Task, got {type(self.task).__name__}")
 
     def count(self, part: Part) -> int:
         """The number of examples of a part."""
