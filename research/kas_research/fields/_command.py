@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from typing import Any
 
 import torch
 
 from ..protocol._store import Store
 from ._protocol import Experiment, Job, Protocol, read_protocol
+from ._report import update_page, write_plot, write_tables
+from ._results import get_jobs, read_points
 from ._time import Widths
 from ._train import Trainer
 
@@ -48,22 +49,6 @@ def run(arguments: argparse.Namespace) -> int:
     return _report(protocol, experiment, store, arguments)
 
 
-def get_jobs(protocol: Protocol, experiment: Experiment, store: Store) -> list[Job]:
-    """The trainings of an experiment, as far as widths and learning rates are known."""
-    widths = Widths(protocol, store)
-    best: dict[tuple[str, str], float] = {}
-    if isinstance(experiment.learning_rates, str):
-        source = protocol.experiments[experiment.learning_rates]
-        trainings = store.read_trainings()
-        errors: dict[tuple[str, str], list[tuple[float, float]]] = {}
-        for job in source.get_jobs(widths.get_all(source)):
-            record = trainings.get(protocol.key(job))
-            if record and not record["failure"]:
-                errors.setdefault((job.equation, job.family), []).append((record["validation"], job.learning_rate))
-        best = {place: min(found)[1] for place, found in errors.items()}
-    return list(experiment.get_jobs(widths.get_all(experiment), best))
-
-
 def find_widths(protocol: Protocol, experiment: Experiment, store: Store, say: Any) -> None:
     """Measures until the width for each budget is known."""
 
@@ -93,4 +78,16 @@ def _describe_training(record: dict[str, Any], left: int) -> str:
 
 
 def _report(protocol: Protocol, experiment: Experiment, store: Store, arguments: argparse.Namespace) -> int:
+    points = read_points(protocol, experiment, store)
+    tables = write_tables(points, protocol.rules, len(experiment.seeds))
+    if not arguments.quiet:
+        print(tables)
+    if arguments.plot:
+        with open(arguments.plot, "w", encoding="utf-8") as file:
+            file.write(write_plot(points))
+    if arguments.page:
+        with open(arguments.page, encoding="utf-8") as file:
+            page = update_page(file.read(), tables)
+        with open(arguments.page, "w", encoding="utf-8") as file:
+            file.write(page)
     return 0

@@ -60,10 +60,13 @@ class Batches:
     def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         inputs, targets = self.part
         if self.generator is None:
-            yield from zip(inputs.split(self.size), targets.split(self.size))
+            for start in range(0, len(inputs), self.size):
+                yield inputs[start : start + self.size], targets[start : start + self.size]
             return
         order = torch.randperm(len(inputs), generator=self.generator)
-        for chosen in order.split(min(self.size, len(inputs)))[: len(self)]:
+        size = min(self.size, len(inputs))
+        for start in range(0, len(self) * size, size):
+            chosen = order[start : start + size]
             batch = inputs[chosen], targets[chosen]
             yield self.turn(*batch) if self.kind.symmetric else batch
 

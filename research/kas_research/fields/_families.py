@@ -88,11 +88,12 @@ class _Axial(nn.Module):
         self.mix = nn.Conv2d(width, width, 1)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = x.unflatten(1, (GROUPS, -1))
+        batch, width, height, _ = x.shape
+        y = x.reshape(batch, GROUPS, width // GROUPS, height, -1)
         y = torch.einsum("bgchw,ghi->bgciw", y, self.rows)
         y = torch.einsum("bgchw,gwi->bgchi", y, self.columns)
-        y = self.mix(y.flatten(1, 2))
-        return y
+        mixed: torch.Tensor = self.mix(y.flatten(1, 2))
+        return mixed
 
 
 class _Spectral(nn.Module):
@@ -103,9 +104,17 @@ class _Spectral(nn.Module):
     """
 
     by_matrix = False
+    axes = 1
+    low_real: torch.Tensor
+    low_imaginary: torch.Tensor
+    all_real: torch.Tensor
+    all_imaginary: torch.Tensor
+    twice: torch.Tensor
 
     def __init__(self, width: int, grid: Grid, modes: int, matrices: int):
         super().__init__()
+        if 2 * modes > grid.period:
+            raise ValueError(f"requires at most {grid.period // 2} modes of a grid of {grid.size} points, got {modes}")
         self.modes, self.period = modes, grid.period
         self.weights = nn.ParameterList(
             nn.Parameter(torch.randn(2, matrices, width, width) * (2 * width) ** -0.5) for _ in range(self.axes)
@@ -115,8 +124,6 @@ class _Spectral(nn.Module):
         self._keep("all", torch.cat([k, k - modes]), grid.size)
         # A real signal has each mode twice but the first.
         self.register_buffer("twice", torch.where(k > 0, 2.0, 1.0).float(), persistent=False)
-
-    axes = 1
 
     def _keep(self, name: str, modes: torch.Tensor, size: int) -> None:
         """The real and imaginary parts of `exp(-2 pi i k x / period) / sqrt(period)`, each `[modes, points]`."""
@@ -152,11 +159,12 @@ class _Fourier(_Spectral):
         m, n, size = self.modes, self.period, x.shape[-1]
         f = torch.fft.rfft2(x, s=(n, n), norm="ortho")
         kept = torch.cat([f[:, :, :m, :m], f[:, :, -m:, :m]], 2)
-        weights = torch.complex(self.weights[0][0], self.weights[0][1]).unflatten(0, (2 * m, m))
+        weights = torch.complex(self.weights[0][0], self.weights[0][1]).reshape(2 * m, m, *self.weights[0].shape[2:])
         mixed = torch.einsum("bcxy,xycd->bdxy", kept, weights)
         y = torch.zeros(*x.shape[:2], n, n // 2 + 1, dtype=f.dtype)
         y[:, :, :m, :m], y[:, :, -m:, :m] = mixed[:, :, :m], mixed[:, :, m:]
-        return torch.fft.irfft2(y, s=(n, n), norm="ortho")[..., :size, :size]
+        values: torch.Tensor = torch.fft.irfft2(y, s=(n, n), norm="ortho")[..., :size, :size]
+        return values
 
     def _by_matrices(self, x: torch.Tensor) -> torch.Tensor:
         batch, width, size, _ = x.shape
@@ -199,7 +207,8 @@ class _FactorizedFourier(_Spectral):
     def _by_fft(self, x: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         kept = torch.fft.rfft(x, n=self.period, norm="ortho")[..., : self.modes]
         mixed = torch.einsum("bchx,xcd->bdhx", kept, torch.complex(weights[0], weights[1]))
-        return torch.fft.irfft(mixed, n=self.period, norm="ortho")[..., : x.shape[-1]]
+        values: torch.Tensor = torch.fft.irfft(mixed, n=self.period, norm="ortho")[..., : x.shape[-1]]
+        return values
 
     def _by_matrices(self, x: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         batch, width, size, _ = x.shape
@@ -228,9 +237,7 @@ _FACTORIES: Mapping[str, Callable[[int, int, Grid], nn.Module]] = {
 }
 
 FAMILIES = (*_FACTORIES, "unet")
-EXPRESSIBLE = frozenset(
-    ["pointwise", "dense", "dilated", "depthwise-3", "depthwise-7", "depthwise-dilated", "axial"]
-)
+EXPRESSIBLE = frozenset(["pointwise", "dense", "dilated", "depthwise-3", "depthwise-7", "depthwise-dilated", "axial"])
 """Those whose layer is an operator, or a sequence of operators, of kas; the others add or multiply two branches, have
 fixed weights or several grids."""
 
@@ -252,6 +259,9 @@ class Network(nn.Module):
     Outputs are `middle + spread * head`, the statistics of the targets for training: the mean at each point, and one
     deviation.
     """
+
+    middle: torch.Tensor
+    spread: torch.Tensor
 
     def __init__(self, width: int, grid: Grid):
         super().__init__()

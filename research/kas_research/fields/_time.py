@@ -33,9 +33,7 @@ def measure(protocol: Protocol, equation: str, family: str, width: int) -> dict[
     """
     torch.set_num_threads(1)
     grid = protocol.equations[equation].grid
-    example = torch.randn(
-        protocol.batch, grid.inputs, grid.size, grid.size, generator=torch.Generator().manual_seed(0)
-    )
+    example = torch.randn(protocol.batch, grid.inputs, grid.size, grid.size, generator=torch.Generator().manual_seed(0))
     least: dict[str, float] = {}
     failures: dict[str, str] = {}
     forms = (False, True) if set_by_matrix(make_network(family, width, grid), True) else (False,)
@@ -43,6 +41,8 @@ def measure(protocol: Protocol, equation: str, family: str, width: int) -> dict[
         network = make_network(family, width, grid).eval()
         set_by_matrix(network, by_matrix)
         for compiler in protocol.compilers:
+            if compiler == "kas" and by_matrix != forms[-1]:
+                continue  # It has no fast transforms.
             name = f"{compiler}, by matrices" if by_matrix else compiler
             try:
                 timer = _COMPILERS[compiler](network, example)
@@ -74,7 +74,7 @@ def _compile_kas(network: Network, example: torch.Tensor) -> Callable[[], float]
 def _compile_torchscript(network: Network, example: torch.Tensor) -> Callable[[], float]:
     """With frozen weights, and layers of oneDNN: built in a second, where Inductor takes half a minute."""
     with torch.no_grad():
-        function = torch.jit.optimize_for_inference(torch.jit.freeze(torch.jit.trace(network, example)))
+        function = torch.jit.optimize_for_inference(torch.jit.freeze(torch.jit.trace(network, example)))  # type: ignore[no-untyped-call]
         function(example)
 
     def call() -> float:
@@ -100,6 +100,12 @@ class Widths:
     def __init__(self, protocol: Protocol, store: Store, progress: Callable[[dict[str, Any]], None] | None = None):
         self.protocol, self.store, self.progress = protocol, store, progress
         self._known = {record["key"]: record for record in store if record["kind"] == "time"}
+
+    def get_best(self, equation: str, family: str, width: int) -> tuple[str, float]:
+        """The fastest compiler of a network that was measured, and its milliseconds."""
+        times = self._known[self.protocol.time_key(equation, family, width)]["ms"]
+        name = min(times, key=lambda name: float(times[name]))
+        return name, times[name]
 
     def get_times(self, equation: str, family: str) -> dict[int, float]:
         """The milliseconds by width, as far as they were measured."""
@@ -163,7 +169,7 @@ def get_next_width(times: Mapping[int, float], budget: float) -> int | None:
     most = (beyond or WIDEST + WIDTH_STEP) - WIDTH_STEP
     if least > most:
         return None
-    return min(max(round(guess / WIDTH_STEP) * WIDTH_STEP, least), most)
+    return int(min(max(round(guess / WIDTH_STEP) * WIDTH_STEP, least), most))
 
 
 def _log_share(low: float, high: float, value: float) -> float:

@@ -29,7 +29,7 @@ from ._families import make_network, set_by_matrix, set_statistics
 from ._protocol import Job, Protocol
 
 
-class _CompiledSteps(RelativeError):
+class _CompiledRelativeError(RelativeError):
     """The task, with steps that kas compiles. Evaluations are PyTorch's: they have batches of other sizes."""
 
     def __init__(self, network: nn.Module):
@@ -76,7 +76,7 @@ class Trainer:
             weight_decay=self.protocol.weight_decay,
             warmup_steps=round(self.protocol.warmup * steps),
         )
-        return Training(network, data, recipe, job.seed, task=_CompiledSteps(network))
+        return Training(network, data, recipe, job.seed, task=_CompiledRelativeError(network))
 
     def run(self, jobs: Iterable[Job], progress: Callable[[dict[str, Any], int], None] | None = None) -> None:
         """Trains what the store does not have; several processes may do so at once with one folder.

@@ -1,0 +1,179 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the trainings of an experiment say: errors, their ratios with intervals, and the rules to stop.
+
+Errors are compared by y, the logarithm of the mean over the test fields.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy
+
+from ..protocol import statistics
+from ..protocol._store import Store
+from ._families import EXPRESSIBLE
+from ._protocol import Experiment, Job, Protocol, Rules
+from ._time import Widths
+from ._train import unpack
+
+
+@dataclass
+class Point:
+    """A family at a budget."""
+
+    equation: str
+    family: str
+    budget: float
+    width: int
+    ms: float
+    compiler: str
+    parameters: int | None = None
+    errors: dict[int, numpy.ndarray] = field(default_factory=dict)
+    """By seed: percent of each test field."""
+    failures: list[str] = field(default_factory=list)
+    cpu_seconds: list[float] = field(default_factory=list)
+
+    def get_logs(self) -> list[float]:
+        """y of each seed."""
+        return [math.log(errors.mean()) for _, errors in sorted(self.errors.items())]
+
+    @property
+    def error(self) -> float:
+        """The geometric mean over seeds, in percent."""
+        logs = self.get_logs()
+        return math.exp(sum(logs) / len(logs))
+
+
+class Ratio(NamedTuple):
+    """Of two errors, with the interval of 95 %."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Finding(NamedTuple):
+    """A rule to stop, at a budget."""
+
+    text: str
+    stops: bool | None
+    """None where trainings that it needs are missing."""
+
+
+def get_jobs(protocol: Protocol, experiment: Experiment, store: Store) -> list[Job]:
+    """The trainings of an experiment, as far as widths and learning rates are known."""
+    widths = Widths(protocol, store)
+    best: dict[tuple[str, str], float] = {}
+    if isinstance(experiment.learning_rates, str):
+        source = protocol.experiments[experiment.learning_rates]
+        trainings = store.read_trainings()
+        errors: dict[tuple[str, str], list[tuple[float, float]]] = {}
+        for job in source.get_jobs(widths.get_all(source)):
+            record = trainings.get(protocol.key(job))
+            if record and not record["failure"]:
+                errors.setdefault((job.equation, job.family), []).append((record["validation"], job.learning_rate))
+        best = {place: min(found)[1] for place, found in errors.items()}
+    return list(experiment.get_jobs(widths.get_all(experiment), best))
+
+
+def read_points(protocol: Protocol, experiment: Experiment, store: Store) -> list[Point]:
+    """The points of an experiment that have a width, with the trainings that are there."""
+    widths = Widths(protocol, store)
+    trainings = store.read_trainings()
+    jobs = get_jobs(protocol, experiment, store)
+    points = []
+    for (equation, family, budget), width in widths.get_all(experiment).items():
+        if width is None:
+            continue
+        compiler, ms = widths.get_best(equation, family, width)
+        point = Point(equation, family, budget, width, ms, compiler)
+        for job in jobs:
+            if (job.equation, job.family, job.width) == (equation, family, width):
+                _add(point, job.seed, trainings.get(protocol.key(job)))
+        points.append(point)
+    return points
+
+
+def _add(point: Point, seed: int, record: Mapping[str, Any] | None) -> None:
+    if record is None:
+        return
+    if record["failure"]:
+        point.failures.append(record["failure"])
+        return
+    point.parameters = record["parameters"]
+    point.errors[seed] = unpack(record["errors"])
+    point.cpu_seconds.append(record["cpu_seconds"])
+
+
+def compare(points: Sequence[Point], baseline: Point, draws: int, seed: int = 0) -> list[Ratio | None]:
+    """The ratios of errors of points to a baseline, by a bootstrap over seeds and test fields together.
+
+    Fields are drawn once for all; seeds are paired where both have the same. None where a point has no training.
+    """
+    generator = numpy.random.default_rng(seed)
+    count = len(next(iter(baseline.errors.values())))
+    weights = generator.multinomial(count, numpy.full(count, 1 / count), draws).T / count
+
+    def draw(point: Point, places: numpy.ndarray) -> tuple[float, numpy.ndarray]:
+        errors = numpy.stack([values for _, values in sorted(point.errors.items())])
+        logs = numpy.log(errors @ weights)
+        return float(numpy.log(errors.mean(1)).mean()), numpy.take_along_axis(logs, places, 0).mean(0)
+
+    def choose(point: Point) -> numpy.ndarray:
+        return generator.integers(0, len(point.errors), (len(point.errors), draws))
+
+    own = choose(baseline)
+    estimate, drawn = draw(baseline, own)
+    found: list[Ratio | None] = []
+    for point in points:
+        if not point.errors:
+            found.append(None)
+            continue
+        value, values = draw(point, own if point.errors.keys() == baseline.errors.keys() else choose(point))
+        low, high = numpy.exp(numpy.quantile(values - drawn, [0.025, 0.975]))
+        found.append(Ratio(math.exp(value - estimate), float(low), float(high)))
+    return found
+
+
+def get_deviation(points: Iterable[Point]) -> statistics.Deviation:
+    """That of y over seeds, one for all points; a width that two budgets have in common counts once."""
+    distinct = {(point.equation, point.family, point.width): point for point in points}
+    return statistics.pool(point.get_logs() for point in distinct.values() if point.errors)
+
+
+def get_best(points: Iterable[Point]) -> Point | None:
+    """The one of the least error."""
+    return min((point for point in points if point.errors), key=lambda point: point.error, default=None)
+
+
+def check_rules(points: Sequence[Point], rules: Rules) -> list[Finding]:
+    """The rules to stop, each for each equation and budget, and the deviation."""
+    found = []
+    for equation, budget in dict.fromkeys((point.equation, point.budget) for point in points):
+        here = [point for point in points if (point.equation, point.budget) == (equation, budget)]
+        best = get_best(here)
+        expressed = get_best(point for point in here if point.family in EXPRESSIBLE)
+        pointwise = get_best(point for point in here if point.family == "pointwise")
+        place = f"{equation}, {budget:g} ms: "
+        if best is None or expressed is None or pointwise is None:
+            found.append(Finding(f"{place}trainings are missing", None))
+            continue
+        ratio = pointwise.error / best.error
+        text = f"{place}pointwise has {ratio:.2f} times the error of {best.family}, at least {rules.pointwise:g} required"
+        found.append(Finding(text, ratio < rules.pointwise))
+        ratio = expressed.error / best.error
+        text = f"{place}{expressed.family}, the best that kas expresses, has {ratio:.2f} times the error of "
+        found.append(Finding(f"{text}{best.family}, at most {rules.ahead:g} required", ratio > rules.ahead))
+    deviation = get_deviation(points)
+    if not math.isfinite(deviation.value):
+        found.append(Finding("deviation over seeds: trainings are missing", None))
+    else:
+        text = f"deviation over seeds {deviation.value:.3f} ({deviation.freedom} degrees of freedom), at most "
+        found.append(Finding(f"{text}{rules.deviation:g} required", deviation.value > rules.deviation))
+    return found
