@@ -140,8 +140,9 @@ def test_data_follow_from_their_seeds(name):
 @pytest.mark.parametrize(
     ("make", "options", "message"),
     [
-        (kas.evaluate.darcy, {"size": 0}, "requires a size of at least 4, got 0"),
-        (kas.evaluate.waves, {"size": 8.5}, "requires a size of at least 4, got 8.5"),
+        (kas.evaluate.darcy, {"size": 0}, "requires a size from 4 to 512, got 0"),
+        (kas.evaluate.burgers, {"size": 8193}, "requires a size from 4 to 8192, got 8193"),
+        (kas.evaluate.waves, {"size": 8.5}, "requires a size from 4 to 512, got 8.5"),
         (kas.evaluate.navier_stokes, {"train": -1}, "requires at least a sample for each part, got -1"),
         (kas.evaluate.burgers, {"viscosity": -1.0}, "requires a positive viscosity, got -1.0"),
         (kas.evaluate.burgers, {"viscosity": float("nan")}, "requires a positive viscosity, got nan"),
@@ -253,8 +254,10 @@ def test_fields_by_name():
         assert data.train[1].shape[-1] == 8 and data.name.startswith(name) and data.task.metric == "relative_error"
         assert load_task(None, data) is data.task
     assert load_any_data("darcy", **options).train[0].shape == (2, 3, 32, 32)
-    with pytest.raises(ValueError, match="requires a size of at least 4, got 2"):
+    with pytest.raises(ValueError, match="requires a size from 4 to 512, got 2"):
         load_any_data("darcy-2")
+    with pytest.raises(ValueError, match="requires a size from 4 to 512, got 999999"):
+        load_any_data("darcy-999999")
     with pytest.raises(ValueError, match=r"must be one of .*, darcy, burgers, navier-stokes, waves, .* got 'darcy-'"):
         load_any_data("darcy-")
     with pytest.raises(ValueError, match="requires no path for the data set 'darcy-8', got 'x'"):

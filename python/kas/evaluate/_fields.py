@@ -222,7 +222,7 @@ def burgers(
         states = _draw_gaussian(generator, (samples, n), lambda k: 25 / (k + 25))
         return states[:, None, ::2], solve_burgers(states, viscosity, 1.0, 2 * n)[:, None, ::2]
 
-    _check(size, [train, validation, test], viscosity=viscosity)
+    _check(size, [train, validation, test], 8192, viscosity=viscosity)
     return _build("burgers", (size, viscosity), make, seed, (train, validation, test))
 
 
@@ -320,10 +320,10 @@ def waves(size: int = 32, train: int = 1000, validation: int = 200, test: int = 
 # ---- What all have in common
 
 
-def _check(size: int, counts: Sequence[int], **positive: float) -> None:
-    """Raises `ValueError` for data that cannot be made."""
-    if isinstance(size, bool) or not isinstance(size, int) or size < 4:
-        raise ValueError(f"requires a size of at least 4, got {size!r}")
+def _check(size: int, counts: Sequence[int], most: int = 512, **positive: float) -> None:
+    """Raises `ValueError` for data that cannot be made, or not in memory: 64 samples of size 512 take gigabytes."""
+    if isinstance(size, bool) or not isinstance(size, int) or not 4 <= size <= most:
+        raise ValueError(f"requires a size from 4 to {most}, got {size!r}")
     for count in counts:
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise ValueError(f"requires at least a sample for each part, got {count!r}")

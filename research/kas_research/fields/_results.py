@@ -40,7 +40,7 @@ class Point:
     cpu_seconds: list[float] = field(default_factory=list)
 
     def get_logs(self) -> list[float]:
-        """y of each seed."""
+        """Y of each seed."""
         return [math.log(errors.mean()) for _, errors in sorted(self.errors.items())]
 
     @property
@@ -165,7 +165,9 @@ def check_rules(points: Sequence[Point], rules: Rules) -> list[Finding]:
             found.append(Finding(f"{place}trainings are missing", None))
             continue
         ratio = pointwise.error / best.error
-        text = f"{place}pointwise has {ratio:.2f} times the error of {best.family}, at least {rules.pointwise:g} required"
+        text = (
+            f"{place}pointwise has {ratio:.2f} times the error of {best.family}, at least {rules.pointwise:g} required"
+        )
         found.append(Finding(text, ratio < rules.pointwise))
         ratio = expressed.error / best.error
         text = f"{place}{expressed.family}, the best that kas expresses, has {ratio:.2f} times the error of "

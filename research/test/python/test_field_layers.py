@@ -324,7 +324,9 @@ def test_rules_to_stop():
     assert decide([*good[:2], make_point("unet", 2, spread=0.8)]) == "The search is given up."
     assert decide([*good, make_point("pointwise", 3, budget=0.5), make_point("unet", 2, budget=0.5)]) != decide(good)
     assert decide(good[1:]) == "Open: trainings are missing."
-    assert decide([make_point(family, 16 - n, seeds=1) for n, family in enumerate(("pointwise", "dense"))]) != decide(good)
+    assert decide([make_point(family, 16 - n, seeds=1) for n, family in enumerate(("pointwise", "dense"))]) != decide(
+        good
+    )
 
 
 def test_the_report_has_all_points():
