@@ -11,8 +11,7 @@ import xml.etree.ElementTree
 
 import numpy
 import pytest
-
-torch = pytest.importorskip("torch")
+import torch
 
 from kas.evaluate import RelativeError
 from kas.evaluate._fields import solve_darcy
@@ -347,7 +346,8 @@ def test_the_report_has_all_points():
 
 def test_learning_rates_are_the_best_of_an_experiment(queue):
     protocol, store, make = queue
-    for family, width in (("pointwise", 4), ("dense", 4)):
+    width = 4
+    for family in ("pointwise", "dense"):
         key = protocol.time_key("darcy", family, width)
         grid = vars(protocol.equations["darcy"].grid)
         ms = {"kas": 0.95}
