@@ -16,6 +16,7 @@ import torch
 from kas.evaluate import RelativeError
 from kas.evaluate._fields import solve_darcy
 from kas_research._spec import SpecError
+from kas_research.cli import main
 from kas_research.fields import _report, _results, _time, _train
 from kas_research.fields._data import KINDS, Batches, turn
 from kas_research.fields._families import FAMILIES, Grid, make_network, set_by_matrix, set_statistics
@@ -345,7 +346,7 @@ def test_the_report_has_all_points():
 
 
 def test_learning_rates_are_the_best_of_an_experiment(queue):
-    protocol, store, make = queue
+    protocol, store, _ = queue
     width = 4
     for family in ("pointwise", "dense"):
         key = protocol.time_key("darcy", family, width)
@@ -359,3 +360,49 @@ def test_learning_rates_are_the_best_of_an_experiment(queue):
         store.add({"kind": "training", "key": protocol.key(job), "failure": None, "validation": math.pi})
     jobs = _results.get_jobs(protocol, more, store)
     assert [(job.family, job.learning_rate) for job in jobs] == [("pointwise", 4e-3), ("dense", 4e-3)]
+
+
+# ---- The command
+
+
+@pytest.mark.usefixtures("queue")
+def test_the_command_goes_on_from_any_stage(tmp_path, monkeypatch, capsys):
+    measured = []
+
+    def measure(protocol, equation, family, width):
+        measured.append((family, width))
+        key, grid = protocol.time_key(equation, family, width), vars(protocol.equations[equation].grid)
+        ms = {"kas": 0.25 * width, "torchscript": 0.5 * width}
+        return {"kind": "time", "key": key, "family": family, "width": width, "grid": grid, "batch": 16, "ms": ms}
+
+    monkeypatch.setattr(_time, "measure", measure)
+    spec = tmp_path / "tiny.yaml"
+    spec.write_text(SPEC)
+    page, plot = tmp_path / "page.md", tmp_path / "plot.svg"
+    page.write_text(f"{_report.BEGIN}\n{_report.END}\n")
+    assert main(["fields", str(spec), "--no-training"]) == 0
+    assert "0 of 8 trainings" in capsys.readouterr().out and {width for _, width in measured} >= {4, 8}
+    count = len(measured)
+    assert main(["fields", str(spec), "--list"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert len(listed) == 8 and listed[0] == "darcy, pointwise, width 4, seed 0, 3 epochs at 0.004"
+    assert main(["fields", str(spec), f"--page={page}", f"--plot={plot}"]) == 0
+    out = capsys.readouterr().out
+    assert "0 left" in out and "8 of 8 trainings" in out and "8 of 8 trainings" in page.read_text()
+    assert plot.read_text().startswith("<svg")
+    trained = len(Store(tmp_path / "tiny.jsonl").read_trainings())
+    assert main(["fields", str(spec), "--experiment=more"]) == 0
+    assert "width 4, seed 5, 1 epochs at 0.004" in capsys.readouterr().out
+    assert main(["fields", str(spec)]) == 0
+    assert len(measured) == count and len(Store(tmp_path / "tiny.jsonl").read_trainings()) == trained + 2
+    assert main(["fields", str(spec), "--experiment=none"]) == 1
+    assert "requires an experiment of pilot, more, got 'none'" in capsys.readouterr().err
+
+
+def test_networks_are_timed_by_all_compilers():
+    spec = SPEC.replace("size: 8", "size: 16")
+    protocol = parse_protocol(f"timing: {{compilers: [kas, torchscript], batch: 2}}{spec}")
+    record = _time.measure(protocol, "darcy", "low-rank-axial", 4)
+    assert record["failures"] == {"kas": "requires no fast Fourier transforms"}
+    assert sorted(record["ms"]) == ["kas, by matrices", "torchscript", "torchscript, by matrices"]
+    assert all(0 < ms < 1000 for ms in record["ms"].values())
