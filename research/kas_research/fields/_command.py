@@ -56,7 +56,7 @@ def find_widths(protocol: Protocol, experiment: Experiment, store: Store, say: A
         times = ", ".join(f"{name} {ms:.4g}" for name, ms in record["ms"].items())
         say(f"{record['family']}, width {record['width']}: {times} ms")
 
-    widths = Widths(protocol, store, show)
+    widths = Widths(protocol, experiment, store, show)
     for equation in experiment.equations:
         for family in experiment.families:
             for budget in experiment.budgets:

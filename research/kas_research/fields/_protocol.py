@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -75,6 +75,8 @@ class Experiment:
     epochs: int
     learning_rates: tuple[float, ...] | str
     """Or the experiment whose best one, by validation, each equation and family gets."""
+    compilers: tuple[str, ...] = COMPILERS
+    """Of which the best one counts for the times."""
 
     def get_jobs(
         self,
@@ -129,7 +131,6 @@ class Protocol:
     experiments: Mapping[str, Experiment]
     batch: int = 16
     """Fields of a call that is timed."""
-    compilers: tuple[str, ...] = COMPILERS
     batch_size: int = 20
     """Of trainings."""
     weight_decay: float = 1e-3
@@ -151,10 +152,11 @@ class Protocol:
         """Of the record of a training."""
         return make_key(self.settings(job))
 
-    def time_key(self, equation: str, family: str, width: int) -> str:
-        """Of the record of a time: of the network and the batch, whatever the data."""
-        grid = self.equations[equation].grid
-        return make_key({"version": VERSION, "grid": vars(grid), "family": family, "width": width, "batch": self.batch})
+    def time_key(self, equation: str, family: str, width: int, compilers: Sequence[str]) -> str:
+        """Of the record of a time: of the network, the batch and the compilers, whatever the data."""
+        grid = vars(self.equations[equation].grid)
+        settings = {"grid": grid, "family": family, "width": width, "batch": self.batch, "compilers": list(compilers)}
+        return make_key({"version": VERSION, **settings})
 
 
 class _Reader(Reader):
@@ -175,11 +177,7 @@ class _Reader(Reader):
                 raise self.fail(node, f"requires the best of {known}, got that of '{experiment.learning_rates}'")
         values: dict[str, Any] = {}
         if "timing" in keys:
-            timing = self.mapping(keys["timing"], ("batch", "compilers"), "a timing")
-            if "batch" in timing:
-                values["batch"] = self.number(timing["batch"], "'batch'", 1, 4096)
-            if "compilers" in timing:
-                values["compilers"] = self.choices(timing["compilers"], COMPILERS, "compilers", "compiler")
+            values.update(self.numbers(keys["timing"], {"batch": (1, 4096, int)}, "a timing"))
         if "recipe" in keys:
             ranges = {"batch-size": (1, 65536, int), "weight-decay": (0.0, 1e6, float), "warmup": (0.0, 1.0, float)}
             values.update(self.numbers(keys["recipe"], ranges, "a recipe"))
@@ -220,7 +218,7 @@ class _Reader(Reader):
 
     def experiment(self, node: Any, equations: list[str]) -> Experiment:
         wanted = ("name", "equations", "families", "budgets", "seeds", "epochs", "learning-rates")
-        keys = self.mapping(node, wanted, "an experiment")
+        keys = self.mapping(node, (*wanted, "compilers"), "an experiment")
         for key in wanted:
             if key not in keys:
                 raise self.fail(node, f"requires the key '{key}' in an experiment, got none")
@@ -232,6 +230,7 @@ class _Reader(Reader):
             self.seeds(keys["seeds"]),
             self.number(keys["epochs"], "'epochs'", 1, 10000),
             self.rates(keys["learning-rates"]),
+            self.choices(keys["compilers"], COMPILERS, "compilers", "compiler") if "compilers" in keys else COMPILERS,
         )
 
     def rates(self, node: Any) -> tuple[float, ...] | str:

@@ -31,7 +31,7 @@ def write_tables(points: Sequence[Point], rules: Rules, seeds: int) -> str:
         done = sum(len(point.errors) + len(point.failures) for point in here)
         text = f"`{equation}`, {done} of {seeds * len(here)} trainings of these points:"
         parts.append("\n".join([text, "", HEAD, *rows]))
-    findings = check_rules(points, rules)
+    findings = check_rules(points, rules, seeds)
     parts.append("\n".join(["| rule | |", "|---|---|", *map(_write_finding, findings)]))
     parts.append(f"**{decide(findings)}**")
     return "\n\n".join(parts)
@@ -47,7 +47,10 @@ def _write_rows(points: Sequence[Point], deviation: statistics.Deviation, rules:
         error = f"{point.error:.2f}" if point.errors else ", ".join(point.failures)
         if point.errors and math.isfinite(deviation.value):
             error += f" ± {point.error * deviation.value / math.sqrt(len(point.errors)):.2f}"
-        beside = "" if ratio is None or point is best else f"{ratio.value:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
+        beside = "" if ratio is None or best is None or point is best else f"{ratio.value:.2f}"
+        # One seed says nothing about others.
+        if beside and ratio and best and min(len(point.errors), len(best.errors)) > 1:
+            beside += f" ({ratio.low:.2f} to {ratio.high:.2f})"
         seconds = f"{sum(point.cpu_seconds) / len(point.cpu_seconds):.0f}" if point.cpu_seconds else ""
         cells = [f"{point.budget:g}", point.family, point.width, f"{point.ms:.3f}", point.compiler]
         cells += [point.parameters or "", error, len(point.errors), beside, seconds]

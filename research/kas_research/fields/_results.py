@@ -68,27 +68,26 @@ class Finding(NamedTuple):
 
 def get_jobs(protocol: Protocol, experiment: Experiment, store: Store) -> list[Job]:
     """The trainings of an experiment, as far as widths and learning rates are known."""
-    widths = Widths(protocol, store)
     best: dict[tuple[str, str], float] = {}
     if isinstance(experiment.learning_rates, str):
         source = protocol.experiments[experiment.learning_rates]
         trainings = store.read_trainings()
         errors: dict[tuple[str, str], list[tuple[float, float]]] = {}
-        for job in source.get_jobs(widths.get_all(source)):
+        for job in source.get_jobs(Widths(protocol, source, store).get_all()):
             record = trainings.get(protocol.key(job))
             if record and not record["failure"]:
                 errors.setdefault((job.equation, job.family), []).append((record["validation"], job.learning_rate))
         best = {place: min(found)[1] for place, found in errors.items()}
-    return list(experiment.get_jobs(widths.get_all(experiment), best))
+    return list(experiment.get_jobs(Widths(protocol, experiment, store).get_all(), best))
 
 
 def read_points(protocol: Protocol, experiment: Experiment, store: Store) -> list[Point]:
     """The points of an experiment that have a width, with the trainings that are there."""
-    widths = Widths(protocol, store)
+    widths = Widths(protocol, experiment, store)
     trainings = store.read_trainings()
     jobs = get_jobs(protocol, experiment, store)
     points = []
-    for (equation, family, budget), width in widths.get_all(experiment).items():
+    for (equation, family, budget), width in widths.get_all().items():
         if width is None:
             continue
         compiler, ms = widths.get_best(equation, family, width)
@@ -152,30 +151,34 @@ def get_best(points: Iterable[Point]) -> Point | None:
     return min((point for point in points if point.errors), key=lambda point: point.error, default=None)
 
 
-def check_rules(points: Sequence[Point], rules: Rules) -> list[Finding]:
-    """The rules to stop, each for each equation and budget, and the deviation."""
+def check_rules(points: Sequence[Point], rules: Rules, seeds: int) -> list[Finding]:
+    """The rules to stop, each for each equation and budget, and the deviation; open until all trainings are there."""
     found = []
     for equation, budget in dict.fromkeys((point.equation, point.budget) for point in points):
         here = [point for point in points if (point.equation, point.budget) == (equation, budget)]
-        best = get_best(here)
-        expressed = get_best(point for point in here if point.family in EXPRESSIBLE)
-        pointwise = get_best(point for point in here if point.family == "pointwise")
-        place = f"{equation}, {budget:g} ms: "
-        if best is None or expressed is None or pointwise is None:
-            found.append(Finding(f"{place}trainings are missing", None))
-            continue
-        ratio = pointwise.error / best.error
-        text = (
-            f"{place}pointwise has {ratio:.2f} times the error of {best.family}, at least {rules.pointwise:g} required"
-        )
-        found.append(Finding(text, ratio < rules.pointwise))
-        ratio = expressed.error / best.error
-        text = f"{place}{expressed.family}, the best that kas expresses, has {ratio:.2f} times the error of "
-        found.append(Finding(f"{text}{best.family}, at most {rules.ahead:g} required", ratio > rules.ahead))
+        found += _check_errors(f"{equation}, {budget:g} ms: ", here, rules, _is_complete(here, seeds))
     deviation = get_deviation(points)
     if not math.isfinite(deviation.value):
-        found.append(Finding("deviation over seeds: trainings are missing", None))
-    else:
-        text = f"deviation over seeds {deviation.value:.3f} ({deviation.freedom} degrees of freedom), at most "
-        found.append(Finding(f"{text}{rules.deviation:g} required", deviation.value > rules.deviation))
-    return found
+        return [*found, Finding("the deviation over seeds: trainings are missing", None)]
+    text = f"the deviation over seeds is {deviation.value:.3f} ({deviation.freedom} degrees of freedom), at most "
+    stops = deviation.value > rules.deviation if _is_complete(points, seeds) else None
+    return [*found, Finding(f"{text}{rules.deviation:g} required", stops)]
+
+
+def _is_complete(points: Iterable[Point], seeds: int) -> bool:
+    return all(len(point.errors) + len(point.failures) >= seeds for point in points)
+
+
+def _check_errors(place: str, points: Sequence[Point], rules: Rules, is_complete: bool) -> list[Finding]:
+    """The two rules of the errors at a budget."""
+    best = get_best(points)
+    expressed = get_best(point for point in points if point.family in EXPRESSIBLE)
+    pointwise = get_best(point for point in points if point.family == "pointwise")
+    if best is None or expressed is None or pointwise is None:
+        return [Finding(f"{place}trainings are missing", None)]
+    ratio = pointwise.error / best.error
+    text = f"{place}pointwise has {ratio:.2f} times the error of {best.family}, at least {rules.pointwise:g} required"
+    found = [Finding(text, ratio < rules.pointwise if is_complete else None)]
+    ratio = expressed.error / best.error
+    text = f"{place}{expressed.family}, the best that kas expresses, has {ratio:.2f} times the error of {best.family}, "
+    return [*found, Finding(f"{text}at most {rules.ahead:g} required", ratio > rules.ahead if is_complete else None)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -26,7 +26,7 @@ WIDEST = 512
 CALLS = 60
 
 
-def measure(protocol: Protocol, equation: str, family: str, width: int) -> dict[str, Any]:
+def measure(protocol: Protocol, equation: str, family: str, width: int, compilers: Sequence[str]) -> dict[str, Any]:
     """The record of a time: the least milliseconds of a field by each compiler, in batches on one thread.
 
     Networks with Fourier transforms are compiled twice: with fast ones, and with products of matrices.
@@ -40,7 +40,7 @@ def measure(protocol: Protocol, equation: str, family: str, width: int) -> dict[
     for by_matrix in forms:
         network = make_network(family, width, grid).eval()
         set_by_matrix(network, by_matrix)
-        for compiler in protocol.compilers:
+        for compiler in compilers:
             if compiler == "kas" and by_matrix != forms[-1]:
                 failures[compiler] = "requires no fast Fourier transforms"
                 continue
@@ -52,7 +52,7 @@ def measure(protocol: Protocol, equation: str, family: str, width: int) -> dict[
                 failures[name] = " ".join(str(error).split())[:200]
     return {
         "kind": "time",
-        "key": protocol.time_key(equation, family, width),
+        "key": protocol.time_key(equation, family, width, compilers),
         "family": family,
         "width": width,
         "grid": vars(grid),
@@ -96,28 +96,32 @@ _COMPILERS = dict(zip(COMPILERS, (_compile_kas, _compile_torchscript, _compile_i
 
 
 class Widths:
-    """Times of a store, and those that are missing for a budget."""
+    """The widths of an experiment: times of a store, and those that are missing for a budget."""
 
-    def __init__(self, protocol: Protocol, store: Store, progress: Callable[[dict[str, Any]], None] | None = None):
-        self.protocol, self.store, self.progress = protocol, store, progress
+    def __init__(
+        self,
+        protocol: Protocol,
+        experiment: Experiment,
+        store: Store,
+        progress: Callable[[dict[str, Any]], None] | None = None,
+    ):
+        self.protocol, self.experiment, self.store, self.progress = protocol, experiment, store, progress
         self._known = {record["key"]: record for record in store if record["kind"] == "time"}
 
     def get_best(self, equation: str, family: str, width: int) -> tuple[str, float]:
         """The fastest compiler of a network that was measured, and its milliseconds."""
-        times = self._known[self.protocol.time_key(equation, family, width)]["ms"]
+        times = self._known[self._get_key(equation, family, width)]["ms"]
         name = min(times, key=lambda name: float(times[name]))
         return name, times[name]
 
     def get_times(self, equation: str, family: str) -> dict[int, float]:
         """The milliseconds by width, as far as they were measured."""
-        grid = vars(self.protocol.equations[equation].grid)
-        return {
-            record["width"]: min(record["ms"].values())
-            for record in sorted(self._known.values(), key=lambda record: int(record["width"]))
-            if (record["family"], record["grid"], record["batch"]) == (family, grid, self.protocol.batch)
-            and record["ms"]
-            and record["key"] == self.protocol.time_key(equation, family, record["width"])
-        }
+        widths = range(WIDTH_STEP, WIDEST + 1, WIDTH_STEP)
+        records = {width: self._known.get(self._get_key(equation, family, width)) for width in widths}
+        return {width: min(record["ms"].values()) for width, record in records.items() if record and record["ms"]}
+
+    def _get_key(self, equation: str, family: str, width: int) -> str:
+        return self.protocol.time_key(equation, family, width, self.experiment.compilers)
 
     def choose(self, equation: str, family: str, budget: float) -> int | None:
         """The widest network that was measured to be within a budget."""
@@ -130,7 +134,7 @@ class Widths:
         None where the narrowest network takes longer.
         """
         while (width := get_next_width(self.get_times(equation, family), budget)) is not None:
-            record = measure(self.protocol, equation, family, width)
+            record = measure(self.protocol, equation, family, width, self.experiment.compilers)
             if not record["ms"]:
                 raise ValueError(f"requires a compiler for {family} of width {width}, got: {record['failures']}")
             self.store.add(record)
@@ -139,13 +143,13 @@ class Widths:
                 self.progress(record)
         return self.choose(equation, family, budget)
 
-    def get_all(self, experiment: Experiment) -> dict[tuple[str, str, float], int | None]:
+    def get_all(self) -> dict[tuple[str, str, float], int | None]:
         """What is chosen for each equation, family and budget."""
         return {
             (equation, family, budget): self.choose(equation, family, budget)
-            for equation in experiment.equations
-            for family in experiment.families
-            for budget in experiment.budgets
+            for equation in self.experiment.equations
+            for family in self.experiment.families
+            for budget in self.experiment.budgets
         }
 
 

@@ -20,7 +20,7 @@ from kas_research.cli import main
 from kas_research.fields import _report, _results, _time, _train
 from kas_research.fields._data import KINDS, Batches, turn
 from kas_research.fields._families import FAMILIES, Grid, make_network, set_by_matrix, set_statistics
-from kas_research.fields._protocol import Rules, parse_protocol, read_protocol
+from kas_research.fields._protocol import COMPILERS, Rules, parse_protocol, read_protocol
 from kas_research.protocol._store import Store
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -277,6 +277,7 @@ def test_the_protocol_of_the_report():
         ("[1, 2]", "[1, 1]", r"t:4: requires each budget once, got '1' again"),
         ("best of pilot", "best of none", r"t:5: requires the best of pilot, more, got that of 'none'"),
         ("name: more", "name: pilot", r"t:5: requires an experiment of each name once, got 'pilot' again"),
+        ("epochs: 3, ", "compilers: [gcc], epochs: 3, ", r"t:4: requires compiler of kas, .*, got 'gcc'"),
         ("epochs: 3, ", "", r"t:4: requires the key 'epochs' in an experiment, got none"),
         ("equations: [{", "rules: {win: x}\nequations: [{", r"t:2: requires 'win' from 0 to 1e\+06, got 'x'"),
     ],
@@ -315,18 +316,21 @@ def test_ratios_have_intervals_over_seeds_and_fields():
 def test_rules_to_stop():
     good = [make_point("pointwise", 16), make_point("dense", 5), make_point("fno-8", 2)]
 
-    def decide(points):
-        return _report.decide(_results.check_rules(points, Rules()))
+    def decide(points, seeds=3):
+        return _report.decide(_results.check_rules(points, Rules(), seeds))
 
     assert decide(good) == "The search goes on."
     assert decide([make_point("pointwise", 3.5), *good[1:]]) == "The search is given up."
     assert decide([good[0], make_point("dense", 6.5), good[2]]) == "The search is given up."
     assert decide([*good[:2], make_point("unet", 2, spread=0.8)]) == "The search is given up."
-    assert decide([*good, make_point("pointwise", 3, budget=0.5), make_point("unet", 2, budget=0.5)]) != decide(good)
-    assert decide(good[1:]) == "Open: trainings are missing."
-    assert decide([make_point(family, 16 - n, seeds=1) for n, family in enumerate(("pointwise", "dense"))]) != decide(
-        good
-    )
+    more = [make_point("pointwise", 3, budget=0.5), make_point("unet", 2, budget=0.5)]
+    assert decide([*good, *more]) == "The search is given up."
+    # Nothing is decided before the last training.
+    assert decide(good, seeds=4) == decide(good[1:]) == "Open: trainings are missing."
+    failed = make_point("unet", 4, seeds=2)
+    assert decide([*good, failed]) == "Open: trainings are missing."
+    failed.failures.append("the loss is nan")
+    assert decide([*good, failed]) == "The search goes on."
 
 
 def test_the_report_has_all_points():
@@ -349,7 +353,7 @@ def test_learning_rates_are_the_best_of_an_experiment(queue):
     protocol, store, _ = queue
     width = 4
     for family in ("pointwise", "dense"):
-        key = protocol.time_key("darcy", family, width)
+        key = protocol.time_key("darcy", family, width, COMPILERS)
         grid = vars(protocol.equations["darcy"].grid)
         ms = {"kas": 0.95}
         store.add({"kind": "time", "key": key, "family": family, "width": width, "grid": grid, "batch": 16, "ms": ms})
@@ -369,9 +373,9 @@ def test_learning_rates_are_the_best_of_an_experiment(queue):
 def test_the_command_goes_on_from_any_stage(tmp_path, monkeypatch, capsys):
     measured = []
 
-    def measure(protocol, equation, family, width):
+    def measure(protocol, equation, family, width, compilers):
         measured.append((family, width))
-        key, grid = protocol.time_key(equation, family, width), vars(protocol.equations[equation].grid)
+        key, grid = protocol.time_key(equation, family, width, compilers), vars(protocol.equations[equation].grid)
         ms = {"kas": 0.25 * width, "torchscript": 0.5 * width}
         return {"kind": "time", "key": key, "family": family, "width": width, "grid": grid, "batch": 16, "ms": ms}
 
@@ -400,9 +404,8 @@ def test_the_command_goes_on_from_any_stage(tmp_path, monkeypatch, capsys):
 
 
 def test_networks_are_timed_by_all_compilers():
-    spec = SPEC.replace("size: 8", "size: 16")
-    protocol = parse_protocol(f"timing: {{compilers: [kas, torchscript], batch: 2}}{spec}")
-    record = _time.measure(protocol, "darcy", "low-rank-axial", 4)
+    protocol = parse_protocol("timing: {batch: 2}" + SPEC.replace("size: 8", "size: 16"))
+    record = _time.measure(protocol, "darcy", "low-rank-axial", 4, ("kas", "torchscript"))
     assert record["failures"] == {"kas": "requires no fast Fourier transforms"}
     assert sorted(record["ms"]) == ["kas, by matrices", "torchscript", "torchscript, by matrices"]
     assert all(0 < ms < 1000 for ms in record["ms"].values())
