@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what kernels for NVIDIA devices are assembled with (ptxas, fatbinary and libdevice of CUDA), from PyPI, into
+# Installs what kernels for NVIDIA devices are assembled and read with (ptxas, fatbinary, libdevice and nvdisasm of CUDA), from PyPI, into
 # build/cuda/toolkit. Tests look there first. No driver and no device is needed; when it is there already, this takes
 # no time.
 set -euo pipefail
@@ -8,7 +8,7 @@ usage() {
   cat <<'END_USAGE'
 usage: tools/cuda.sh [--help]
 
-Installs the CUDA toolkit's ptxas, fatbinary and libdevice into build/cuda/toolkit. Without a network, the exit code is
+Installs the CUDA toolkit's ptxas, fatbinary, libdevice and nvdisasm into build/cuda/toolkit. Without a network, the exit code is
 1 and the last line says so; a toolkit that is installed otherwise is found through the environment variables
 CUDA_ROOT, CUDA_HOME and CUDA_PATH, through ptxas in PATH, or in /usr/local/cuda.
 END_USAGE
@@ -21,7 +21,8 @@ case ${1:-} in
 esac
 
 # One version for all, as registers and spills that tests look at are this assembler's.
-packages=(nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88)
+# The disassembler has no 13.0 there; it reads what older assemblers wrote.
+packages=(nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-nvdisasm==13.2.86)
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 folder=$root/build/cuda
 [[ "$(cat "$folder/installed" 2>/dev/null)" != "${packages[*]}" ]] || exit 0
@@ -40,7 +41,7 @@ if ! "$python" -m venv "$folder/venv" ||
 fi
 toolkit=$(echo "$folder"/venv/lib/python3*/site-packages/nvidia/cu13)
 ln -s "${toolkit#"$folder/"}" "$folder/toolkit"
-for file in bin/ptxas bin/fatbinary nvvm/libdevice/libdevice.10.bc; do
+for file in bin/ptxas bin/fatbinary bin/nvdisasm nvvm/libdevice/libdevice.10.bc; do
   [[ -r $folder/toolkit/$file ]] || { echo "error: expected $file in the packages, got none" >&2; exit 1; }
 done
 "$folder/toolkit/bin/ptxas" --version | tail -n 2

@@ -71,6 +71,7 @@ public:
 
   void add(StringRef line);
   KernelLoop getLoop() const;
+  NarrowAccesses getNarrowAccesses() const;
 
 private:
   void count(const Instruction &instruction, KernelLoop &loop) const;
@@ -167,6 +168,37 @@ KernelLoop CodeReader::getLoop() const {
   return best;
 }
 
+NarrowAccesses CodeReader::getNarrowAccesses() const {
+  NarrowAccesses narrow;
+  for (const Instruction &instruction : instructions) {
+    StringRef opcode = instruction.opcode;
+    if (!opcode.contains(".U16") && !opcode.contains(".S16") &&
+        !opcode.contains(".U8") && !opcode.contains(".S8"))
+      continue;
+    narrow.loads += opcode.starts_with("LDG");
+    narrow.stores += opcode.starts_with("STG");
+  }
+  return narrow;
+}
+
+llvm::StringMap<NarrowAccesses> kas::readNarrowAccesses(StringRef ptx) {
+  llvm::StringMap<NarrowAccesses> kernels;
+  NarrowAccesses *current = nullptr;
+  llvm::SmallVector<StringRef> lines;
+  ptx.split(lines, '\n');
+  llvm::Regex entry("\\.entry ([A-Za-z0-9_$.]+)\\(");
+  // `@%p1 ld.global.nc.b16 %rs1, [%rd2];`; a vector has `.v2` or `.v4`.
+  llvm::Regex access("(ld|st)\\.global[.a-zA-Z0-9:_]*\\.[bus](16|8)[ \t]");
+  llvm::SmallVector<StringRef> parts;
+  for (StringRef line : lines) {
+    if (entry.match(line, &parts))
+      current = &kernels[parts[1]];
+    else if (current && access.match(line, &parts) && !parts[0].contains(".v"))
+      ++(parts[1] == "ld" ? current->loads : current->stores);
+  }
+  return kernels;
+}
+
 //===----------------------------------------------------------------------===//
 // Tools
 //===----------------------------------------------------------------------===//
@@ -201,7 +233,7 @@ static void readResources(StringRef text,
   llvm::Regex spills("([0-9]+) bytes spill stores, ([0-9]+) bytes spill loads");
   llvm::Regex used("Used ([0-9]+) registers");
   llvm::Regex shared("([0-9]+) bytes smem");
-  llvm::SmallVector<StringRef> parts;
+  llvm::SmallVector<StringRef> parts, serialized;
   auto get = [&](unsigned i) {
     int64_t value = 0;
     parts[i].getAsInteger(10, value);
@@ -212,6 +244,9 @@ static void readResources(StringRef text,
       kernels.emplace_back().name = parts[1].str();
       continue;
     }
+    // The warning names its function, and comes before or after the resources.
+    if (line.contains("instructions are serialized"))
+      serialized.push_back(line);
     if (kernels.empty())
       continue;
     if (spills.match(line, &parts))
@@ -221,6 +256,10 @@ static void readResources(StringRef text,
     if (shared.match(line, &parts))
       kernels.back().sharedBytes = get(1);
   }
+  for (KernelAssembly &kernel : kernels)
+    kernel.isSerialized = llvm::any_of(serialized, [&](StringRef line) {
+      return line.contains("'" + kernel.name + "'");
+    });
 }
 
 static void readLoops(StringRef text, StringRef chip,
@@ -238,6 +277,7 @@ static void readLoops(StringRef text, StringRef chip,
     for (StringRef line : lines)
       reader.add(line);
     kernel.loop = reader.getLoop();
+    kernel.narrow = reader.getNarrowAccesses();
   }
 }
 

@@ -14,8 +14,10 @@
 #ifndef KAS_TOOLS_KASBENCH_ASSEMBLY_H
 #define KAS_TOOLS_KASBENCH_ASSEMBLY_H
 
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,14 +37,26 @@ struct KernelLoop {
   double getBound() const;
 };
 
+/// Instructions that access global memory with two bytes or less for a thread.
+struct NarrowAccesses {
+  int64_t loads = 0, stores = 0;
+};
+
 struct KernelAssembly {
   std::string name;
   int64_t registers = 0, spilledBytes = 0, sharedBytes = 0;
+  /// Whether products of warpgroups wait for each other, as ptxas warns.
+  bool isSerialized = false;
   KernelLoop loop;
+  /// Nothing where there was no disassembler.
+  std::optional<NarrowAccesses> narrow;
 
   /// Threads of a processor that run at once, as a share of what it holds.
   double getOccupancy(int64_t threads) const;
 };
+
+/// Those of each kernel of a text in PTX, by its name.
+llvm::StringMap<NarrowAccesses> readNarrowAccesses(llvm::StringRef ptx);
 
 /// Assembles `ptx` for `chip` with the `ptxas` of the CUDA toolkit, and reads
 /// the code with `nvdisasm`, which is looked for beside it and in PATH, or is

@@ -9,6 +9,8 @@
 #include "Assembly.h"
 #include "GpuCases.h"
 #include "KasBench.h"
+#include "KernelModel.h"
+#include "kas/Codegen/GPU/Toolkit.h"
 #include "kas/Conversion/OperatorModule.h"
 #include "kas/ExecutionEngine/GPU/DeviceFunction.h"
 #include "kas/ExecutionEngine/GPU/GPUProgram.h"
@@ -33,29 +35,76 @@ static std::string getName(const GPUCase &entry, const GPUVariant &variant) {
 // Without a device
 //===----------------------------------------------------------------------===//
 
-static void printAssembly(StringRef name, const GPUCase &entry,
-                          const KernelAssembly &kernel, int64_t threads,
-                          BenchReport &report) {
-  auto print = [&](StringRef metric, double value, StringRef unit = "") {
-    BenchLine line{name.str(), metric.str(), value, unit.str()};
+namespace {
+
+/// Prints the facts about one kernel of a case.
+class StaticCase {
+public:
+  StaticCase(std::string name, const GPUCase &entry, BenchReport &report)
+      : name(std::move(name)), entry(entry), report(report) {}
+
+  void print(const KernelModel &model, int64_t processors);
+  void print(const KernelAssembly &kernel, int64_t threads);
+  void print(const NarrowAccesses &narrow, StringRef suffix = "");
+
+private:
+  void print(StringRef metric, double value, StringRef unit = "") {
+    BenchLine line{name, metric.str(), value, unit.str()};
     report.print(line);
-    if (metric == "products_bound")
+    if (metric == "products_bound" || metric == "modelled_us")
       report.addToMean(entry.className, line);
-  };
+  }
+
+  std::string name;
+  const GPUCase &entry;
+  BenchReport &report;
+};
+
+} // namespace
+
+void StaticCase::print(const NarrowAccesses &narrow, StringRef suffix) {
+  print(("narrow_loads" + suffix).str(), static_cast<double>(narrow.loads));
+  print(("narrow_stores" + suffix).str(), static_cast<double>(narrow.stores));
+}
+
+void StaticCase::print(const KernelModel &model, int64_t processors) {
+  print("modelled_read_bytes", model.readBytes, "B");
+  print("modelled_written_bytes", model.writtenBytes, "B");
+  print("modelled_us", model.getTime(processors), "us");
+}
+
+void StaticCase::print(const KernelAssembly &kernel, int64_t threads) {
   print("registers", static_cast<double>(kernel.registers));
   print("spilled_bytes", static_cast<double>(kernel.spilledBytes), "B");
+  print("serialized", kernel.isSerialized);
   print("shared_bytes", static_cast<double>(kernel.sharedBytes), "B");
   print("occupancy", kernel.getOccupancy(threads));
+  if (kernel.narrow)
+    print(*kernel.narrow, "_of_machine_code");
   const KernelLoop &loop = kernel.loop;
   if (loop.instructions == 0)
     return;
   print("loop_instructions", static_cast<double>(loop.instructions));
   print("loop_products", static_cast<double>(loop.products));
   print("loop_matrix_products", static_cast<double>(loop.matrixProducts));
+  print("loop_matrix_products_per_instruction",
+        static_cast<double>(loop.matrixProducts) /
+            static_cast<double>(loop.instructions));
   print("loop_product_cycles", loop.productCycles);
   print("loop_issue_cycles", loop.issueCycles);
   print("loop_memory_cycles", loop.memoryCycles);
   print("products_bound", loop.getBound());
+}
+
+/// The machine code of the kernels of `program`; none where there is no
+/// `ptxas`.
+static Expected<std::vector<KernelAssembly>>
+readAssembly(const GPUProgram &program, const BenchSettings &settings) {
+  if (Expected<std::string> toolkit = codegen::findCUDAToolkit(); !toolkit) {
+    llvm::consumeError(toolkit.takeError());
+    return std::vector<KernelAssembly>();
+  }
+  return readAssembly(program.binary, settings.chip, settings.disassembler);
 }
 
 static Error runStaticCase(mlir::MLIRContext &context, const GPUCase &entry,
@@ -69,28 +118,43 @@ static Error runStaticCase(mlir::MLIRContext &context, const GPUCase &entry,
     return loaded.takeError();
   NVVMPipelineOptions options;
   options.chip = settings.chip;
+  options.front.device = settings.chip;
   options.front.precision = variant.getPrecision();
   options.front.elements = variant.getElements();
+  auto device = codegen::getGPUDevice(&context, settings.chip);
+  if (!device)
+    return device.takeError();
+  auto models = modelKernels(*loaded->module, options.front);
+  if (!models)
+    return models.takeError();
   auto program = compileForNVVM(*loaded->module, options);
   if (!program)
     return program.takeError();
   auto manifest = DeviceManifest::fromJSON(program->manifest);
   if (!manifest)
     return manifest.takeError();
-  auto kernels =
-      readAssembly(program->binary, settings.chip, settings.disassembler);
-  if (!kernels)
-    return kernels.takeError();
+  auto assemblies = readAssembly(*program, settings);
+  if (!assemblies)
+    return assemblies.takeError();
+  llvm::StringMap<NarrowAccesses> narrow = readNarrowAccesses(program->binary);
   for (const DeviceManifest::Kernel &kernel : manifest->kernels) {
-    auto assembly = llvm::find_if(*kernels, [&](const KernelAssembly &other) {
-      return other.name == kernel.name;
-    });
-    if (assembly == kernels->end())
-      return createStringError("ptxas does not tell of the kernel '" +
+    auto hasName = [&](const auto &other) { return other.name == kernel.name; };
+    auto model = llvm::find_if(*models, hasName);
+    if (model == models->end())
+      return createStringError("the front half makes no kernel '" +
                                kernel.name + "'");
     std::string suffix = manifest->kernels.size() == 1 ? "" : "/" + kernel.name;
+    StaticCase facts(name + suffix, entry, report);
+    facts.print(*model, device->getProcessors());
+    facts.print(narrow.lookup(kernel.name));
+    if (assemblies->empty())
+      continue;
+    auto assembly = llvm::find_if(*assemblies, hasName);
+    if (assembly == assemblies->end())
+      return createStringError("ptxas does not tell of the kernel '" +
+                               kernel.name + "'");
     assembly->sharedBytes += kernel.dynamicSharedBytes;
-    printAssembly(name + suffix, entry, *assembly, kernel.block[0], report);
+    facts.print(*assembly, kernel.block[0]);
   }
   return Error::success();
 }
