@@ -2,7 +2,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares what `kas-bench gpu --static` says of the named kernels with the record of it.
+"""Compares what `kas-bench gpu --static` reports about the named kernels with the record of it.
 
 Exit code 1 where a number of a case is worse than recorded, or where the cases are not those of the record. Numbers of
 machine code are compared where the same ptxas wrote it, and where there is a disassembler.

@@ -76,7 +76,7 @@ func.func @bytes(%x: tensor<257xf32>) -> tensor<257xf32> {
 module attributes {kas_gpu.device = #small} {
 func.func @tile(%x: tensor<8xf32>) -> tensor<8xf32> {
   %empty = tensor.empty() : tensor<8xf32>
-  // expected-error@below {{expected a direct kernel with a tile of 1 entries of 1 for an operation that is no contraction, got}}
+  // expected-error@below {{expected a direct kernel with a tile of 1 entries of 1, the last one at most 1, for an operation that is no contraction, got}}
   %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
     ins(%x : tensor<8xf32>) outs(%empty : tensor<8xf32>)
     attrs = {kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = 32, tile = [2]>} {

@@ -29,10 +29,11 @@ gpu.module @kernels {
   }
 }
 
-// Memory that a launch asks for becomes a buffer for each part.
+// Parts of the memory that a launch asks for are parts of one buffer.
 // CHECK-LABEL: func private @dynamic
-// CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<64xf16>
-// CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<32xf16>
+// CHECK: %[[M:.*]] = memref.alloca() {alignment = 64 : i64} : memref<192xi8>
+// CHECK-DAG: memref.view %[[M]][%c0][] : memref<192xi8> to memref<64xf16>
+// CHECK-DAG: memref.view %[[M]][%c128][] : memref<192xi8> to memref<32xf16>
 // CHECK-NOT: gpu.
 gpu.module @more {
   gpu.func @dynamic(%z: memref<32xf16>) kernel

@@ -54,7 +54,13 @@ func.func @layer(%x: tensor<96x200xf16>, %w: tensor<200x136xf16>) -> tensor<96x1
 // CHECK-COUNT-3: kas_gpu.tensor_copy
 // CHECK: scf.yield
 // CHECK: kas_gpu.warpgroup_wait 0,
-// CHECK: memref.store
+// Results go to where the matrices were, once all warpgroups are done, and are stored as 16 bytes.
+// CHECK: gpu.barrier
+// CHECK-COUNT-8: kas_gpu.store_matrix %{{.*}} to %[[RESULTS:.*]][{{.*}} vector<4x2xf16>, memref<8704xf16
+// CHECK: gpu.barrier
+// CHECK: vector.load %[[RESULTS]]{{.*}} vector<8xf16>
+// CHECK: vector.store %{{.*}}, %arg2{{.*}} {alignment = 16 : i64} : memref<13056xf16>, vector<8xf16>
+// CHECK-NOT: memref.store
 
 // Threads one after another: descriptors are decoded, and waiting for what is not on its way is an error.
 // CPU: func private @kas_wgmma_f16_plain_transposed_n128_128_12288_128_24576_128_128

@@ -167,3 +167,21 @@ func.func @g1(%sums: vector<8x2x2xf32>) {
   %done = kas_gpu.warpgroup_wait 8, %sums : vector<8x2x2xf32>
   return
 }
+
+// -----
+
+func.func @store_matrix_f1(%values: vector<3x2xf16>, %memory: memref<256xf16, #gpu.address_space<workgroup>>, %i: index) {
+  // F1
+  // expected-error@+1 {{expected fragments of 1, 2 or 4 by 2 numbers of 'f16', got 'vector<3x2xf16>'}}
+  kas_gpu.store_matrix %values to %memory[%i] : vector<3x2xf16>, memref<256xf16, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+func.func @store_matrix_f1_type(%values: vector<2x2xbf16>, %memory: memref<256xf16, #gpu.address_space<workgroup>>, %i: index) {
+  // F1
+  // expected-error@+1 {{expected fragments of 1, 2 or 4 by 2 numbers of 'f16', got 'vector<2x2xbf16>'}}
+  kas_gpu.store_matrix %values to %memory[%i] : vector<2x2xbf16>, memref<256xf16, #gpu.address_space<workgroup>>
+  return
+}

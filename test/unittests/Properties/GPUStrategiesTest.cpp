@@ -284,6 +284,57 @@ TEST(GPUStrategies, ContractionsOnWarpgroupsAgreeWithTheReference) {
   }
 }
 
+namespace {
+/// What kernels of 16 bits are compiled for.
+struct Kernels {
+  StringRef device;
+  GPUStrategyChoice strategy;
+  bool isBF16;
+};
+} // namespace
+
+// Results are stored as vectors: from fragments with and without `stmatrix`,
+// exchanged by threads, of one thread; at all edges of small tensors. No two
+// threads meet in workgroup memory without a barrier.
+TEST(GPUStrategies, KernelsOf16BitsAgreeWithTheReference) {
+  CPUPipelineOptions serial;
+  serial.threads = 1;
+  for (const Kernels &kernels :
+       {Kernels{"sm_90", GPUStrategyChoice::TensorCore, false},
+        Kernels{"sm_80", GPUStrategyChoice::TensorCore, true},
+        Kernels{"sm_90", GPUStrategyChoice::Direct, false},
+        Kernels{"sm_90a", GPUStrategyChoice::Auto, true}})
+    for (bool isContraction : {false, true}) {
+      StringRef name = kernels.isBF16 ? "bf16" : "f16";
+      SCOPED_TRACE((kernels.device + " " + name).str());
+      const llvm::fltSemantics &type =
+          kernels.isBF16 ? llvm::APFloat::BFloat() : llvm::APFloat::IEEEhalf();
+      auto check = [&](Batch &batch) {
+        batch.check(
+            [&](OpPassManager &manager) {
+              buildGPUFrontHalf(manager,
+                                {.device = kernels.device.str(),
+                                 .strategy = kernels.strategy,
+                                 .precision = *symbolizeGPUPrecision(name),
+                                 .elements = *symbolizeGPUElements(name)});
+              manager.addPass(
+                  createKasGPUToCPULoopsPass({/*checkRaces=*/true}));
+            },
+            {.pipeline = serial,
+             .comparison = compareRounded(name, /*elements=*/true),
+             .call = [&](CompiledModule::Function function,
+                         const Inputs &inputs, const std::vector<float> &) {
+               return callRounded(function, inputs, type);
+             }});
+      };
+      if (isContraction)
+        forEachBatchOf(makeContractions(1 << 16), getNumOperators(3, 100),
+                       check);
+      else
+        forEachBatch(getNumOperators(20, 500), {}, check);
+    }
+}
+
 TEST(GPUStrategies, ContractionsOnWarpgroupsAreAssembledWithoutSpills) {
   for (StringRef precision : {"f16", "bf16"}) {
     unsigned count = getNumOperators(precision == "f16" ? 10 : 0, 1000);

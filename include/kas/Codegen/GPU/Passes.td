@@ -248,12 +248,16 @@ def KasGPUToCPULoopsPass : Pass<"kas-gpu-to-cpu-loops", "::mlir::ModuleOp"> {
     Operations of a warp (`nvgpu.ldmatrix`, `nvgpu.mma.sync`) or warpgroup (`kas_gpu.warpgroup_mma`) are
     computed from the values of all its lanes, with the elements that the PTX ISA says each holds; descriptors of
     matrices are decoded. Copies are done where they are requested, and an assertion fails where a thread would
-    wait forever.
+    wait forever. With `check-races` one also fails where two threads access the same workgroup memory, one of them
+    writing it, with no barrier between them.
 
     Source: Stratton et al., "MCUDA: An Efficient Implementation of CUDA Kernels
     for Multi-core CPUs", LCPC 2008, section 3 (deep fission).
     Example: `test/Codegen/GPU/to-cpu-loops.mlir`.
   }];
+  let options = [
+    Option<"checkRaces", "check-races", "bool", "false",
+           "Let an assertion fail where no barrier orders accesses to workgroup memory">];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
     "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect",

@@ -16,8 +16,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelEmitter.h"
+#include "kas/Codegen/GPU/Strategy/Device.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace kas;
 using namespace kas::codegen;
@@ -32,28 +35,32 @@ class DirectKernelEmitter : GPUKernelEmitter {
 public:
   DirectKernelEmitter(OpBuilder &builder, Location loc,
                       const GPUKernelProblem &problem, GPUScheduleAttr schedule,
-                      const LaunchShape &launch, ValueRange arguments)
-      : GPUKernelEmitter(builder, loc, problem, schedule, launch, arguments),
-        coordinates(problem.coordinates), hasMax(coordinates.hasMax()),
+                      const LaunchShape &launch, gpu::GPUFuncOp kernel)
+      : GPUKernelEmitter(builder, loc, problem, schedule, launch,
+                         kernel.getArguments()),
+        kernel(kernel), coordinates(problem.coordinates),
+        hasMax(coordinates.hasMax()),
         hasFlags(hasMax && !coordinates.guards.empty()) {}
 
   void emit() {
     // `addTileId` may move into an `scf.if`.
     OpBuilder::InsertionGuard guard(b);
-    SmallVector<int64_t> counts;
-    int64_t numTiles = 1;
     for (unsigned axis = 0; axis < coordinates.numOutputs; ++axis) {
       counts.push_back(
           llvm::divideCeil(coordinates.axes[axis].extent, getTile(axis)));
       numTiles *= counts.back();
+      numPoints *= getTile(axis);
     }
-    AffineExpr id = addTileId(numTiles);
+    planStores();
+    AffineExpr id = addTileId();
     addPoints(delinearize(id, counts));
     // Sums and means are linear: all reductions are one accumulator with fused
     // multiply-adds. A maximum within them needs the nested form.
     SmallVector<Value> values = hasMax ? emitReduction(coordinates.numOutputs)
                                        : emitSums(coordinates.numOutputs);
     finish(values);
+    if (exchange)
+      emitExchanged();
   }
 
 private:
@@ -72,19 +79,25 @@ private:
 
   /// The number of the tile that this thread computes. What follows is skipped
   /// by threads that have none.
-  AffineExpr addTileId(int64_t numTiles) {
+  AffineExpr addTileId() {
     int64_t threads = launch.block[0];
     Value block = emitBlockId(b, index, launch);
-    Value id = arith::AddIOp::create(
-        b, arith::MulIOp::create(b, block, index.createConstant(threads)),
-        gpu::ThreadIdOp::create(b, gpu::Dimension::x));
-    if (launch.getNumBlocks() * threads > numTiles) {
-      Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, id,
-                                           index.createConstant(numTiles));
-      auto branch = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
+    firstTile = arith::MulIOp::create(b, block, index.createConstant(threads));
+    thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+    Value id = arith::AddIOp::create(b, firstTile, thread);
+    if (Value inside = emitTileGuard(id)) {
+      branch = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
       b.setInsertionPointToStart(branch.thenBlock());
     }
     return index.add(id, {0, numTiles - 1});
+  }
+
+  /// Whether there is a tile of this number; null: always.
+  Value emitTileGuard(Value id) {
+    if (launch.getNumBlocks() * launch.block[0] <= numTiles)
+      return Value();
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, id,
+                                 index.createConstant(numTiles));
   }
 
   /// The points of the tile, the last coordinate fastest. Points beyond the end
@@ -123,32 +136,156 @@ private:
     return {index.add(inside, {range.lower, extent - 1}), exists};
   }
 
+  //===--------------------------------------------------------------------===//
+  // Results
+  //===--------------------------------------------------------------------===//
+
+  /// Neighbours in the result are a thread's own, or those of its neighbours:
+  /// then the threads of a block exchange numbers of 16 bits, which are slow to
+  /// store one by one, in workgroup memory.
+  void planStores() {
+    int64_t bytes = elementType.getIntOrFloatBitWidth() / 8;
+    SmallVector<unsigned> outputs =
+        llvm::to_vector(llvm::seq(0u, coordinates.numOutputs));
+    std::optional<unsigned> inner = getInnerAxis(outputs);
+    if (!inner)
+      return;
+    // Points of the tile are numbered along its last axis first.
+    bool isNumbered =
+        llvm::all_of(llvm::drop_begin(outputs, *inner + 1),
+                     [&](unsigned axis) { return getTile(axis) == 1; });
+    bool isNVIDIA = isNVIDIADevice(getGPUDevice(kernel));
+    // SPIR-V has at most four lanes.
+    int64_t most = isNVIDIA ? 16 / bytes : 4;
+    while (isNumbered && getTile(*inner) % most != 0)
+      most /= 2;
+    if (isNumbered)
+      width = getResultWidth({}, ArrayRef(outputs).take_front(*inner), *inner);
+    width = std::min(width, most);
+    if (width > 1 || bytes != 2 || !isNVIDIA)
+      return;
+    // Tiles that follow each other, as dimensions of the result.
+    ResultSide tiles, offsets;
+    int64_t stride = 1;
+    SmallVector<int64_t> strides(coordinates.numOutputs);
+    for (unsigned axis : llvm::reverse(outputs)) {
+      strides[axis] = stride;
+      stride *= getExtent(axis);
+    }
+    for (unsigned axis : outputs) {
+      tiles.add(counts[axis], strides[axis] * getTile(axis));
+      offsets.add(getTile(axis), strides[axis]);
+    }
+    int64_t exchanged = offsets.getAlignment(tiles.getWidth(8));
+    int64_t threads = launch.block[0];
+    if (exchanged == 1 || threads % exchanged != 0 ||
+        threads * numPoints * bytes > declaredBytes)
+      return;
+    width = exchanged;
+    auto space = gpu::AddressSpaceAttr::get(b.getContext(),
+                                            gpu::AddressSpace::Workgroup);
+    exchange = kernel.addWorkgroupAttribution(
+        MemRefType::get({threads * numPoints}, elementType,
+                        MemRefLayoutAttrInterface(), space),
+        b.getLoc());
+  }
+
   /// Stores the values of all outputs of the tile that exist.
   void finish(ArrayRef<Value> values) {
     size_t numParts = hasFlags ? 2 : 1;
-    double divisor = hasMax ? 1 : coordinates.getMeanDivisor();
-    for (auto [i, point] : llvm::enumerate(points)) {
+    SmallVector<Value> results;
+    for (size_t i = 0; i < points.size(); ++i) {
       Value value = values[i * numParts];
       // A maximum over no term at all, all of them in the padding, is zero.
       if (hasFlags)
         value = arith::SelectOp::create(b, values[i * numParts + 1], value,
                                         createConstant(0));
-      if (divisor != 1)
-        // Means of nested reductions were divided in `emitReduction`.
-        value = arith::DivFOp::create(b, value, createConstant(divisor));
-      AffineExpr address =
-          linearize(ArrayRef(point.axes).take_front(coordinates.numOutputs),
-                    problem.output, b.getContext());
-      if (!point.exists) {
-        emitStore(address, value);
-        continue;
-      }
-      auto branch =
-          scf::IfOp::create(b, point.exists, /*withElseRegion=*/false);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      emitStore(address, value);
+      // Means of nested reductions were divided in `emitReduction`.
+      results.push_back(hasMax ? value : emitMean(value));
     }
+    if (exchange)
+      return emitExchange(results);
+    for (size_t i = 0; i < points.size(); i += width) {
+      const Point &point = points[i];
+      Value value = results[i];
+      if (width > 1)
+        value = vector::FromElementsOp::create(
+            b, VectorType::get({width}, computeType),
+            ArrayRef(results).slice(i, width));
+      OpBuilder::InsertionGuard guard(b);
+      // A vector exists as a whole: its width divides the extent of its axis.
+      if (point.exists) {
+        auto exists =
+            scf::IfOp::create(b, point.exists, /*withElseRegion=*/false);
+        b.setInsertionPointToStart(exists.thenBlock());
+      }
+      emitStore(getAddress(point.axes), value);
+    }
+  }
+
+  AffineExpr getAddress(ArrayRef<AffineExpr> axes) const {
+    return linearize(axes.take_front(coordinates.numOutputs), problem.output,
+                     b.getContext());
+  }
+
+  /// Hands on the results of a thread: point by point, those of all threads.
+  void emitExchange(ArrayRef<Value> results) {
+    int64_t threads = launch.block[0];
+    for (auto [i, value] : llvm::enumerate(results)) {
+      Value place = arith::AddIOp::create(
+          b, thread, index.createConstant(static_cast<int64_t>(i) * threads));
+      memref::StoreOp::create(b, arith::TruncFOp::create(b, elementType, value),
+                              exchange, place);
+    }
+  }
+
+  /// Stores what all threads have handed on, as vectors of tiles that follow
+  /// each other. All threads of the block come here.
+  void emitExchanged() {
+    if (branch)
+      b.setInsertionPointAfter(branch);
+    gpu::BarrierOp::create(b);
+    int64_t threads = launch.block[0], groups = threads / width;
+    SmallVector<int64_t> tile;
+    for (unsigned axis = 0; axis < coordinates.numOutputs; ++axis)
+      tile.push_back(getTile(axis));
+    AffineExpr own = index.add(thread, {0, threads - 1});
+    for (int64_t first = 0; first < numPoints * groups; first += threads) {
+      OpBuilder::InsertionGuard guard(b);
+      AffineExpr number = own + first;
+      emitIf(index.emitGuard({number, numPoints * groups}));
+      auto add = [&](AffineExpr expr, int64_t extent) {
+        return index.add(index.emit(expr), {0, extent - 1});
+      };
+      AffineExpr point = add(number.floorDiv(groups), numPoints);
+      AffineExpr place = add(number % groups, groups) * width;
+      Value id = arith::AddIOp::create(b, firstTile, index.emit(place));
+      // Vectors are whole: they do not go beyond the last tile.
+      emitIf(emitTileGuard(id));
+      SmallVector<AffineExpr> axes =
+          delinearize(index.add(id, {0, numTiles - 1}), counts);
+      for (auto [axis, offset] : llvm::enumerate(delinearize(point, tile))) {
+        axes[axis] = axes[axis] * tile[axis] + offset;
+        emitIf(index.emitGuard(
+            {axes[axis], getExtent(static_cast<unsigned>(axis))}));
+      }
+      auto alignment = llvm::MaybeAlign(width * 2);
+      Value values = vector::LoadOp::create(
+          b, VectorType::get({width}, elementType), exchange,
+          ValueRange(index.emit(point * threads + place)),
+          /*nontemporal=*/false, alignment);
+      vector::StoreOp::create(b, values, output,
+                              ValueRange(index.emit(getAddress(axes))),
+                              /*nontemporal=*/false, alignment);
+    }
+  }
+
+  /// What follows is left out where `condition` does not hold; null: nothing.
+  void emitIf(Value condition) {
+    if (!condition)
+      return;
+    auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
   }
 
   //===--------------------------------------------------------------------===//
@@ -350,9 +487,21 @@ private:
     return product;
   }
 
+  gpu::GPUFuncOp kernel;
   const Coordinates &coordinates;
   bool hasMax, hasFlags;
   SmallVector<Point> points;
+  /// Tiles along each axis, all of them, and points of a tile.
+  SmallVector<int64_t> counts;
+  int64_t numTiles = 1, numPoints = 1;
+  /// Results that a store writes, and where threads exchange them; null: they
+  /// do not.
+  int64_t width = 1;
+  Value exchange;
+  /// The first tile of the block, the thread in it, and the branch of those
+  /// that have a tile.
+  Value firstTile, thread;
+  scf::IfOp branch;
 };
 
 } // namespace
@@ -361,7 +510,6 @@ void kas::codegen::emitDirectKernel(OpBuilder &builder, Location loc,
                                     const GPUKernelProblem &problem,
                                     GPUScheduleAttr schedule,
                                     const LaunchShape &launch,
-                                    ValueRange arguments) {
-  DirectKernelEmitter(builder, loc, problem, schedule, launch, arguments)
-      .emit();
+                                    gpu::GPUFuncOp kernel) {
+  DirectKernelEmitter(builder, loc, problem, schedule, launch, kernel).emit();
 }

@@ -212,22 +212,53 @@ int64_t GPUKernelEmitter::getDistance(ArrayRef<unsigned> tensors,
   return INT64_MAX;
 }
 
-void GPUKernelEmitter::emitResult(Value sum, ArrayRef<AxisValues> values) {
-  const Coordinates &coordinates = problem.coordinates;
-  // A mean is a sum until here: one division per output instead of one per
-  // term.
-  if (double divisor = coordinates.getMeanDivisor(); divisor != 1) {
-    Value count = createConstant(divisor);
-    if (isa<VectorType>(sum.getType()))
-      count = vector::BroadcastOp::create(b, sum.getType(), count);
-    sum = arith::DivFOp::create(b, sum, count);
+// A mean is a sum until here: one division per output instead of one per term.
+Value GPUKernelEmitter::emitMean(Value sum) {
+  double divisor = problem.coordinates.getMeanDivisor();
+  if (divisor == 1)
+    return sum;
+  Value count = createConstant(divisor);
+  if (isa<VectorType>(sum.getType()))
+    count = vector::BroadcastOp::create(b, sum.getType(), count);
+  return arith::DivFOp::create(b, sum, count);
+}
+
+AffineExpr
+GPUKernelEmitter::getResultOffset(ArrayRef<unsigned> axes,
+                                  ArrayRef<AffineExpr> values) const {
+  SmallVector<AffineExpr> all(problem.coordinates.numOutputs,
+                              getAffineConstantExpr(0, b.getContext()));
+  for (auto [axis, value] : llvm::zip_equal(axes, values))
+    all[axis] = value;
+  return linearize(all, problem.output, b.getContext());
+}
+
+ResultSide GPUKernelEmitter::getResultSide(ArrayRef<unsigned> axes) const {
+  ResultSide side;
+  for (unsigned axis : axes) {
+    int64_t stride = 1;
+    for (int64_t extent : ArrayRef(problem.output).drop_front(axis + 1))
+      stride *= extent;
+    side.add(problem.coordinates.axes[axis].extent, stride);
   }
-  SmallVector<AffineExpr> axes(coordinates.numOutputs,
-                               b.getAffineConstantExpr(0));
+  return side;
+}
+
+int64_t GPUKernelEmitter::getResultWidth(ArrayRef<unsigned> batches,
+                                         ArrayRef<unsigned> rows,
+                                         ArrayRef<unsigned> columns) const {
+  int64_t most = 16 / (elementType.getIntOrFloatBitWidth() / 8);
+  int64_t width = getResultSide(columns).getWidth(most);
+  return getResultSide(batches).getAlignment(
+      getResultSide(rows).getAlignment(width));
+}
+
+void GPUKernelEmitter::emitResult(Value sum, ArrayRef<AxisValues> values) {
+  sum = emitMean(sum);
+  AffineExpr address = b.getAffineConstantExpr(0);
   for (const auto &[list, exprs] : values)
-    for (auto [axis, expr] : llvm::zip_equal(list, exprs))
-      axes[axis] = expr;
-  emitStore(linearize(axes, problem.output, b.getContext()), sum);
+    address = address + getResultOffset(list, exprs);
+  emitStore(address, sum);
 }
 
 void GPUKernelEmitter::emitStore(AffineExpr address, Value value) {

@@ -16,10 +16,13 @@
 
 #include "../Strategy/KernelProblem.h"
 #include "IndexEmitter.h"
+#include "ResultSide.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 namespace kas::codegen {
+
+struct ResultTile;
 
 /// The number of this block among all of the grid.
 mlir::Value emitBlockId(mlir::ImplicitLocOpBuilder &b, IndexEmitter &index,
@@ -69,6 +72,29 @@ protected:
   /// other axes are zero; a vector of sums there and after it.
   void emitResult(mlir::Value sum, llvm::ArrayRef<AxisValues> values);
 
+  /// `sum` divided by what a mean is divided by.
+  mlir::Value emitMean(mlir::Value sum);
+  /// Where `axes` have these values and others are zero, in the result.
+  mlir::AffineExpr
+  getResultOffset(llvm::ArrayRef<unsigned> axes,
+                  llvm::ArrayRef<mlir::AffineExpr> values) const;
+  /// Where results lie along `axes`.
+  ResultSide getResultSide(llvm::ArrayRef<unsigned> axes) const;
+  /// How results of 16 bits go through workgroup memory (ResultTile.h), of
+  /// which a kernel has what its schedule says: the rows of warps or
+  /// warpgroups as multiples of `group`. Nothing where columns are no
+  /// neighbours in the result, where numbers have 32 bits (two of a fragment
+  /// fill sectors of 32 bytes already), and where there is no room.
+  std::optional<ResultTile> planTile(llvm::ArrayRef<unsigned> batches,
+                                     llvm::ArrayRef<unsigned> rows,
+                                     llvm::ArrayRef<unsigned> columns,
+                                     int64_t group) const;
+  /// How many columns one store can write, at most 16 bytes: not more than
+  /// batches and rows lie at multiples of.
+  int64_t getResultWidth(llvm::ArrayRef<unsigned> batches,
+                         llvm::ArrayRef<unsigned> rows,
+                         llvm::ArrayRef<unsigned> columns) const;
+
   llvm::ArrayRef<int64_t> getShape(unsigned number) const {
     return number == 0 ? problem.data : problem.weights[number - 1];
   }
@@ -116,10 +142,10 @@ protected:
 };
 
 /// Emit the body of the kernel at the builder's insertion point. All but a
-/// direct one need a `MatrixView`, and add workgroup memory to the kernel.
+/// direct one need a `MatrixView`. They add workgroup memory to the kernel.
 void emitDirectKernel(mlir::OpBuilder &builder, mlir::Location loc,
                       const GPUKernelProblem &problem, GPUScheduleAttr schedule,
-                      const LaunchShape &launch, mlir::ValueRange arguments);
+                      const LaunchShape &launch, mlir::gpu::GPUFuncOp kernel);
 void emitStagedKernel(mlir::OpBuilder &builder, mlir::Location loc,
                       const GPUKernelProblem &problem, GPUScheduleAttr schedule,
                       const LaunchShape &launch, mlir::gpu::GPUFuncOp kernel);

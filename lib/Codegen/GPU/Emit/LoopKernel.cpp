@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Kernels of linalg operations that are no contractions: a thread computes one
-// element of the outputs, reductions in loops. Views of operands are index
-// arithmetic (TensorAccess.h), so padding, slices and transpositions between
-// two operations need no kernel. Bodies are cloned, with operands replaced by
-// loads.
+// element of the outputs, or a vector of them, reductions in loops. Views of
+// operands are index arithmetic (TensorAccess.h), so padding, slices and
+// transpositions between two operations need no kernel. Bodies are cloned, with
+// operands replaced by loads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +19,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace kas;
@@ -32,14 +33,18 @@ class LoopKernelEmitter {
 public:
   LoopKernelEmitter(OpBuilder &builder, Location loc,
                     const LoopProblem &problem, const LaunchShape &launch,
-                    ValueRange arguments)
+                    int64_t width, ValueRange arguments)
       : b(loc, builder), index(b), problem(problem), op(problem.op),
-        launch(launch), inputs(arguments.take_front(problem.inputs.size())),
+        launch(launch), width(width),
+        inputs(arguments.take_front(problem.inputs.size())),
         outputs(arguments.drop_front(problem.inputs.size())) {}
 
   void emit();
 
 private:
+  /// The values of all outputs at a point of the parallel loops.
+  SmallVector<Value> emitPoint(AffineExpr point);
+  void emitStore(unsigned output, AffineExpr address, Value value);
   /// The reduction loops from loop `from` on around the body. `carried` are the
   /// accumulators, one per output; the result is their values after the loops.
   SmallVector<Value> emitReductions(unsigned from, ValueRange carried);
@@ -64,6 +69,7 @@ private:
   const LoopProblem &problem;
   linalg::GenericOp op;
   LaunchShape launch;
+  int64_t width;
   ValueRange inputs, outputs;
   /// The value of each loop.
   SmallVector<AffineExpr> loops;
@@ -152,24 +158,8 @@ SmallVector<Value> LoopKernelEmitter::emitReductions(unsigned from,
   return emitBody(carried);
 }
 
-void LoopKernelEmitter::emit() {
-  OpBuilder::InsertionGuard guard(b);
-  int64_t threads = launch.block[0];
-  Value block = emitBlockId(b, index, launch);
-  Value id = arith::AddIOp::create(
-      b, arith::MulIOp::create(b, block, index.createConstant(threads)),
-      gpu::ThreadIdOp::create(b, gpu::Dimension::x));
-  // The last block may have more threads than elements are left. There are no
-  // barriers, so these threads simply skip the body.
-  if (launch.getNumBlocks() * threads > problem.numIterations) {
-    Value inside =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, id,
-                              index.createConstant(problem.numIterations));
-    auto branch = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
-    b.setInsertionPointToStart(branch.thenBlock());
-  }
-  AffineExpr point = index.add(id, {0, problem.numIterations - 1});
-  loops.resize(op.getNumLoops());
+SmallVector<Value> LoopKernelEmitter::emitPoint(AffineExpr point) {
+  loops.assign(op.getNumLoops(), AffineExpr());
   for (auto [loop, digit] :
        llvm::zip_equal(problem.loops, delinearize(point, problem.extents))) {
     // Divisions once, not in every address.
@@ -178,7 +168,6 @@ void LoopKernelEmitter::emit() {
                       ? index.add(index.emit(simple), index.getRange(simple))
                       : simple;
   }
-
   unsigned numInputs = op.getNumDpsInputs();
   bool reduces = op.getNumReductionLoops() != 0;
   SmallVector<Value> carried;
@@ -188,24 +177,65 @@ void LoopKernelEmitter::emit() {
     bool isRead = !op.getBody()->getArgument(numInputs + i).use_empty();
     carried.push_back(isRead || reduces ? emitOperand(numInputs + i) : Value());
   }
-  SmallVector<Value> results =
-      reduces ? emitReductions(0, carried) : emitBody(carried);
-  for (auto [i, value] : llvm::enumerate(results)) {
+  return reduces ? emitReductions(0, carried) : emitBody(carried);
+}
+
+void LoopKernelEmitter::emitStore(unsigned output, AffineExpr address,
+                                  Value value) {
+  auto type = dyn_cast<VectorType>(value.getType());
+  if (!type) {
+    memref::StoreOp::create(b, value, outputs[output], index.emit(address));
+    return;
+  }
+  vector::StoreOp::create(
+      b, value, outputs[output], ValueRange(index.emit(address)),
+      /*nontemporal=*/false,
+      llvm::MaybeAlign(width * type.getElementTypeBitWidth() / 8));
+}
+
+void LoopKernelEmitter::emit() {
+  OpBuilder::InsertionGuard guard(b);
+  int64_t threads = launch.block[0], numVectors = problem.numIterations / width;
+  Value block = emitBlockId(b, index, launch);
+  Value id = arith::AddIOp::create(
+      b, arith::MulIOp::create(b, block, index.createConstant(threads)),
+      gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  // The last block may have more threads than elements are left. There are no
+  // barriers, so these threads simply skip the body.
+  if (launch.getNumBlocks() * threads > numVectors) {
+    Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, id,
+                                         index.createConstant(numVectors));
+    auto branch = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
+  AffineExpr first = index.add(id, {0, numVectors - 1}) * width;
+  if (width > 1) {
+    // Results lie in the order of the points then.
+    SmallVector<SmallVector<Value>> lanes(op->getNumResults());
+    for (int64_t lane = 0; lane < width; ++lane)
+      for (auto [i, value] : llvm::enumerate(emitPoint(first + lane)))
+        lanes[i].push_back(value);
+    for (auto [i, values] : llvm::enumerate(lanes))
+      emitStore(
+          i, first,
+          vector::FromElementsOp::create(
+              b, VectorType::get({width}, values.front().getType()), values));
+    return;
+  }
+  for (auto [i, value] : llvm::enumerate(emitPoint(first))) {
     SmallVector<AffineExpr> indices;
     for (AffineExpr expr :
          op.getMatchingIndexingMap(op.getDpsInitOperand(i)).getResults())
       indices.push_back(substitute(expr));
     ArrayRef<int64_t> shape =
         cast<ShapedType>(op.getResult(i).getType()).getShape();
-    memref::StoreOp::create(
-        b, value, outputs[i],
-        index.emit(linearize(indices, shape, b.getContext())));
+    emitStore(i, linearize(indices, shape, b.getContext()), value);
   }
 }
 
 void kas::codegen::emitLoopKernel(OpBuilder &builder, Location loc,
                                   const LoopProblem &problem,
-                                  const LaunchShape &launch,
+                                  const LaunchShape &launch, int64_t width,
                                   ValueRange arguments) {
-  LoopKernelEmitter(builder, loc, problem, launch, arguments).emit();
+  LoopKernelEmitter(builder, loc, problem, launch, width, arguments).emit();
 }

@@ -18,10 +18,11 @@
 namespace kas::codegen {
 
 /// Emits the body of a kernel whose arguments are the inputs of the problem and
-/// then its outputs.
+/// then its outputs. A thread computes `width` points, and stores them as a
+/// vector.
 void emitLoopKernel(mlir::OpBuilder &builder, mlir::Location loc,
                     const LoopProblem &problem, const LaunchShape &launch,
-                    mlir::ValueRange arguments);
+                    int64_t width, mlir::ValueRange arguments);
 
 } // namespace kas::codegen
 

@@ -108,35 +108,48 @@ void TensorCoreKernelEmitter::addPart(unsigned number) {
   }
 }
 
-/// Declared where CUDA allows it, else requested.
+/// Declared where CUDA allows it, else requested. Both matrices are views of
+/// the one memory that a kernel can request, and so are the results.
 void TensorCoreKernelEmitter::addMemory() {
   auto space =
       gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Workgroup);
-  int64_t elementBytes = factorType.getIntOrFloatBitWidth() / 8;
   auto getType = [&](int64_t elements, Type type) {
     return MemRefType::get({elements}, type, MemRefLayoutAttrInterface(),
                            space);
   };
-  std::array<int64_t, 2> elements;
+  auto getBytes = [](MemRefType type) -> int64_t {
+    return type.getNumElements() * type.getElementTypeBitWidth() / 8;
+  };
+  std::array<MemRefType, 2> types;
   for (unsigned i = 0; i < 2; ++i)
     // No more buffers than blocks of steps.
-    elements[i] = std::min(schedule.getStages(), numBlocks) * parts[i].size;
-  int64_t bytes = (elements[0] + elements[1]) * elementBytes;
-  if (bytes <= declaredBytes) {
-    for (unsigned i = 0; i < 2; ++i)
-      parts[i].memory = kernel.addWorkgroupAttribution(
-          getType(elements[i], factorType), b.getLoc());
-    return;
+    types[i] = getType(
+        std::min(schedule.getStages(), numBlocks) * parts[i].size, factorType);
+  int64_t bytes = getBytes(types[0]) + getBytes(types[1]);
+  MemRefType tileType;
+  if (tile) {
+    tileType = getType(tile->getElements(), elementType);
+    bytes = std::max(bytes, getBytes(tileType));
   }
-  // The manifest tells the launcher how many bytes to request. Both matrices
-  // are views of the one memory that a kernel can request.
-  kernel->setAttr(KasGPUDialect::dynamicBytesName, b.getI64IntegerAttr(bytes));
-  Value memory = gpu::DynamicSharedMemoryOp::create(
-      b, getType(ShapedType::kDynamic, b.getI8Type()));
-  for (unsigned i = 0; i < 2; ++i)
-    parts[i].memory = memref::ViewOp::create(
-        b, getType(elements[i], factorType), memory,
-        index.createConstant(i * elements[0] * elementBytes), ValueRange());
+  Value memory;
+  if (bytes <= declaredBytes) {
+    memory = kernel.addWorkgroupAttribution(getType(bytes, b.getI8Type()),
+                                            b.getLoc());
+  } else {
+    // The manifest tells the launcher how many bytes to request.
+    kernel->setAttr(KasGPUDialect::dynamicBytesName,
+                    b.getI64IntegerAttr(bytes));
+    memory = gpu::DynamicSharedMemoryOp::create(
+        b, getType(ShapedType::kDynamic, b.getI8Type()));
+  }
+  auto addView = [&](MemRefType type, int64_t offset) -> Value {
+    return memref::ViewOp::create(b, type, memory, index.createConstant(offset),
+                                  ValueRange());
+  };
+  parts[0].memory = addView(types[0], 0);
+  parts[1].memory = addView(types[1], getBytes(types[0]));
+  if (tile)
+    tileMemory = addView(tileType, 0);
 }
 
 /// Sets `sameDigits`, how many neighbours of a unit differ in one digit only,
@@ -193,6 +206,7 @@ void TensorCoreKernelEmitter::addParts() {
   orderSides();
   addPart(0);
   addPart(1);
+  tile = planTile(view.batches, parts[0].axes, parts[1].axes, /*group=*/16);
   addMemory();
   int64_t numBatches = MatrixView::getExtent(coordinates, view.batches);
   auto count = [](const TensorCorePart &part) -> int64_t {

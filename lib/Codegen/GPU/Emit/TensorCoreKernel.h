@@ -9,7 +9,7 @@
 // The emitter of kernels for tensor cores. Its parts are in files of their own:
 // where things are and the order of steps (TensorCoreKernel.cpp), copies to
 // workgroup memory (TensorCoreCopies.cpp), products and what becomes of them
-// (TensorCoreMma.cpp).
+// (TensorCoreMma.cpp, ResultTile.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@
 #define LIB_CODEGEN_GPU_EMIT_TENSORCOREKERNEL_H
 
 #include "../Strategy/MatrixView.h"
-#include "KernelEmitter.h"
+#include "ResultTile.h"
 
 namespace kas::codegen {
 
@@ -115,8 +115,16 @@ private:
                                               mlir::Value buffer);
   llvm::SmallVector<mlir::Value> emitSteps(mlir::ValueRange sums);
   void finish(llvm::ArrayRef<mlir::Value> sums);
+  /// Stores the results through workgroup memory, or as they are in fragments.
+  void emitTile(llvm::ArrayRef<mlir::Value> sums);
+  void emitFragments(llvm::ArrayRef<mlir::Value> sums);
   void emitPair(mlir::Value sums, unsigned half, mlir::AffineExpr row,
                 mlir::AffineExpr column);
+  /// The first row or column of the block.
+  mlir::AffineExpr getBegin(unsigned number) const {
+    // `begin` is in units where lines are contiguous.
+    return parts[number].begin * (parts[number].stepsFirst ? 1 : unit);
+  }
 
   mlir::gpu::GPUFuncOp kernel;
   const Coordinates &coordinates;
@@ -135,6 +143,10 @@ private:
   /// What a lane gives to ldmatrix for the fragment at the origin of its warp.
   std::array<mlir::AffineExpr, 2> fragment;
   bool hasAsync = false;
+  /// Of the results; its memory is that of the matrices, of which nothing is
+  /// left then.
+  std::optional<ResultTile> tile;
+  mlir::Value tileMemory;
 };
 
 } // namespace kas::codegen

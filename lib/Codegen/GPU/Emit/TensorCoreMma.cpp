@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TensorCoreKernel.h"
+#include "kas/Codegen/GPU/Strategy/Device.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -138,31 +139,32 @@ SmallVector<Value> TensorCoreKernelEmitter::emitProducts(ValueRange sums,
 /// Stores the two neighbours of `sums` in row `row`, from `column` on.
 void TensorCoreKernelEmitter::emitPair(Value sums, unsigned half,
                                        AffineExpr row, AffineExpr column) {
-  // Two scalar stores: the pair is a vector in the result only where the
-  // innermost axis is even, and its guard may split it.
+  bool isVector =
+      getResultWidth(view.batches, parts[0].axes, parts[1].axes) > 1;
   for (int64_t i = 0; i < 2; ++i) {
     OpBuilder::InsertionGuard guard(b);
+    // A vector exists as a whole.
     if (Value exists = index.emitGuard({column + i, parts[1].numLines})) {
       auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
       b.setInsertionPointToStart(branch.thenBlock());
     }
     Value value =
-        vector::ExtractOp::create(b, sums, ArrayRef<int64_t>{half, i});
+        isVector
+            ? vector::ExtractOp::create(b, sums, ArrayRef<int64_t>{half})
+            : vector::ExtractOp::create(b, sums, ArrayRef<int64_t>{half, i});
     emitResult(
         value,
         {{view.batches, batch},
          {parts[0].axes, delinearize(row, getExtents(parts[0].axes))},
          {parts[1].axes, delinearize(column + i, getExtents(parts[1].axes))}});
+    if (isVector)
+      return;
   }
 }
 
-void TensorCoreKernelEmitter::finish(ArrayRef<Value> sums) {
-  // The first row or column of this warp; `begin` is in units where lines are
-  // contiguous.
+void TensorCoreKernelEmitter::emitFragments(ArrayRef<Value> sums) {
   auto getFirst = [&](unsigned number) {
-    const TensorCorePart &part = parts[number];
-    return part.begin * (part.stepsFirst ? 1 : unit) +
-           warp[number] * getTile(number);
+    return getBegin(number) + warp[number] * getTile(number);
   };
   for (int64_t row = 0; row < getTile(0); row += 16)
     for (int64_t column = 0; column < getTile(1); column += 8) {
@@ -178,4 +180,34 @@ void TensorCoreKernelEmitter::finish(ArrayRef<Value> sums) {
       }
       sums = sums.drop_front();
     }
+}
+
+void TensorCoreKernelEmitter::emitTile(ArrayRef<Value> sums) {
+  ResultTileEmitter results(*tile, b, index, tileMemory, output,
+                            getGPUDevice(kernel));
+  AffineExpr origin = getResultOffset(view.batches, batch);
+  int64_t perRow = getTile(1) / 8;
+  for (int64_t slab = 0; slab < tile->getNumSlabs(); ++slab) {
+    // Nothing is read of the matrices, or of the slab before, any more.
+    gpu::BarrierOp::create(b);
+    AffineExpr line = warp[0] * tile->slabRows;
+    for (int64_t row = 0; row < tile->slabRows; row += 16)
+      for (int64_t column = 0; column < getTile(1); column += 16) {
+        int64_t first =
+            (slab * tile->slabRows + row) / 16 * perRow + column / 8;
+        results.emitFragments(
+            lane, line + row, warp[1] * getTile(1) + column,
+            {emitMean(sums[first]), emitMean(sums[first + 1])});
+      }
+    gpu::BarrierOp::create(b);
+    results.emitStores(slab, thread, launch.block[0], origin,
+                       {getBegin(0), getBegin(1)});
+  }
+}
+
+void TensorCoreKernelEmitter::finish(ArrayRef<Value> sums) {
+  if (tile)
+    emitTile(sums);
+  else
+    emitFragments(sums);
 }

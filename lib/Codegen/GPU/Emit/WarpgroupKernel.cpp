@@ -88,6 +88,10 @@ void WarpgroupKernelEmitter::addMemory() {
     // 2: bytes of an element.
     bytes += stages * parts[i].size * 2;
   }
+  tile = planTile(view.batches, view.sides[0].axes, view.sides[1].axes,
+                  /*group=*/64);
+  if (tile)
+    bytes = std::max(bytes, tile->getElements() * 2);
   // Requested at the launch: a ring takes more than the 48 KiB that can be
   // declared. Both parts begin at multiples of 1024 bytes, as swizzling needs.
   kernel->setAttr(KasGPUDialect::dynamicBytesName, b.getI64IntegerAttr(bytes));
@@ -101,6 +105,10 @@ void WarpgroupKernelEmitter::addMemory() {
                                index.createConstant(offset), ValueRange());
     offset += elements * 2;
   }
+  if (tile)
+    tileMemory =
+        memref::ViewOp::create(b, getType(tile->getElements(), elementType),
+                               memory, index.createConstant(0), ValueRange());
 }
 
 // Called twice: before the main loop, and after it with values that went

@@ -8,7 +8,7 @@
 //
 // The emitter of kernels for warpgroups. Its parts are in files of their own:
 // where things are, copies and the order of steps (WarpgroupKernel.cpp),
-// products and what becomes of them (WarpgroupMma.cpp).
+// products and what becomes of them (WarpgroupMma.cpp, ResultTile.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@
 #define LIB_CODEGEN_GPU_EMIT_WARPGROUPKERNEL_H
 
 #include "../Strategy/WarpgroupView.h"
-#include "KernelEmitter.h"
+#include "ResultTile.h"
 #include "kas/Dialect/KasGPU/IR/KasGPUOps.h"
 
 namespace kas::codegen {
@@ -79,6 +79,8 @@ private:
   llvm::SmallVector<mlir::Value> emitWait(mlir::ValueRange sums,
                                           int64_t groups);
   void finish(mlir::ValueRange sums);
+  /// Stores the results through workgroup memory, or as they are in fragments.
+  void emitTile(mlir::ValueRange sums);
   void emitRow(mlir::Value sums, unsigned half, mlir::AffineExpr row);
 
   mlir::gpu::GPUFuncOp kernel;
@@ -93,6 +95,10 @@ private:
   llvm::SmallVector<mlir::AffineExpr> batch;
   /// Of a warp in its warpgroup, of a lane in its warp.
   mlir::AffineExpr warp, lane;
+  /// Of the results; its memory is that of the matrices, of which nothing is
+  /// left then.
+  std::optional<ResultTile> tile;
+  mlir::Value tileMemory;
 };
 
 } // namespace kas::codegen

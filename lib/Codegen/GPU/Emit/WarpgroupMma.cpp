@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "WarpgroupKernel.h"
+#include "kas/Codegen/GPU/Strategy/Device.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -105,11 +106,40 @@ void WarpgroupKernelEmitter::emitRow(Value sums, unsigned half,
     }
 }
 
+void WarpgroupKernelEmitter::emitTile(ValueRange sums) {
+  ResultTileEmitter results(*tile, b, index, tileMemory, output,
+                            getGPUDevice(kernel));
+  AffineExpr origin = getResultOffset(view.batches, batch);
+  auto getFragment = [&](int64_t row, int64_t column) {
+    return emitMean(vector::ExtractOp::create(b, sums[row / 64],
+                                              ArrayRef<int64_t>{column / 8}));
+  };
+  // The warpgroup's number along the rows times its rows in a slab.
+  AffineExpr line =
+      parts[0].warpgroup.floorDiv(getTile(0)) * tile->slabRows + warp * 16;
+  for (int64_t slab = 0; slab < tile->getNumSlabs(); ++slab) {
+    // All products are done, and nothing is read of the slab before any more.
+    gpu::BarrierOp::create(b);
+    for (int64_t row = 0; row < tile->slabRows; row += 64)
+      for (int64_t column = 0; column < getTile(1); column += 16) {
+        int64_t first = slab * tile->slabRows + row;
+        results.emitFragments(
+            lane, line + row, parts[1].warpgroup + column,
+            {getFragment(first, column), getFragment(first, column + 8)});
+      }
+    gpu::BarrierOp::create(b);
+    results.emitStores(slab, thread, launch.block[0], origin,
+                       {parts[0].begin, parts[1].begin});
+  }
+}
+
 /// Stores all sums: for each 64 rows of the tile, the two rows of a lane.
 void WarpgroupKernelEmitter::finish(ValueRange sums) {
-  for (auto [number, tile] : llvm::enumerate(sums))
+  if (tile)
+    return emitTile(sums);
+  for (auto [number, rows] : llvm::enumerate(sums))
     for (unsigned half = 0; half < 2; ++half)
-      emitRow(tile, half,
+      emitRow(rows, half,
               parts[0].begin + parts[0].warpgroup + warp * 16 +
                   lane.floorDiv(4) +
                   (static_cast<int64_t>(number) * 64 + 8 * half));

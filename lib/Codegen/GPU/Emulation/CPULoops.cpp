@@ -21,6 +21,7 @@
 
 #include "WarpEmulation.h"
 #include "kas/Codegen/GPU/Passes.h"
+#include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -75,8 +76,9 @@ private:
   /// not depend on the thread.
   LogicalResult emitLoop(scf::ForOp loop);
   void emitWarpOperation(Operation *op);
-  /// Makes buffers of their own of the parts of memory that is requested.
-  void mapDynamicMemory();
+  /// Makes buffers of workgroup memory, declared or requested, and of its
+  /// parts, which may overlap as they do on a device.
+  LogicalResult mapWorkgroupMemory();
   /// One loop over the threads around operations without a barrier.
   void emitSegment(ArrayRef<Operation *> segment);
   /// A loop over the threads of a block around what `emitBody` emits.
@@ -151,16 +153,10 @@ FailureOr<func::FuncOp> KernelSerializer::serialize() {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(function.addEntryBlock());
   uniform.map(kernel.getArguments(), function.getArguments());
-  for (BlockArgument shared : kernel.getWorkgroupAttributions()) {
-    auto type = cast<MemRefType>(shared.getType());
-    auto plain = MemRefType::get(type.getShape(), type.getElementType());
-    // Workgroup memory: one array, reused by each block. 64 bytes are the
-    // alignment of a cache line, more than any vector of a kernel needs.
-    uniform.map(shared,
-                memref::AllocaOp::create(b, plain, b.getI64IntegerAttr(64))
-                    .getResult());
+  if (failed(mapWorkgroupMemory())) {
+    function.erase();
+    return failure();
   }
-  mapDynamicMemory();
   start = func::ReturnOp::create(b);
   b.setInsertionPoint(start);
   blockIds = emitLoops(grid);
@@ -207,16 +203,41 @@ LogicalResult KernelSerializer::emitBlock(Block *source) {
   return success();
 }
 
-void KernelSerializer::mapDynamicMemory() {
-  kernel.walk([&](memref::ViewOp view) {
-    if (!view.getSource().getDefiningOp<gpu::DynamicSharedMemoryOp>())
-      return;
+LogicalResult KernelSerializer::mapWorkgroupMemory() {
+  // One array, reused by each block. 64 bytes are the alignment of a cache
+  // line, more than any vector of a kernel needs.
+  auto allocate = [&](MemRefType type) -> Value {
+    return memref::AllocaOp::create(
+        b, MemRefType::get(type.getShape(), type.getElementType()),
+        b.getI64IntegerAttr(64));
+  };
+  for (BlockArgument shared : kernel.getWorkgroupAttributions())
+    uniform.map(shared, allocate(cast<MemRefType>(shared.getType())));
+  auto bytes =
+      kernel->getAttrOfType<IntegerAttr>(KasGPUDialect::dynamicBytesName);
+  Value dynamic;
+  if (bytes)
+    dynamic = allocate(MemRefType::get({bytes.getInt()}, b.getI8Type()));
+  WalkResult result = kernel.walk([&](memref::ViewOp view) {
+    Value source = uniform.lookupOrNull(view.getSource());
+    if (view.getSource().getDefiningOp<gpu::DynamicSharedMemoryOp>())
+      source = dynamic;
+    APInt offset;
+    if (!source || !matchPattern(view.getByteShift(), m_ConstantInt(&offset))) {
+      view.emitOpError() << "expected a part of workgroup memory at a constant "
+                            "offset";
+      return WalkResult::interrupt();
+    }
     auto type = MemRefType::get(view.getType().getShape(),
                                 view.getType().getElementType());
-    uniform.map(
-        view.getResult(),
-        memref::AllocaOp::create(b, type, b.getI64IntegerAttr(64)).getResult());
+    uniform.map(view.getResult(),
+                memref::ViewOp::create(b, type, source,
+                                       createConstant(offset.getSExtValue()),
+                                       ValueRange())
+                    .getResult());
+    return WalkResult::advance();
   });
+  return failure(result.wasInterrupted());
 }
 
 /// All lanes have computed their operands before any has the result.
@@ -240,7 +261,9 @@ void KernelSerializer::emitWarpOperation(Operation *op) {
       });
     buffers.push_back(getMemory(operand));
   }
-  emulateWarpOperation(b, op, buffers, getMemory(op->getResult(0)));
+  emulateWarpOperation(b, op, buffers,
+                       op->getNumResults() ? getMemory(op->getResult(0))
+                                           : Value());
 }
 
 LogicalResult KernelSerializer::emitLoop(scf::ForOp loop) {
@@ -374,6 +397,8 @@ namespace {
 
 struct GPUToCPULoops
     : kas::codegen::impl::KasGPUToCPULoopsPassBase<GPUToCPULoops> {
+  using KasGPUToCPULoopsPassBase::KasGPUToCPULoopsPassBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     OpBuilder builder(&getContext());
@@ -385,6 +410,8 @@ struct GPUToCPULoops
         // Copies become loads and stores first, so that the serializer sees no
         // asynchronous operation.
         emulateAsyncCopies(kernel);
+        if (checkRaces)
+          addRaceShadow(module, kernel);
         emulateTensorCopies(kernel);
         if (failed(KernelSerializer(kernel, builder).serialize()))
           return signalPassFailure();

@@ -10,7 +10,8 @@
 // all lanes, with the element of each lane and register as the PTX ISA gives
 // it, so that a kernel whose fragments are wrong computes wrong values.
 //
-// Source: PTX ISA, "Warp-level matrix load instruction: ldmatrix", "Matrix
+// Source: PTX ISA, "Warp-level matrix load instruction: ldmatrix", "Warp-level
+// matrix store instruction: stmatrix", "Matrix
 // fragments for mma.m16n8k16 with floating point type", "Matrix fragments for
 // mma.m16n8k8", "Alternate floating-point data formats".
 //
@@ -27,7 +28,8 @@ using namespace kas::codegen;
 using namespace mlir;
 
 bool kas::codegen::isWarpOperation(Operation *op) {
-  return isa<nvgpu::LdMatrixOp, nvgpu::MmaSyncOp, WarpgroupMmaOp>(op);
+  return isa<nvgpu::LdMatrixOp, nvgpu::MmaSyncOp, StoreMatrixOp,
+             WarpgroupMmaOp>(op);
 }
 
 /// The type of the value that each thread has in `buffer`.
@@ -80,6 +82,29 @@ static void emitLdMatrix(ImplicitLocOpBuilder &b, ValueRange arguments,
           memref::LoadOp::create(b, memory, e.add(address, column)));
     }
   memref::StoreOp::create(b, emitVector(b, type, elements), result, thread);
+}
+
+/// Arguments: the fragments of each thread, the memory, the address of each
+/// thread. The inverse of `emitLdMatrix`.
+static void emitStoreMatrix(ImplicitLocOpBuilder &b, ValueRange arguments) {
+  LaneEmitter e(b);
+  Value fragments = arguments[0], memory = arguments[1],
+        addresses = arguments[2];
+  VectorType type = getValueType(fragments);
+  Value thread = e.loop(e.constant(0), emitCount(b, fragments));
+  Value lane = e.mod(thread, 32);
+  Value first = arith::SubIOp::create(b, thread, lane);
+  Value row = e.by(lane, 4), column = e.times(e.mod(lane, 4), 2);
+  Value fragment = memref::LoadOp::create(b, fragments, thread);
+  for (int64_t matrix = 0; matrix < type.getDimSize(0); ++matrix)
+    for (int64_t i = 0; i < 2; ++i) {
+      Value address = memref::LoadOp::create(
+          b, addresses, e.add(e.add(first, row), 8 * matrix));
+      Value value =
+          vector::ExtractOp::create(b, fragment, ArrayRef<int64_t>{matrix, i});
+      memref::StoreOp::create(b, value, memory,
+                              ValueRange(e.add(e.add(address, column), i)));
+    }
 }
 
 /// `value` as f32, as the matrix instruction sees it.
@@ -183,6 +208,12 @@ static std::string getFunctionName(Operation *op) {
          << (ldmatrix.getTranspose() ? "_transposed" : "");
     return name;
   }
+  if (auto store = dyn_cast<StoreMatrixOp>(op)) {
+    auto type = cast<VectorType>(store.getFragments().getType());
+    text << "kas_store_matrix_" << type.getElementType() << "_x"
+         << type.getDimSize(0);
+    return name;
+  }
   auto mma = cast<nvgpu::MmaSyncOp>(op);
   text << "kas_mma_k" << mma.getMmaShapeAsArray()[2] << "_"
        << cast<VectorType>(mma.getMatrixA().getType()).getElementType();
@@ -195,6 +226,8 @@ static void emitBody(ImplicitLocOpBuilder &b, Operation *op,
     emitWarpgroupMma(b, mma, arguments);
   else if (auto ldmatrix = dyn_cast<nvgpu::LdMatrixOp>(op))
     emitLdMatrix(b, arguments, ldmatrix.getTranspose());
+  else if (isa<StoreMatrixOp>(op))
+    emitStoreMatrix(b, arguments);
   else
     emitMma(b, arguments, cast<nvgpu::MmaSyncOp>(op).getMmaShapeAsArray()[2]);
 }
@@ -228,7 +261,8 @@ static func::FuncOp getFunction(ImplicitLocOpBuilder &b, Operation *op,
 void kas::codegen::emulateWarpOperation(ImplicitLocOpBuilder &b, Operation *op,
                                         ValueRange operands, Value result) {
   SmallVector<Value> arguments(operands);
-  arguments.push_back(result);
+  if (result)
+    arguments.push_back(result);
   func::FuncOp function = getFunction(b, op, TypeRange(ValueRange(arguments)));
   func::CallOp::create(b, function, arguments);
 }

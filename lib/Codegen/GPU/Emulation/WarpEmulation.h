@@ -18,6 +18,7 @@
 #include "kas/Dialect/KasGPU/IR/KasGPUOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace kas::codegen {
@@ -28,7 +29,7 @@ bool isWarpOperation(mlir::Operation *op);
 /// Emits what `op` computes for all threads of a block. `operands` are one
 /// buffer for each operand, with the value of each thread, but for memory,
 /// which is the buffer itself; `result` gets the
-/// values.
+/// values, and is null where there are none.
 void emulateWarpOperation(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op,
                           mlir::ValueRange operands, mlir::Value result);
 
@@ -40,6 +41,12 @@ void emulateAsyncCopies(mlir::gpu::GPUFuncOp kernel);
 /// thread that asks for it. Waiting for what is not on its way is an assertion
 /// that fails.
 void emulateTensorCopies(mlir::gpu::GPUFuncOp kernel);
+
+/// Adds assertions to `kernel` that fail where two threads access the same
+/// workgroup memory, one of them writing it, and no barrier is between. Copies
+/// of a thread are loads and stores already; those of the copy engine, and
+/// operations of warps, are as they were. Functions go to `module`.
+void addRaceShadow(mlir::ModuleOp module, mlir::gpu::GPUFuncOp kernel);
 
 /// Names what `emitWarpgroupMma` computes for `op`, but for the sizes of its
 /// buffers.

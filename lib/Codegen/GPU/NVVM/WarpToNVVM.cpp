@@ -17,7 +17,7 @@
 
 #include "WarpToNVVM.h"
 #include "kas/Codegen/GPU/NVVM.h"
-#include "kas/Dialect/KasGPU/IR/KasGPU.h"
+#include "kas/Dialect/KasGPU/IR/KasGPUOps.h"
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMInterface.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -77,6 +77,31 @@ struct LdMatrixLowering : ConvertOpToLLVMPattern<nvgpu::LdMatrixOp> {
       registers.push_back(LLVM::BitcastOp::create(b, registerType, bits));
     }
     rewriter.replaceOp(op, pack(b, type, registers));
+    return success();
+  }
+};
+
+/// The inverse: registers of two numbers each, as integers of 32 bits.
+struct StoreMatrixLowering : ConvertOpToLLVMPattern<StoreMatrixOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult
+  matchAndRewrite(StoreMatrixOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value pointer = getStridedElementPtr(
+        rewriter, op.getLoc(), cast<MemRefType>(op.getMemory().getType()),
+        adaptor.getMemory(), adaptor.getAddress());
+    SmallVector<Value> registers;
+    auto type = cast<LLVM::LLVMArrayType>(adaptor.getFragments().getType());
+    for (unsigned i = 0; i < type.getNumElements(); ++i)
+      registers.push_back(LLVM::BitcastOp::create(
+          b, b.getI32Type(),
+          LLVM::ExtractValueOp::create(b, adaptor.getFragments(), i)));
+    NVVM::StMatrixOp::create(b, pointer, registers, NVVM::MMALayout::row,
+                             NVVM::LdStMatrixShapeAttr::get(getContext(), 8, 8),
+                             NVVM::LdStMatrixEltType::B16);
+    rewriter.eraseOp(op);
     return success();
   }
 };
@@ -250,8 +275,8 @@ struct WarpToNVVMInterface : ConvertToLLVMPatternInterface {
     converter.addConversion([](nvgpu::DeviceAsyncTokenType type) -> Type {
       return IntegerType::get(type.getContext(), 32);
     });
-    patterns.add<LdMatrixLowering, MmaSyncLowering, AsyncCopyLowering,
-                 GroupLowering, WaitLowering>(converter);
+    patterns.add<LdMatrixLowering, StoreMatrixLowering, MmaSyncLowering,
+                 AsyncCopyLowering, GroupLowering, WaitLowering>(converter);
     addWarpgroupPatterns(converter, patterns);
     // What no pattern lowers is an error here, not in the translation.
     target.addIllegalDialect<nvgpu::NVGPUDialect, KasGPUDialect>();

@@ -122,11 +122,25 @@ bool kas::codegen::hasWarpgroupInstructions(GPUDeviceAttr device) {
   return device.getName() == "sm_90a";
 }
 
-bool kas::codegen::hasMatrixInstructions(GPUDeviceAttr device) {
+/// Of NVIDIA's devices: 90 for sm_90a; 0: another device.
+static int getCapability(GPUDeviceAttr device) {
   StringRef name = device.getName();
   int capability = 0;
-  return name.consume_front("sm_") && !name.consumeInteger(10, capability) &&
-         capability >= 80;
+  if (!name.consume_front("sm_") || name.consumeInteger(10, capability))
+    return 0;
+  return capability;
+}
+
+bool kas::codegen::hasMatrixInstructions(GPUDeviceAttr device) {
+  return getCapability(device) >= 80;
+}
+
+bool kas::codegen::hasMatrixStores(GPUDeviceAttr device) {
+  return getCapability(device) >= 90;
+}
+
+bool kas::codegen::isNVIDIADevice(GPUDeviceAttr device) {
+  return getCapability(device) != 0;
 }
 
 GPUDeviceAttr kas::codegen::getGPUDevice(Operation *op) {

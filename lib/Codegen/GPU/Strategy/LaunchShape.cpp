@@ -141,20 +141,27 @@ kas::codegen::getLaunchShape(const LoopProblem &problem,
   return ::getLaunchShape(
       schedule, device,
       // One element per thread: the body of the operation may be anything, so
-      // no value is known to be shared by neighbours.
+      // no value is known to be shared by neighbours. Or several that follow
+      // each other, as the last entry says, to store them as a vector.
       [&]() -> FailureOr<int64_t> {
         ArrayRef<int64_t> tile;
         if (schedule.getTile())
           tile = schedule.getTile();
+        int64_t width = tile.empty() ? 1 : tile.back();
         if (schedule.getStrategy() != GPUStrategy::Direct ||
             tile.size() != problem.loops.size() ||
-            llvm::any_of(tile, [](int64_t points) { return points != 1; }))
-          return emitError() << "expected a direct kernel with a tile of "
-                             << problem.loops.size()
-                             << " entries of 1 for an operation that is no "
-                                "contraction, got "
-                             << schedule;
-        return llvm::divideCeil(problem.numIterations, schedule.getThreads());
+            problem.getWidth() % width != 0 ||
+            llvm::any_of(tile.drop_back(tile.empty() ? 0 : 1),
+                         [](int64_t points) { return points != 1; }))
+          return emitError()
+                 << "expected a direct kernel with a tile of "
+                 << problem.loops.size()
+                 << " entries of 1, the last one at most " << problem.getWidth()
+                 << ", for an operation that is no contraction, "
+                    "got "
+                 << schedule;
+        return llvm::divideCeil(problem.numIterations / width,
+                                schedule.getThreads());
       },
       emitError);
 }

@@ -51,6 +51,29 @@ LoopProblem LoopProblem::get(linalg::GenericOp op) {
   return problem;
 }
 
+int64_t LoopProblem::getWidth() const {
+  auto generic = const_cast<linalg::GenericOp &>(op);
+  if (generic.getNumReductionLoops() != 0)
+    return 1;
+  // Numbers of 32 bits fill sectors of a warp as they are.
+  for (OpOperand &output : generic.getDpsInitsMutable()) {
+    auto type = cast<ShapedType>(output.get().getType());
+    SmallVector<AffineExpr> points;
+    for (unsigned loop : loops)
+      points.push_back(getAffineDimExpr(loop, op->getContext()));
+    if (type.getElementTypeBitWidth() != 16 ||
+        type.getNumElements() != numIterations ||
+        generic.getMatchingIndexingMap(&output).getResults() !=
+            ArrayRef(points))
+      return 1;
+  }
+  // 16 bytes.
+  int64_t width = 8;
+  while (numIterations % width != 0)
+    width /= 2;
+  return width;
+}
+
 // Checked before anything is emitted: a loop that an output does not depend on
 // would let several threads write one element.
 LogicalResult LoopProblem::verify() const {

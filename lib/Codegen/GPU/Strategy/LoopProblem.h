@@ -34,6 +34,11 @@ struct LoopProblem {
 
   static LoopProblem get(mlir::linalg::GenericOp op);
 
+  /// How many points that follow each other one thread can compute, so that it
+  /// stores them as one vector: a power of two, more than 1 only for results of
+  /// 16 bits that lie in the order of the points.
+  int64_t getWidth() const;
+
   /// Reports outputs to which several points are written, and values that are
   /// neither tensors nor constants.
   mlir::LogicalResult verify() const;

@@ -100,14 +100,24 @@ kas::codegen::chooseSchedule(linalg::GenericOp op, GPUDeviceAttr device,
                           getInputType(contraction->inputs), device, strategy,
                           precision);
   LoopProblem problem = LoopProblem::get(op);
-  // One element per thread; a null attribute stands for no loops.
+  // One element per thread, or a vector where enough threads are left; a null
+  // attribute stands for no loops.
   SmallVector<int64_t> tile(problem.loops.size(), 1);
+  int64_t width = 1;
+  if (!tile.empty() && isNVIDIADevice(device)) {
+    width = problem.getWidth();
+    while (width > 2 && problem.numIterations / width <
+                            device.getProcessors() * device.getSubgroup() * 4)
+      width /= 2;
+    tile.back() = width;
+  }
   DenseI64ArrayAttr points;
   if (!tile.empty())
     points = DenseI64ArrayAttr::get(op.getContext(), tile);
-  return GPUScheduleAttr::get(op.getContext(), GPUStrategy::Direct,
-                              getDirectThreads(device, problem.numIterations),
-                              points, DenseI64ArrayAttr(), 0, 0, 1);
+  return GPUScheduleAttr::get(
+      op.getContext(), GPUStrategy::Direct,
+      getDirectThreads(device, problem.numIterations / width), points,
+      DenseI64ArrayAttr(), 0, 0, 1);
 }
 
 bool kas::codegen::hasTensorsOfStaticShape(linalg::GenericOp op) {

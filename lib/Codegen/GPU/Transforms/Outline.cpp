@@ -236,8 +236,7 @@ Outliner::createKernel(Operation *op, ValueRange inputs,
     Location loc = op->getLoc();
     switch (schedule.getStrategy()) {
     case GPUStrategy::Direct:
-      return emitDirectKernel(rewriter, loc, problem, schedule, launch,
-                              kernel.getArguments());
+      return emitDirectKernel(rewriter, loc, problem, schedule, launch, kernel);
     case GPUStrategy::Staged:
       return emitStagedKernel(rewriter, loc, problem, schedule, launch, kernel);
     case GPUStrategy::TensorCore:
@@ -263,8 +262,12 @@ FailureOr<gpu::GPUFuncOp> Outliner::createKernel(linalg::GenericOp op,
     return failure();
   return createKernel(op, problem.inputs, *shape,
                       [&](const LaunchShape &launch, gpu::GPUFuncOp kernel) {
+                        int64_t width =
+                            schedule.getTile()
+                                ? schedule.getTile().asArrayRef().back()
+                                : 1;
                         emitLoopKernel(rewriter, op->getLoc(), problem, launch,
-                                       kernel.getArguments());
+                                       width, kernel.getArguments());
                       });
 }
 

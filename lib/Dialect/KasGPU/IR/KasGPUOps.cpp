@@ -179,6 +179,16 @@ LogicalResult MatrixDescriptorOp::verify() {
   return success();
 }
 
+LogicalResult StoreMatrixOp::verify() {
+  auto type = cast<VectorType>(getFragments().getType());
+  Type elementType = cast<MemRefType>(getMemory().getType()).getElementType();
+  if (!llvm::is_contained({1, 2, 4}, type.getDimSize(0)) ||
+      type.getDimSize(1) != 2 || type.getElementType() != elementType) // F1
+    return emitOpError() << "expected fragments of 1, 2 or 4 by 2 numbers of "
+                         << elementType << ", got " << type;
+  return success();
+}
+
 /// All bits but the address: leading distance at bit 16, stride at bit 32, and
 /// the 128-byte swizzle at bit 62.
 int64_t MatrixDescriptorOp::getFixedBits() {

@@ -57,6 +57,12 @@ bool hasWarpgroupInstructions(GPUDeviceAttr device);
 /// sm_80.
 bool hasMatrixInstructions(GPUDeviceAttr device);
 
+/// Whether warps can store fragments as matrices: NVIDIA's since sm_90.
+bool hasMatrixStores(GPUDeviceAttr device);
+
+/// Whether `device` is one of NVIDIA's.
+bool isNVIDIADevice(GPUDeviceAttr device);
+
 /// What to compile for where a device is of `architecture`, such as sm_80. With
 /// the instructions that no other architecture has: sm_90a for sm_90, where
 /// warpgroup kernels run.

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the four warps of a warpgroup do together on Hopper, and the copies that
-// feed them.
+// What the four warps of a warpgroup do together on Hopper, the copies that
+// feed them, and stores of fragments.
 //
 //===----------------------------------------------------------------------===//
 
@@ -265,6 +265,33 @@ def KasGPU_WarpgroupWaitOp : KasGPU_Op<"warpgroup_wait",
   let results = (outs
     Variadic<AnyTypeOf<[VectorOfRankAndType<[3], [F32]>, Index]>>:$results);
   let assemblyFormat = "$groups `,` $values attr-dict `:` type($values)";
+  let hasVerifier = 1;
+}
+
+def KasGPU_StoreMatrixOp : KasGPU_Op<"store_matrix",
+    [MemoryEffects<[MemWrite]>]> {
+  let summary = "store fragments of a warp to workgroup memory";
+  let description = [{
+    All lanes of a warp store 1, 2 or 4 matrices of 8x8 numbers of 16 bits, of which lane l holds those of row l / 4 in
+    columns 2 (l mod 4) and the next one. Lane 8 m + r says with `address` where the eight numbers of row r of matrix m
+    begin, a multiple of 16 bytes. It is the inverse of `nvgpu.ldmatrix`, and fragments of sums have this form once they are rounded.
+
+    ```mlir
+    kas_gpu.store_matrix %fragments to %memory[%address]
+      : vector<4x2xf16>, memref<8704xf16, #gpu.address_space<workgroup>>
+    ```
+
+    Constraints:
+    - F1: the fragments are a vector of 1, 2 or 4 by 2 numbers, of the type of the elements of `memory`.
+
+    Becomes `nvvm.stmatrix`, for sm_90 and later. Source: PTX ISA, "Warp-level matrix store instruction: stmatrix".
+  }];
+  let arguments = (ins VectorOfRankAndType<[2], [F16, BF16]>:$fragments,
+                       KasGPU_Factors:$memory, Index:$address);
+  let assemblyFormat = [{
+    $fragments `to` $memory `[` $address `]` attr-dict `:`
+    type($fragments) `,` type($memory)
+  }];
   let hasVerifier = 1;
 }
 

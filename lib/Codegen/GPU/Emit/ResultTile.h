@@ -1,0 +1,81 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The results of a block on their way through workgroup memory, from fragments
+// of matrix instructions to vectors.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_CODEGEN_GPU_EMIT_RESULTTILE_H
+#define LIB_CODEGEN_GPU_EMIT_RESULTTILE_H
+
+#include "KernelEmitter.h"
+#include "ResultSide.h"
+
+namespace kas::codegen {
+
+/// Lines of workgroup memory hold rows of the result. Where there is no room
+/// for all of a block, each warp or warpgroup along the rows has some of its
+/// rows there at once, a slab.
+struct ResultTile {
+  /// Rows and columns of the block, and of one warp or warpgroup.
+  std::array<int64_t, 2> block, part;
+  /// Rows of one warp or warpgroup in a slab.
+  int64_t slabRows;
+  /// Elements from one line to the next: neighbours in fragments lie in
+  /// different banks.
+  int64_t pitch;
+  /// Elements of the result that one store writes.
+  int64_t width;
+  /// Where rows and columns are in the result, and how many there are.
+  std::array<ResultSide, 2> sides;
+  std::array<int64_t, 2> counts;
+
+  int64_t getNumSlabs() const { return part[0] / slabRows; }
+  int64_t getElements() const { return block[0] / part[0] * slabRows * pitch; }
+};
+
+/// Emits it for the kernel of `GPUKernelEmitter`.
+class ResultTileEmitter {
+public:
+  /// `memory` has the elements of the tile. `origin` is where the block's batch
+  /// begins in the result, `begin` its first row and column.
+  ResultTileEmitter(const ResultTile &tile, mlir::ImplicitLocOpBuilder &b,
+                    IndexEmitter &index, mlir::Value memory, mlir::Value output,
+                    GPUDeviceAttr device)
+      : tile(tile), b(b), index(index), memory(memory), output(output),
+        device(device) {}
+
+  /// Of one lane: 16 rows from `line` of the slab on and 8 columns, or twice as
+  /// many columns, from `column` on; both are those of the warp.
+  void emitFragments(mlir::AffineExpr lane, mlir::AffineExpr line,
+                     mlir::AffineExpr column,
+                     llvm::ArrayRef<mlir::Value> fragments);
+  /// All threads store what is in the slab.
+  void emitStores(int64_t slab, mlir::AffineExpr thread, int64_t numThreads,
+                  mlir::AffineExpr origin,
+                  std::array<mlir::AffineExpr, 2> begin);
+
+private:
+  mlir::AffineExpr addValue(mlir::AffineExpr expr, int64_t extent) {
+    return index.add(index.emit(expr), {0, extent - 1});
+  }
+  mlir::Type getElementType() const {
+    return mlir::cast<mlir::MemRefType>(memory.getType()).getElementType();
+  }
+
+  const ResultTile &tile;
+  mlir::ImplicitLocOpBuilder &b;
+  IndexEmitter &index;
+  mlir::Value memory, output;
+  GPUDeviceAttr device;
+};
+
+} // namespace kas::codegen
+
+#endif // LIB_CODEGEN_GPU_EMIT_RESULTTILE_H
