@@ -73,6 +73,7 @@ typedef struct KasRtBufferImpl *KasRtBuffer;
 typedef struct KasRtModuleImpl *KasRtModule;
 typedef struct KasRtKernelImpl *KasRtKernel;
 typedef struct KasRtEventImpl *KasRtEvent;
+typedef struct KasRtSequenceImpl *KasRtSequence;
 
 /* The text of the last error in this thread, one line without a dot or a line
    break; empty when there was none. Valid until the next call that fails. */
@@ -226,6 +227,29 @@ KAS_RT_API KasRtStatus kasRtLaunch(KasRtKernel kernel,
                                    const KasRtLaunchSize *size,
                                    const KasRtArgument *arguments,
                                    uint32_t count);
+
+/* A launch of a sequence, as kasRtLaunch takes it. */
+typedef struct KasRtStep {
+  KasRtKernel kernel;
+  KasRtLaunchSize size;
+  const KasRtArgument *arguments;
+  uint32_t count;
+} KasRtStep;
+
+/* Prepares launches that are started together, one after another; nothing runs
+   yet. CUDA: one graph, with a driver that has them (11.4 or later) and unless
+   the environment variable KAS_RT_GRAPHS is 0. `steps` can be freed when the
+   call returns; kernels and buffers must live as long as the sequence. */
+KAS_RT_API KasRtStatus kasRtSequenceCreate(KasRtDevice device,
+                                           const KasRtStep *steps,
+                                           uint32_t count,
+                                           KasRtSequence *sequence);
+
+/* Waits for what was started and frees the sequence. Null does nothing. */
+KAS_RT_API KasRtStatus kasRtSequenceDestroy(KasRtSequence sequence);
+
+/* Starts all launches of the sequence. */
+KAS_RT_API KasRtStatus kasRtSequenceLaunch(KasRtSequence sequence);
 
 /*===- Timing -------------------------------------------------------------===*/
 

@@ -194,13 +194,15 @@ KasRtStatus kasRtDeviceClose(KasRtDevice device) {
   if (!device)
     return KAS_RT_SUCCESS;
   // The device stays open: its objects point to it.
-  if (device->liveBuffers || device->liveModules || device->liveEvents)
-    return report(
-        invalidArgument("expected all that was made on " + device->label +
-                        " to be destroyed before it is closed, got " +
-                        std::to_string(device->liveBuffers) + " buffers, " +
-                        std::to_string(device->liveModules) + " modules and " +
-                        std::to_string(device->liveEvents) + " events left"));
+  if (device->liveBuffers || device->liveModules || device->liveEvents ||
+      device->liveSequences)
+    return report(invalidArgument(
+        "expected all that was made on " + device->label +
+        " to be destroyed before it is closed, got " +
+        std::to_string(device->liveBuffers) + " buffers, " +
+        std::to_string(device->liveModules) + " modules, " +
+        std::to_string(device->liveEvents) + " events and " +
+        std::to_string(device->liveSequences) + " sequences left"));
   bool wasLost = device->isLost;
   Status status = device->close();
   status += device->takeMessages();
@@ -488,25 +490,77 @@ static Status checkArgument(const KasRtKernelImpl &kernel,
   return {};
 }
 
+/// An error unless the kernel can be launched so.
+static Status checkLaunch(const KasRtKernelImpl &kernel,
+                          const KasRtLaunchSize &size,
+                          const KasRtArgument *arguments, uint32_t count) {
+  if (count != kernel.bufferCount)
+    return invalidArgument("expected " + std::to_string(kernel.bufferCount) +
+                           " arguments for kernel '" + kernel.name + "', got " +
+                           std::to_string(count));
+  for (uint32_t i = 0; i < count; ++i)
+    if (Status status = checkArgument(kernel, arguments[i], i);
+        status.isError())
+      return status;
+  return checkLaunchSize(kernel.module.device, size);
+}
+
 KasRtStatus kasRtLaunch(KasRtKernel kernel, const KasRtLaunchSize *size,
                         const KasRtArgument *arguments, uint32_t count) {
   if (!kernel || !size || (!arguments && count))
     return report(missing(!kernel ? "a kernel"
                           : !size ? "the size of a launch"
                                   : "arguments"));
-  KasRtDeviceImpl &device = kernel->module.device;
-  if (count != kernel->bufferCount)
-    return report(invalidArgument("expected " +
-                                  std::to_string(kernel->bufferCount) +
-                                  " arguments for kernel '" + kernel->name +
-                                  "', got " + std::to_string(count)));
-  for (uint32_t i = 0; i < count; ++i)
-    if (Status status = checkArgument(*kernel, arguments[i], i);
+  if (Status status = checkLaunch(*kernel, *size, arguments, count);
+      status.isError())
+    return report(status);
+  return callOn(kernel->module.device,
+                [&] { return kernel->launch(*size, arguments); });
+}
+
+KasRtStatus kasRtSequenceCreate(KasRtDevice device, const KasRtStep *steps,
+                                uint32_t count, KasRtSequence *sequence) {
+  if (!device || !steps || !sequence)
+    return report(missing(!device  ? "a device"
+                          : !steps ? "the launches of a sequence"
+                                   : "a pointer for the sequence"));
+  *sequence = nullptr;
+  if (count == 0)
+    return report(
+        invalidArgument("expected 1 launch or more for a sequence, got 0"));
+  std::vector<KasRtLaunchImpl> launches;
+  for (uint32_t i = 0; i < count; ++i) {
+    const KasRtStep &step = steps[i];
+    if (!step.kernel || (!step.arguments && step.count))
+      return report(missing(step.kernel ? "arguments" : "a kernel"));
+    if (&step.kernel->module.device != device)
+      return report(invalidArgument(
+          "expected a kernel of " + device->label + " for a sequence, got '" +
+          step.kernel->name + "' of " + step.kernel->module.device.label));
+    if (Status status =
+            checkLaunch(*step.kernel, step.size, step.arguments, step.count);
         status.isError())
       return report(status);
-  if (Status status = checkLaunchSize(device, *size); status.isError())
-    return report(status);
-  return callOn(device, [&] { return kernel->launch(*size, arguments); });
+    launches.push_back({step.kernel,
+                        step.size,
+                        {step.arguments, step.arguments + step.count}});
+  }
+  return createOn(*device, device->liveSequences, sequence,
+                  [&](std::unique_ptr<KasRtSequenceImpl> &created) {
+                    return device->createSequence(std::move(launches), created);
+                  });
+}
+
+KasRtStatus kasRtSequenceDestroy(KasRtSequence sequence) {
+  if (!sequence)
+    return KAS_RT_SUCCESS;
+  return destroy(sequence, sequence->device.liveSequences);
+}
+
+KasRtStatus kasRtSequenceLaunch(KasRtSequence sequence) {
+  if (!sequence)
+    return report(missing("a sequence"));
+  return callOn(sequence->device, [&] { return sequence->launch(); });
 }
 
 //===----------------------------------------------------------------------===//

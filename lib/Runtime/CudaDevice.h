@@ -49,6 +49,8 @@ struct CudaDevice final : KasRtDeviceImpl {
   Status loadModule(const void *data, size_t bytes,
                     std::unique_ptr<KasRtModuleImpl> &module) override;
   Status createEvent(std::unique_ptr<KasRtEventImpl> &event) override;
+  Status createSequence(std::vector<KasRtLaunchImpl> launches,
+                        std::unique_ptr<KasRtSequenceImpl> &sequence) override;
 
   /// Success, or the error of a call on this device.
   Status check(CUresult result, const std::string &what) const {
@@ -118,6 +120,17 @@ struct CudaKernel final : KasRtKernelImpl {
   /// One for each map, and the addresses they are made of.
   std::vector<CUtensorMap> descriptors;
   std::vector<CUdeviceptr> encoded;
+};
+
+/// A graph, which one call starts.
+struct CudaSequence final : KasRtSequenceImpl {
+  using KasRtSequenceImpl::KasRtSequenceImpl;
+  /// Lets the driver record the launches.
+  Status capture();
+  Status launch() override;
+  Status release() override;
+
+  CUgraphExec handle = nullptr;
 };
 
 struct CudaEvent final : KasRtEventImpl {

@@ -26,6 +26,8 @@ using CUmodule = struct CUmod_st *;
 using CUfunction = struct CUfunc_st *;
 using CUstream = struct CUstream_st *;
 using CUevent = struct CUevent_st *;
+using CUgraph = struct CUgraph_st *;
+using CUgraphExec = struct CUgraphExec_st *;
 
 /// Opaque, and aligned for copies to the parameters of a kernel.
 struct alignas(64) CUtensorMap {
@@ -80,11 +82,13 @@ enum : int {
   CudaFunctionMaxDynamicSharedBytes = 8,
 };
 
-/// Values of CUjit_option and of the flags of a stream.
+/// Values of CUjit_option, of the flags of a stream and of
+/// CUstreamCaptureMode.
 enum : unsigned {
   CudaJitErrorLogBuffer = 5,
   CudaJitErrorLogBufferSize = 6,
   CudaStreamNonBlocking = 1,
+  CudaCaptureRelaxed = 2,
 };
 
 /// Values of CUtensorMapDataType, CUtensorMapSwizzle and
@@ -146,7 +150,14 @@ enum : int {
     (CUtensorMap * map, int type, uint32_t rank, void *address,                \
      const uint64_t *sizes, const uint64_t *strides, const uint32_t *box,      \
      const uint32_t *steps, int interleave, int swizzle, int promotion,        \
-     int fill))
+     int fill))                                                                \
+  X(cuStreamBeginCapture_v2, (CUstream stream, unsigned mode))                 \
+  X(cuStreamEndCapture, (CUstream stream, CUgraph * graph))                    \
+  X(cuGraphInstantiateWithFlags,                                               \
+    (CUgraphExec * graph, CUgraph from, unsigned long long flags))             \
+  X(cuGraphDestroy, (CUgraph graph))                                           \
+  X(cuGraphLaunch, (CUgraphExec graph, CUstream stream))                       \
+  X(cuGraphExecDestroy, (CUgraphExec graph))
 
 } // namespace kas::rt
 

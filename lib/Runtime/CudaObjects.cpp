@@ -15,6 +15,8 @@
 
 #include "CudaDevice.h"
 #include "CudaImage.h"
+#include <cstdlib>
+#include <cstring>
 
 using namespace kas::rt;
 
@@ -291,6 +293,77 @@ Status CudaKernel::launch(const KasRtLaunchSize &size,
                                    size.block[2], size.dynamicSharedBytes,
                                    cuda.stream, parameters.data(), nullptr),
         "launching kernel '" + name + "'");
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Sequences
+//===----------------------------------------------------------------------===//
+
+Status
+CudaDevice::createSequence(std::vector<KasRtLaunchImpl> launches,
+                           std::unique_ptr<KasRtSequenceImpl> &sequence) {
+  const char *variable = std::getenv("KAS_RT_GRAPHS");
+  bool isOff = variable && std::strcmp(variable, "0") == 0;
+  // All of them come with one version of the driver.
+  if (isOff || !driver.cuStreamBeginCapture_v2 || !driver.cuStreamEndCapture ||
+      !driver.cuGraphInstantiateWithFlags || !driver.cuGraphDestroy ||
+      !driver.cuGraphLaunch || !driver.cuGraphExecDestroy)
+    return KasRtDeviceImpl::createSequence(std::move(launches), sequence);
+  auto created = std::make_unique<CudaSequence>(*this, std::move(launches));
+  Status status = inContext([&] { return created->capture(); });
+  if (!status.isError())
+    sequence = std::move(created);
+  return status;
+}
+
+// The stream records instead of running, with copies of all parameters: so a
+// graph has what launches have, and nothing is checked twice.
+Status CudaSequence::capture() {
+  CudaDevice &cuda = asCuda(device);
+  const CudaLibrary &driver = cuda.driver;
+  // Relaxed: a driver that loads kernels when they are first used may do so.
+  if (Status status = cuda.check(
+          driver.cuStreamBeginCapture_v2(cuda.stream, CudaCaptureRelaxed),
+          "cuStreamBeginCapture");
+      status.isError())
+    return status;
+  Status status = KasRtSequenceImpl::launch();
+  // Also after an error: the stream would go on recording.
+  CUgraph graph = nullptr;
+  status += cuda.check(driver.cuStreamEndCapture(cuda.stream, &graph),
+                       "cuStreamEndCapture");
+  if (!status.isError()) {
+    status = cuda.check(driver.cuGraphInstantiateWithFlags(&handle, graph, 0),
+                        "cuGraphInstantiate");
+    if (status.isError())
+      handle = nullptr;
+  }
+  if (graph)
+    status += cuda.check(driver.cuGraphDestroy(graph), "cuGraphDestroy");
+  if (status.isError() && handle)
+    (void)driver.cuGraphExecDestroy(handle);
+  return status;
+}
+
+Status CudaSequence::launch() {
+  CudaDevice &cuda = asCuda(device);
+  return cuda.inContext([&] {
+    return cuda.check(cuda.driver.cuGraphLaunch(handle, cuda.stream),
+                      "launching a sequence of " +
+                          std::to_string(launches.size()) + " kernels");
+  });
+}
+
+Status CudaSequence::release() {
+  CudaDevice &cuda = asCuda(device);
+  return cuda.inContext([&] {
+    // It may be running.
+    Status status = cuda.check(cuda.driver.cuStreamSynchronize(cuda.stream),
+                               "cuStreamSynchronize");
+    status += cuda.check(cuda.driver.cuGraphExecDestroy(handle),
+                         "cuGraphExecDestroy");
+    return status;
   });
 }
 

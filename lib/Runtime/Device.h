@@ -65,6 +65,32 @@ struct KasRtModuleImpl : KasRtObject {
   std::vector<std::unique_ptr<KasRtKernelImpl>> kernels;
 };
 
+/// What one launch of a sequence is.
+struct KasRtLaunchImpl {
+  KasRtKernelImpl *kernel;
+  KasRtLaunchSize size;
+  std::vector<KasRtArgument> arguments;
+};
+
+/// Launches one after another, by calls of their own; a back end that can
+/// prepare them has a class of its own.
+struct KasRtSequenceImpl : KasRtObject {
+  KasRtSequenceImpl(KasRtDeviceImpl &device,
+                    std::vector<KasRtLaunchImpl> launches)
+      : KasRtObject(device), launches(std::move(launches)) {}
+  kas::rt::Status release() override { return {}; }
+  virtual kas::rt::Status launch() {
+    for (const KasRtLaunchImpl &one : launches)
+      if (kas::rt::Status status =
+              one.kernel->launch(one.size, one.arguments.data());
+          status.isError())
+        return status;
+    return {};
+  }
+
+  std::vector<KasRtLaunchImpl> launches;
+};
+
 struct KasRtEventImpl : KasRtObject {
   using KasRtObject::KasRtObject;
   virtual kas::rt::Status record() = 0;
@@ -87,6 +113,12 @@ struct KasRtDeviceImpl {
              std::unique_ptr<KasRtModuleImpl> &module) = 0;
   virtual kas::rt::Status
   createEvent(std::unique_ptr<KasRtEventImpl> &event) = 0;
+  virtual kas::rt::Status
+  createSequence(std::vector<KasRtLaunchImpl> launches,
+                 std::unique_ptr<KasRtSequenceImpl> &sequence) {
+    sequence = std::make_unique<KasRtSequenceImpl>(*this, std::move(launches));
+    return {};
+  }
   /// What a validation layer reported since the last call.
   virtual kas::rt::Status takeMessages() { return {}; }
 
@@ -95,7 +127,7 @@ struct KasRtDeviceImpl {
   std::string label;
   /// Set for good by the first error after which the device is of no use.
   bool isLost = false;
-  uint64_t liveBuffers = 0, liveModules = 0, liveEvents = 0;
+  uint64_t liveBuffers = 0, liveModules = 0, liveEvents = 0, liveSequences = 0;
 };
 
 namespace kas::rt {

@@ -171,6 +171,7 @@ DeviceFunction::~DeviceFunction() {
   // what is left.
   (void)kasRtEventDestroy(start);
   (void)kasRtEventDestroy(stop);
+  (void)kasRtSequenceDestroy(sequence);
   (void)kasRtModuleUnload(module);
   for (KasRtBuffer buffer : buffers)
     (void)kasRtBufferDestroy(buffer);
@@ -278,15 +279,26 @@ Error DeviceFunction::download(llvm::MutableArrayRef<Tensor> results) {
 // Running
 //===----------------------------------------------------------------------===//
 
-// Asynchronous: `download` waits, and gets the errors of kernels.
-Error DeviceFunction::launch() {
+Error DeviceFunction::createSequence() {
+  std::vector<KasRtStep> steps;
   // In the order of the manifest, which the device keeps.
   for (const Launch &launch : launches)
-    if (Error error = check(
-            kasRtLaunch(launch.kernel, &launch.size, launch.arguments.data(),
-                        static_cast<uint32_t>(launch.arguments.size()))))
+    steps.push_back({launch.kernel, launch.size, launch.arguments.data(),
+                     static_cast<uint32_t>(launch.arguments.size())});
+  return check(kasRtSequenceCreate(device.get(), steps.data(),
+                                   static_cast<uint32_t>(steps.size()),
+                                   &sequence));
+}
+
+// Asynchronous: `download` waits, and gets the errors of kernels.
+Error DeviceFunction::launch() {
+  // A function that hands on its arguments has none.
+  if (launches.empty())
+    return Error::success();
+  if (!sequence)
+    if (Error error = createSequence())
       return error;
-  return Error::success();
+  return check(kasRtSequenceLaunch(sequence));
 }
 
 Error DeviceFunction::run(llvm::ArrayRef<Tensor> arguments,

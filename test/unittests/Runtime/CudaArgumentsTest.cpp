@@ -319,8 +319,8 @@ TEST_F(CudaDeviceTest, ChecksEvents) {
   EXPECT_SUCCESS(kasRtEventElapsed(start, stop, &milliseconds));
   EXPECT_EQ(milliseconds, 0.5);
   expectError(kasRtDeviceClose(device), KAS_RT_ERROR_INVALID_ARGUMENT,
-              "to be destroyed before it is closed, got 1 buffers, 1 modules "
-              "and 2 events left");
+              "to be destroyed before it is closed, got 1 buffers, 1 modules, "
+              "2 events and 0 sequences left");
   EXPECT_SUCCESS(kasRtEventDestroy(start));
   EXPECT_SUCCESS(kasRtEventDestroy(stop));
   EXPECT_SUCCESS(kasRtEventDestroy(foreign));

@@ -51,6 +51,13 @@ struct Function {
   int maxDynamicBytes = 48 * 1024 - declaredBytes;
 };
 
+/// A launch with copies of its parameters.
+struct Launch {
+  CUfunction function;
+  uint32_t grid[3], block[3];
+  std::vector<std::vector<uint64_t>> parameters;
+};
+
 struct Event {
   bool isRecorded = false, isDone = false;
   double time = 0;
@@ -74,6 +81,11 @@ struct State {
   std::map<CUfunction, Function> functions;
   std::set<CUstream> streams;
   std::map<CUevent, Event> events;
+  std::map<CUgraph, std::vector<Launch>> graphs;
+  std::map<CUgraphExec, std::vector<Launch>> executables;
+  /// What records launches, and what it has recorded.
+  CUstream capturing = nullptr;
+  std::vector<Launch> captured;
   /// What launches and copies that nobody waited for use.
   std::set<CUdeviceptr> busyMemory;
   std::set<Module *> busyModules;
@@ -81,7 +93,8 @@ struct State {
   double clock = 0;
 
   size_t countLive() const {
-    return memory.size() + modules.size() + streams.size() + events.size();
+    return memory.size() + modules.size() + streams.size() + events.size() +
+           graphs.size() + executables.size();
   }
   template <typename Handle>
   Handle makeHandle() {
@@ -104,6 +117,9 @@ struct State {
     functions.clear();
     streams.clear();
     events.clear();
+    graphs.clear();
+    executables.clear();
+    capturing = nullptr;
     busyMemory.clear();
     busyModules.clear();
   }
@@ -170,6 +186,11 @@ CUdeviceptr findMemory(CUdeviceptr address, size_t bytes) {
 void checkStream(CUstream stream, const char *function) {
   if (!state.streams.count(stream))
     violate(std::string(function) + " on a stream that does not exist");
+  // Launches alone are recorded here.
+  if (state.capturing == stream &&
+      std::strcmp(function, "cuLaunchKernel") != 0 &&
+      std::strcmp(function, "cuStreamEndCapture") != 0)
+    violate(std::string(function) + " on a stream that records");
 }
 
 /// The kernels in the text of PTX with the number of their parameters.
@@ -231,6 +252,7 @@ struct Report {
     std::istringstream log(state.log.str());
     for (std::string line; std::getline(log, line);)
       if (line.rfind("cuLaunchKernel", 0) == 0 ||
+          line.rfind("cuGraphLaunch", 0) == 0 ||
           line.rfind("cuMemcpy", 0) == 0 ||
           line.rfind("cuTensorMapEncodeTiled", 0) == 0 ||
           line.rfind("cuModuleGetFunction", 0) == 0)
@@ -613,6 +635,33 @@ KAS_API CUresult cuTensorMapEncodeTiled(CUtensorMap *map, int type,
 }
 #endif
 
+/// Runs a launch of a kernel that exists, on memory that does.
+static void run(Launch &launch) {
+  auto found = state.functions.find(launch.function);
+  if (found == state.functions.end())
+    return violate("a kernel is launched that does not exist");
+  const Function &function = found->second;
+  std::vector<void *> parameters;
+  for (size_t i = 0; i < launch.parameters.size(); ++i) {
+    std::vector<uint64_t> &words = launch.parameters[i];
+    parameters.push_back(words.data());
+    if (function.parameters[i] == 128) {
+      if (words[0] != descriptorMark || !findMemory(words[1], 1))
+        violate("a kernel gets a descriptor that was not made");
+      continue;
+    }
+    CUdeviceptr memory = findMemory(words[0], 1);
+    if (!memory || words[0] % 16)
+      violate("a kernel gets memory that is not allocated");
+    state.busyMemory.insert(memory);
+  }
+  state.busyModules.insert(function.module);
+  state.clock += 0.5;
+  if (auto kernel = state.kernels.find(function.name);
+      kernel != state.kernels.end())
+    kernel->second(parameters.data(), launch.grid, launch.block);
+}
+
 KAS_API CUresult cuLaunchKernel(CUfunction handle, unsigned gridX,
                                 unsigned gridY, unsigned gridZ, unsigned blockX,
                                 unsigned blockY, unsigned blockZ,
@@ -632,28 +681,80 @@ KAS_API CUresult cuLaunchKernel(CUfunction handle, unsigned gridX,
     violate("a launch of a size that is not allowed");
   if (static_cast<int>(sharedBytes) > function.maxDynamicBytes)
     violate("a launch with more workgroup memory than was requested");
+  Launch launch{handle, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, {}};
   for (size_t i = 0; i < function.parameters.size(); ++i) {
-    if (function.parameters[i] == 128) {
-      const auto *map = static_cast<const CUtensorMap *>(parameters[i]);
-      if (map->words[0] != descriptorMark || !findMemory(map->words[1], 1))
-        violate("a kernel gets a descriptor that was not made");
-      continue;
-    }
-    CUdeviceptr address = *static_cast<CUdeviceptr *>(parameters[i]);
-    CUdeviceptr memory = findMemory(address, 1);
-    if (!memory || address % 16)
-      violate("a kernel gets memory that is not allocated");
-    state.busyMemory.insert(memory);
+    std::vector<uint64_t> words((function.parameters[i] + 7) / 8);
+    std::memcpy(words.data(), parameters[i], function.parameters[i]);
+    launch.parameters.push_back(words);
   }
-  state.busyModules.insert(function.module);
-  state.clock += 0.5;
-  const uint32_t grid[] = {gridX, gridY, gridZ};
-  const uint32_t block[] = {blockX, blockY, blockZ};
-  if (auto kernel = state.kernels.find(function.name);
-      kernel != state.kernels.end())
-    kernel->second(parameters, grid, block);
+  if (state.capturing == stream)
+    state.captured.push_back(launch);
+  else
+    run(launch);
   return CudaSuccess;
 }
+
+//===----------------------------------------------------------------------===//
+// Graphs
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_OLD_DRIVER
+KAS_API CUresult cuStreamBeginCapture_v2(CUstream stream, unsigned mode) {
+  KAS_ENTER(Context, stream, mode);
+  checkStream(stream, __func__);
+  state.capturing = stream;
+  state.captured.clear();
+  return CudaSuccess;
+}
+
+KAS_API CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
+  // The stream stops recording whatever comes of it.
+  bool isCapturing = state.capturing == stream;
+  state.capturing = nullptr;
+  KAS_ENTER(Context, stream);
+  if (!isCapturing) {
+    violate("the end of a recording that has not begun");
+    return CudaInvalidValue;
+  }
+  *graph = state.makeHandle<CUgraph>();
+  state.graphs[*graph] = state.captured;
+  return CudaSuccess;
+}
+
+KAS_API CUresult cuGraphInstantiateWithFlags(CUgraphExec *graph, CUgraph from,
+                                             unsigned long long flags) {
+  KAS_ENTER(Context, from, flags);
+  if (!state.graphs.count(from))
+    violate("a graph is instantiated that does not exist");
+  *graph = state.makeHandle<CUgraphExec>();
+  state.executables[*graph] = state.graphs[from];
+  return CudaSuccess;
+}
+
+KAS_API CUresult cuGraphDestroy(CUgraph graph) {
+  KAS_ENTER(Context, graph);
+  if (!state.graphs.erase(graph))
+    violate("a graph is destroyed that does not exist");
+  return CudaSuccess;
+}
+
+KAS_API CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
+  KAS_ENTER(Context, graph, stream);
+  checkStream(stream, __func__);
+  if (!state.executables.count(graph))
+    violate("a graph is launched that does not exist");
+  for (Launch &launch : state.executables[graph])
+    run(launch);
+  return CudaSuccess;
+}
+
+KAS_API CUresult cuGraphExecDestroy(CUgraphExec graph) {
+  KAS_ENTER(Context, graph);
+  if (!state.executables.erase(graph))
+    violate("a graph is destroyed that does not exist");
+  return CudaSuccess;
+}
+#endif
 
 //===----------------------------------------------------------------------===//
 // Events

@@ -76,12 +76,15 @@ public:
     const KasRtLaunchSize size = {{2, 1, 1}, {32, 1, 1}, 0};
     const KasRtArgument arguments[] = {
         {buffers[0], 0, 0}, {buffers[1], 0, 0}, {buffers[2], 0, 0}};
+    const KasRtStep all = {kernel, size, arguments, 3};
     constexpr uint64_t bytesOfAll = count * sizeof(float);
     double milliseconds = -1;
     if (!step(kasRtBufferWrite(buffers[0], 0, values.data(), bytesOfAll)) ||
         !step(kasRtBufferFill(buffers[1], 0x3f800000)) ||
         !step(kasRtEventRecord(events[0])) ||
         !step(kasRtLaunch(kernel, &size, arguments, 3)) ||
+        !step(kasRtSequenceCreate(device, &all, 1, &sequence)) ||
+        !step(kasRtSequenceLaunch(sequence)) ||
         !step(kasRtEventRecord(events[1])) || !step(kasRtSynchronize(device)) ||
         !step(kasRtEventElapsed(events[0], events[1], &milliseconds)) ||
         !step(kasRtBufferRead(buffers[2], 0, sums.data(), bytesOfAll)))
@@ -93,6 +96,7 @@ public:
   }
 
   void destroy() {
+    step(kasRtSequenceDestroy(sequence));
     for (KasRtBuffer buffer : buffers)
       step(kasRtBufferDestroy(buffer));
     for (KasRtEvent event : events)
@@ -107,6 +111,7 @@ private:
   KasRtBuffer buffers[3] = {};
   KasRtEvent events[2] = {};
   KasRtModule module = nullptr;
+  KasRtSequence sequence = nullptr;
 };
 
 } // namespace

@@ -64,7 +64,8 @@ public:
   /// Elements that are f16 or bf16 there are rounded to nearest.
   llvm::Error upload(llvm::ArrayRef<Tensor> arguments);
 
-  /// Starts all kernels; returns before they are done.
+  /// Starts all kernels, by one call of the runtime; returns before they are
+  /// done.
   llvm::Error launch();
 
   /// Waits for the kernels and copies the results from the device. Error: what
@@ -92,6 +93,7 @@ private:
   llvm::Error createBuffers();
   llvm::Error createKernels(const DeviceManifest &manifest,
                             llvm::StringRef binary);
+  llvm::Error createSequence();
   llvm::Error checkAssertions();
   llvm::Error createEvents();
 
@@ -102,6 +104,8 @@ private:
   std::vector<KasRtBuffer> buffers;
   KasRtBuffer scratch = nullptr;
   std::vector<Launch> launches;
+  /// Of all launches; made by the first one.
+  KasRtSequence sequence = nullptr;
   KasRtEvent start = nullptr, stop = nullptr;
 };
 

@@ -73,9 +73,10 @@ int64_t ResultSide::getWidth(int64_t most) const {
 // Through workgroup memory
 //===----------------------------------------------------------------------===//
 
-std::optional<ResultTile>
-GPUKernelEmitter::planTile(ArrayRef<unsigned> batches, ArrayRef<unsigned> rows,
-                           ArrayRef<unsigned> columns, int64_t group) const {
+std::optional<ResultTile> GPUKernelEmitter::planTile(ArrayRef<unsigned> batches,
+                                                     ArrayRef<unsigned> rows,
+                                                     ArrayRef<unsigned> columns,
+                                                     int64_t group) const {
   ResultTile tile;
   int64_t bytes = elementType.getIntOrFloatBitWidth() / 8;
   std::array<ArrayRef<unsigned>, 2> axes{rows, columns};
@@ -116,18 +117,18 @@ void ResultTileEmitter::emitFragments(AffineExpr lane, AffineExpr line,
     auto all = VectorType::get({4, 2}, type);
     Value registers = arith::ConstantOp::create(b, b.getZeroAttr(all));
     for (int64_t i = 0; i < 4; ++i)
-      registers = vector::InsertOp::create(
-          b, getPair(fragments[i / 2], i % 2), registers, ArrayRef<int64_t>{i});
-    AffineExpr address = (line + lane % 16) * tile.pitch + column +
-                         lane.floorDiv(16) * 8;
+      registers = vector::InsertOp::create(b, getPair(fragments[i / 2], i % 2),
+                                           registers, ArrayRef<int64_t>{i});
+    AffineExpr address =
+        (line + lane % 16) * tile.pitch + column + lane.floorDiv(16) * 8;
     StoreMatrixOp::create(b, registers, memory, index.emit(address));
     return;
   }
   for (auto [number, fragment] : llvm::enumerate(fragments))
     for (int64_t half = 0; half < 2; ++half) {
-      AffineExpr address =
-          (line + lane.floorDiv(4) + 8 * half) * tile.pitch + column +
-          lane % 4 * 2 + 8 * static_cast<int64_t>(number);
+      AffineExpr address = (line + lane.floorDiv(4) + 8 * half) * tile.pitch +
+                           column + lane % 4 * 2 +
+                           8 * static_cast<int64_t>(number);
       vector::StoreOp::create(b, getPair(fragment, half), memory,
                               ValueRange(index.emit(address)),
                               /*nontemporal=*/false, llvm::MaybeAlign(4));

@@ -102,8 +102,8 @@ void ShadowBuilder::findMemory() {
     begins[memory] = add(type.getNumElements() *
                          llvm::divideCeil(type.getElementTypeBitWidth(), 8));
   }
-  if (auto bytes = kernel->getAttrOfType<IntegerAttr>(
-          KasGPUDialect::dynamicBytesName))
+  if (auto bytes =
+          kernel->getAttrOfType<IntegerAttr>(KasGPUDialect::dynamicBytesName))
     dynamicBegin = add(bytes.getInt());
 }
 
@@ -141,8 +141,8 @@ void ShadowBuilder::addState() {
   thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   Value block = gpu::BlockIdOp::create(b, gpu::Dimension::x);
   for (gpu::Dimension dimension : {gpu::Dimension::y, gpu::Dimension::z})
-    block = arith::OrIOp::create(b, block,
-                                 gpu::BlockIdOp::create(b, dimension));
+    block =
+        arith::OrIOp::create(b, block, gpu::BlockIdOp::create(b, dimension));
   Operation *start = block.getDefiningOp();
   // The first thread of all clears the shadow, that of each block begins a
   // phase, and so does the first one after a barrier: threads run in order.
@@ -178,9 +178,9 @@ void ShadowBuilder::addState() {
 /// state, that of several threads, the first unit and how many.
 func::FuncOp ShadowBuilder::getFunction(Access access) {
   static constexpr StringLiteral names[] = {"read", "write", "copy"};
-  std::string name = ("kas_check_" + names[static_cast<int>(access)] + "_" +
-                      Twine(size))
-                         .str();
+  std::string name =
+      ("kas_check_" + names[static_cast<int>(access)] + "_" + Twine(size))
+          .str();
   if (auto existing = module.lookupSymbol<func::FuncOp>(name))
     return existing;
   OpBuilder::InsertionGuard guard(b);
@@ -202,8 +202,7 @@ func::FuncOp ShadowBuilder::getFunction(Access access) {
                       e.add(body->getArgument(5), body->getArgument(6)));
   auto isForeign = [&](Value state) -> Value {
     return arith::AndIOp::create(
-        b,
-        arith::CmpIOp::create(b, arith::CmpIPredicate::sge, state, first),
+        b, arith::CmpIOp::create(b, arith::CmpIPredicate::sge, state, first),
         arith::CmpIOp::create(b, arith::CmpIPredicate::ne, state, own));
   };
   auto require = [&](Value foreign, StringRef text) {
@@ -225,8 +224,7 @@ func::FuncOp ShadowBuilder::getFunction(Access access) {
   if (access == Access::Write)
     memref::StoreOp::create(b, own, body->getArgument(0), unit);
   if (access == Access::Read) {
-    Value next =
-        arith::SelectOp::create(b, isRead, body->getArgument(4), own);
+    Value next = arith::SelectOp::create(b, isRead, body->getArgument(4), own);
     memref::StoreOp::create(b, next, body->getArgument(1), unit);
   }
   return function;
@@ -238,8 +236,8 @@ void ShadowBuilder::check(Access access, Value memory, Value element,
   if (!begin)
     return;
   LaneEmitter e(b);
-  int64_t units =
-      llvm::divideCeil(cast<MemRefType>(memory.getType()).getElementTypeBitWidth(), 16);
+  int64_t units = llvm::divideCeil(
+      cast<MemRefType>(memory.getType()).getElementTypeBitWidth(), 16);
   Value number = memref::LoadOp::create(b, phase, ValueRange(e.constant(0)));
   if (later)
     number = arith::AddIOp::create(b, number, createI64(1));
@@ -247,13 +245,11 @@ void ShadowBuilder::check(Access access, Value memory, Value element,
   Value id = arith::IndexCastOp::create(b, b.getI64Type(), thread);
   Value own = arith::AddIOp::create(b, first,
                                     arith::AddIOp::create(b, id, createI64(1)));
-  Value several =
-      arith::AddIOp::create(b, first, createI64(numStates - 1));
-  func::CallOp::create(
-      b, getFunction(access),
-      ValueRange{writes, reads, first, own, several,
-                 e.add(e.times(element, units), *begin),
-                 e.constant(elements * units)});
+  Value several = arith::AddIOp::create(b, first, createI64(numStates - 1));
+  func::CallOp::create(b, getFunction(access),
+                       ValueRange{writes, reads, first, own, several,
+                                  e.add(e.times(element, units), *begin),
+                                  e.constant(elements * units)});
 }
 
 /// Of `ldmatrix` and `stmatrix`: eight numbers of 16 bits, or four of 32, for
@@ -273,11 +269,9 @@ void ShadowBuilder::checkLanes(Access access, Value memory, Value element,
 void ShadowBuilder::checkProducts(WarpgroupMmaOp op, bool isRows) {
   Value memory = isRows ? op.getRowMemory() : op.getColumnMemory();
   Value descriptor = isRows ? op.getRows() : op.getColumns();
-  bool isTransposed =
-      isRows ? op.getTransposeRows() : op.getTransposeColumns();
+  bool isTransposed = isRows ? op.getTransposeRows() : op.getTransposeColumns();
   int64_t lines =
-      isRows ? 64
-             : cast<VectorType>(op.getSums().getType()).getDimSize(0) * 8;
+      isRows ? 64 : cast<VectorType>(op.getSums().getType()).getDimSize(0) * 8;
   OpBuilder::InsertionGuard guard(b);
   LaneEmitter e(b);
   enterIf(e.isBelow(e.mod(thread, 128), 2));
@@ -304,14 +298,18 @@ void ShadowBuilder::check(Operation *op) {
     auto vector = dyn_cast<VectorType>(type);
     return vector ? vector.getNumElements() : 1;
   };
-  if (auto load = dyn_cast<memref::LoadOp>(op); load && load.getIndices().size() == 1)
+  if (auto load = dyn_cast<memref::LoadOp>(op);
+      load && load.getIndices().size() == 1)
     check(Access::Read, load.getMemref(), load.getIndices().front(), 1);
-  else if (auto store = dyn_cast<memref::StoreOp>(op); store && store.getIndices().size() == 1)
+  else if (auto store = dyn_cast<memref::StoreOp>(op);
+           store && store.getIndices().size() == 1)
     check(Access::Write, store.getMemref(), store.getIndices().front(), 1);
-  else if (auto load = dyn_cast<vector::LoadOp>(op); load && load.getIndices().size() == 1)
+  else if (auto load = dyn_cast<vector::LoadOp>(op);
+           load && load.getIndices().size() == 1)
     check(Access::Read, load.getBase(), load.getIndices().front(),
           count(load.getType()));
-  else if (auto store = dyn_cast<vector::StoreOp>(op); store && store.getIndices().size() == 1)
+  else if (auto store = dyn_cast<vector::StoreOp>(op);
+           store && store.getIndices().size() == 1)
     check(Access::Write, store.getBase(), store.getIndices().front(),
           count(store.getValueToStore().getType()));
   else if (auto load = dyn_cast<nvgpu::LdMatrixOp>(op))
