@@ -328,7 +328,7 @@ TEST(GPUStrategies, KernelsOf16BitsAgreeWithTheReference) {
              }});
       };
       if (isContraction)
-        forEachBatchOf(makeContractions(1 << 16), getNumOperators(3, 100),
+        forEachBatchOf(makeContractions(1 << 17), getNumOperators(3, 100),
                        check);
       else
         forEachBatch(getNumOperators(20, 500), {}, check);
