@@ -17,20 +17,14 @@ import sys
 from typing import NamedTuple
 
 import numpy
-import torch
+from libraries import add_arguments, open_library
 
-from kas._accelerate._command import load_weights
 from kas._accelerate._distill import recalibrate
 from kas._accelerate._knapsack import Choice, Option, Place
 from kas._accelerate._library import EVALUATED, KEEP, RECALIBRATED, Library
-from kas._accelerate._precision import choose_precision, measure_precisions
-from kas._accelerate._problem import Options, Problem, check_inputs
-from kas._accelerate._progress import Clock, Reporter
+from kas._accelerate._problem import Problem
 from kas._accelerate._statistics import get_divergence, predict
-from kas._accelerate._store import Store
 from kas._accelerate._times import time_calls
-from kas.evaluate.__main__ import load_network, load_task
-from kas.evaluate._data_sets import load_any_data
 
 
 class Row(NamedTuple):
@@ -46,17 +40,8 @@ class Row(NamedTuple):
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """The options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add = parser.add_argument
-    add("network", help="FILE.py:NAME, or digits")
-    add("--weights", help="its weights, a .pt or .safetensors file")
-    add("--data", default="digits", help="the name of a data set, or FILE.py:NAME (default: %(default)s)")
-    add("--data-path", help="the file or folder of the data set")
-    add("--task", help="FILE.py:NAME (default: classification)")
-    add("--count", type=int, default=100, help="how many choices (default: %(default)s)")
-    add("--minutes", type=float, default=15.0, help="for a run, of which the library has its part (default 15)")
-    add("--precision", choices=("auto", "f32", "bf16", "int8"), default="auto", help="(default: %(default)s)")
-    add("--seed", type=int, default=0)
-    add("-o", "--output", help="a folder that keeps the library")
+    add_arguments(parser)
+    parser.add_argument("--count", type=int, default=100, help="how many choices (default: %(default)s)")
     return parser.parse_args(arguments)
 
 
@@ -128,31 +113,12 @@ def main(arguments: list[str] | None = None) -> int:
     if options.count < 2:
         print(f"error: --count must be at least 2, got {options.count}", file=sys.stderr)
         return 2
-    torch.set_num_threads(1)
-    network = load_network(options.network)
-    if options.weights:
-        load_weights(network, options.weights)
-    data = load_any_data(options.data, options.data_path)
-    task = load_task(options.task, data)
-    check_inputs(network, data, task)
-    clock = Clock(options.minutes)
-    store = Store(options.output, {"choices of": options.network})
-    try:
-        settings = Options(minutes=options.minutes, precision=options.precision, seed=options.seed)
-        problem = Problem(network, data, task, settings, store, clock, Reporter(clock, False))
-        found = measure_precisions(problem)
-        problem.dense_ms = found["f32"].ms
-        problem.precision = choose_precision(problem, found)
-        problem.base_ms = found[problem.precision].ms
-        library = Library(problem)
-        library.build()
+    with open_library(options) as (problem, library):
         rows = measure(problem, library, options.count, options.seed)
         if len(rows) < 2:
             print(f"error: requires a network with at least 2 choices, got {len(rows)}", file=sys.stderr)
             return 1
         print(make_table(rows, problem))
-    finally:
-        store.close()
     return 0
 
 

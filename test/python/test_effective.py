@@ -67,6 +67,19 @@ def test_in_other_batches_and_traced():
     assert torch.allclose(module(x), exact(x), atol=1e-5)
 
 
+def test_a_binding_of_one_example_takes_batches():
+    for name in ("conv2d_depthwise_separable", "conv2d_grouped", "shift_conv2d"):
+        binding = {"N": 1, "Cin": 8, "Cout": 8, "H": 5, "W": 6, "k": 3, "g": 2}
+        names = [symbol for symbols in kas.operator(name).symbols for symbol in symbols]
+        binding = {symbol: binding[symbol] for symbol in names}
+        module = kas.torch.KasModule(kas.operator(name), binding, "effective")
+        exact = kas.torch.KasModule(kas.operator(name), binding, "pytorch")
+        exact.load_state_dict(module.state_dict())
+        for batch in (1, 3):
+            x = torch.randn(batch, 8, 5, 6)
+            assert torch.allclose(module(x), exact(x), atol=1e-5), name
+
+
 def test_operators_that_are_none():
     pool, binding = kas.operator("max_pool2d"), {"N": 2, "C": 3, "H": 4, "W": 4, "k": 3, "s": 2}
     with pytest.raises(kas.Error, match="requires sums and means, got a maximum"):

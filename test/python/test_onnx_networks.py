@@ -50,7 +50,7 @@ def make_network():
             kas.torch.KasModule(conv, {**SIZES, "Cin": 3, "Cout": 4}, "pytorch", bias_dim=1),
             nn.ReLU(),
             kas.torch.KasModule(conv, {**SIZES, "Cout": 4}, "compiled", threads=1),
-            kas.torch.KasModule(conv, {**SIZES, "Cout": 4}, "compiled", threads=1),
+            kas.torch.KasModule(conv, {**SIZES, "Cout": 4}, "effective"),
             kas.torch.SequenceModule(sequence, SIZES, "pytorch"),
             nn.BatchNorm2d(6),
             kas.torch.KernelModule(kernel, {"C": 6, "H": 5, "W": 7, "x": 2}, threads=1),

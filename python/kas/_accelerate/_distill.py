@@ -30,6 +30,7 @@ from ..evaluate._native import _names
 from ..evaluate._task import Classification, Task, call, count_examples, map_tensors
 from ..evaluate._training import EVALUATION_BATCH, TrainingFailure, _recalibrate, seed_of
 from ..torch._export import to_mlir
+from ..torch._modules import KasModule
 from ._times import TRACING
 
 EVALUATED = 4096
@@ -180,8 +181,11 @@ class NativeSteps(Steps):
         try:
             with TRACING:
                 _check(network, inputs)
-                module: Module = to_mlir(network, inputs, fold_batch_norms=False).module
-            step = module.run(f"kas-training-step{{loss=mse optimizer=adamw weight-decay={schedule.weight_decay}}}")
+                operators = any(isinstance(one, KasModule) for one in network.modules())
+                module: Module = to_mlir(network, inputs, fold_batch_norms=False, keep_operators=operators).module
+            step = module.run("kas-specialize").run(
+                f"kas-training-step{{loss=mse optimizer=adamw weight-decay={schedule.weight_decay}}}"
+            )
             step.run("kas-attach-cpu-target,kas-winograd{threads=1}")
             self.function: Function = step.compile("train_step", threads=1)
         except NoNativeError:

@@ -61,7 +61,8 @@ def _write_pytorch(network: nn.Module, problem: Problem, folder: str) -> list[st
 def _write_onnx(network: nn.Module, problem: Problem, folder: str) -> list[str]:
     from ..onnx import export_network
 
-    export_network(network, problem.batch, os.path.join(folder, "model.onnx"))
+    # Functions of operators are for few tools.
+    export_network(network, problem.batch, os.path.join(folder, "model.onnx"), inline=True)
     return ["model.onnx"]
 
 

@@ -21,7 +21,9 @@ from torch.nn import functional
 
 from ..evaluate._task import call
 from ..evaluate._training import seed_of
+from ..torch._fit import fit_weights
 from ..torch._layers import observing
+from ..torch._modules import KasModule
 from ._units import Unit, get_module
 
 BATCH = 64
@@ -29,6 +31,8 @@ RIDGE = 1e-4
 """What least squares add to the second moments of features, over their mean."""
 MOST_FEATURES = 1200
 """Larger systems of equations take longer than what they bring."""
+FITTED, ROUNDS, TOLERANCE = 64, 8, 0.02
+"""Examples that operators are fitted to, rounds over their weights, and what a round has to bring."""
 
 
 @dataclass
@@ -72,12 +76,10 @@ def observe_units(model: nn.Module, units: Sequence[Unit], batches: Iterable[Any
 
 
 def _split_last(module: nn.Module) -> tuple[nn.Module | None, nn.Module, nn.Module | None]:
-    """What comes before the last convolution or linear layer, that layer, and what comes after it."""
-    if isinstance(module, (nn.Conv2d, nn.Linear)):
-        return None, module, None
+    """What comes before the last convolution, linear layer or operator, that layer, and what comes after it."""
     if not isinstance(module, nn.Sequential):
         return None, module, None
-    places = [place for place, part in enumerate(module) if isinstance(part, (nn.Conv2d, nn.Linear))]
+    places = [place for place, part in enumerate(module) if isinstance(part, (nn.Conv2d, nn.Linear, KasModule))]
     if not places:
         return None, module, None
     return module[: places[-1]], module[places[-1]], module[places[-1] + 1 :]
@@ -125,8 +127,12 @@ def _undo(after: nn.Module | None, output: torch.Tensor) -> torch.Tensor | None:
 def solve_last(module: nn.Module, seen: Seen, examples: int = 128) -> bool:
     """Gives the last layer of an alternative the weights of least squares; False where it has no such layer."""
     before, last, after = _split_last(module)
-    if not isinstance(last, (nn.Conv2d, nn.Linear)):
+    if not isinstance(last, (nn.Conv2d, nn.Linear, KasModule)):
         return False
+    if isinstance(last, KasModule):
+        wanted = _undo(after, seen.output[:FITTED])
+        data = seen.data[:FITTED]
+        return wanted is not None and _fit_operator(last, data if before is None else before(data), wanted)
     wanted = _undo(after, seen.output[:examples])
     features_each = last.weight[0].numel()
     if wanted is None or features_each > MOST_FEATURES:
@@ -149,11 +155,34 @@ def solve_last(module: nn.Module, seen: Seen, examples: int = 128) -> bool:
     return True
 
 
+def _fit_operator(module: KasModule, data: torch.Tensor, wanted: torch.Tensor) -> bool:
+    """Least squares for one weight after the other, each channel over its deviation; False where it is not linear."""
+    if not module.weights or module.has_maxima:
+        return False
+    scale = Seen(data, wanted).scale
+    places = [dim for dim in range(wanted.ndim) if dim != (1 if wanted.ndim == 4 else wanted.ndim - 1)]
+    mean = wanted.mean(places, keepdim=True) if module.bias is not None else torch.zeros(())
+
+    def apply(weights: Sequence[torch.Tensor]) -> torch.Tensor:
+        return module.apply_weights(data, weights) / scale
+
+    weights, _ = fit_weights(apply, module.weights, (wanted - mean) / scale, ROUNDS, TOLERANCE)
+    if not all(bool(weight.isfinite().all()) for weight in weights):
+        return False
+    for parameter, weight in zip(module.weights, weights):
+        parameter.copy_(weight)
+    if module.bias is not None:
+        module.bias.copy_((wanted - scale * apply(weights)).mean(places))
+    return True
+
+
 # ---- Learning
 
 
 def _has_inner_parameters(module: nn.Module) -> bool:
     _, last, _ = _split_last(module)
+    if isinstance(last, KasModule) and len(last.weights) > 1:
+        return True
     inner = sum(parameter.numel() for parameter in module.parameters()) - sum(p.numel() for p in last.parameters())
     return inner > 0
 

@@ -14,6 +14,7 @@ from torch import nn
 
 from ._alternatives import Factory, list_forms
 from ._distill import draw_inputs, recalibrate
+from ._found import LEARNING, TIMING, Allowance, Finder
 from ._imitation import imitate, observe_units
 from ._knapsack import Choice, Option, Place
 from ._learnt import Learnt, count_wins, describe_layer, read_all
@@ -57,6 +58,8 @@ class Alternative:
     loss: float = 0.0
     """How far the network is from the model with this alone."""
     module: nn.Module | None = None
+    is_operator: bool = False
+    """Whether the search lists it."""
 
     @property
     def name(self) -> str:
@@ -84,6 +87,9 @@ class Library:
         """Those between which is chosen."""
         self.learnt: list[Alternative] = []
         """All that are there, also those that others beat."""
+        self.allowance = Allowance(problem.clock.total)
+        """Of operators that the search lists: they come after all others."""
+        self.finder = Finder(problem, self.allowance)
 
     def build(self) -> None:
         """Times, imitations and losses."""
@@ -120,6 +126,8 @@ class Library:
             taken = self.times.measure(make(), unit.data_shape)
             if taken is not None and taken <= GAIN * self.own_ms[unit.name]:
                 self.alternatives.append(Alternative(unit, form, make, taken))
+        if not left_out or known is not None:
+            left_out += self._measure_operators(layers)
         if left_out:
             problem.reporter.message(f"{left_out} alternatives were left out: the time is short")
         if problem.store.values.get("layer times") != self.times.known:
@@ -134,6 +142,23 @@ class Library:
             f"{len(self.alternatives)} faster alternatives for {len(layers)} of {len(self.units.layers)} layers and "
             f"{len(self.units.blocks)} blocks"
         )
+
+    def _measure_operators(self, layers: Sequence[Unit]) -> int:
+        """Operators that the search lists, those of the layers that take longest first; how many were left out."""
+        problem, left_out = self.problem, 0
+        known = problem.store.values.get("alternatives")
+        units = sorted((unit for unit in layers if unit.name in self.own_ms), key=lambda unit: -self.own_ms[unit.name])
+        jobs = self.finder.find(units)
+        for done, (unit, form, make) in enumerate(jobs):
+            problem.reporter.show("timing operators", done, len(jobs))
+            if [unit.name, form] not in known if known is not None else self.allowance.is_spent(TIMING):
+                left_out += 1
+                continue
+            with self.allowance.count_if(True):
+                taken = self.times.measure(make(), unit.data_shape)
+            if taken is not None and taken <= GAIN * self.own_ms[unit.name]:
+                self.alternatives.append(Alternative(unit, form, make, taken, is_operator=True))
+        return left_out
 
     def _is_late(self, number: int, place: int, shares: tuple[float, float]) -> bool:
         """Whether the time does not do for the alternative of this number, in this place among those of its layer."""
@@ -169,6 +194,7 @@ class Library:
         def work(one: Alternative) -> None:
             own, step = seen[one.unit.name], f"imitation {one.name}"
             is_late = self._is_late(numbers[id(one)], places[id(one)], LEARNING_SHARES)
+            is_late |= one.is_operator and self.allowance.is_spent(LEARNING)
             if step not in self.problem.store and (one.name not in known if known is not None else is_late):
                 return
             one.module = one.make()
@@ -176,7 +202,8 @@ class Library:
                 one.module.eval()
                 one.error = self.problem.store[step]
                 return
-            one.error = imitate(one.module, own, steps, self.problem.options.seed)
+            with self.allowance.count_if(one.is_operator, self.problem.options.workers):
+                one.error = imitate(one.module, own, steps, self.problem.options.seed)
             self.problem.store.put_state(step, one.module)
             self.problem.store.put(step, one.error)
 
@@ -216,12 +243,14 @@ class Library:
         def work(one: Alternative) -> None:
             step = f"loss {one.name}"
             is_late = self._is_late(numbers[id(one)], 0, (EVALUATION_SHARE, EVALUATION_SHARE))
+            is_late |= one.is_operator and self.allowance.is_spent(1.0)
             if step not in problem.store:
                 if one.name not in known if known is not None else is_late:
                     return
-                network = self.put([Option(one.unit.name, one.form, 0, 0)])
-                recalibrate(network, problem.data, RECALIBRATED)
-                outputs = predict(network, problem.data, problem.data.validation, count)
+                with self.allowance.count_if(one.is_operator, problem.options.workers):
+                    network = self.put([Option(one.unit.name, one.form, 0, 0)])
+                    recalibrate(network, problem.data, RECALIBRATED)
+                    outputs = predict(network, problem.data, problem.data.validation, count)
                 problem.store.put(step, get_divergence(problem.task, reference, outputs))
             one.loss = problem.store[step]
             done.add(id(one))

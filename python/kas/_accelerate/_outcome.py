@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -41,6 +41,7 @@ class Accelerated:
         is_complete: bool,
         target_ms: float | None,
         command: str | None,
+        operators: Mapping[str, dict[str, Any]] = {},
     ):
         self._problem = problem
         self.results = list(results)
@@ -50,6 +51,8 @@ class Accelerated:
         self.is_complete = is_complete
         """Whether it was not interrupted."""
         self.target_ms, self.command = target_ms, command
+        self.operators = dict(operators)
+        """Layers that are operators of the search, by what tables call them: their text, formula, and name if any."""
 
     @property
     def dense(self) -> Result | None:
@@ -155,6 +158,7 @@ class Accelerated:
             "unit": get_unit(self._problem.task),
             "networks": [one.to_json() for one in self.results],
             "front": [asdict(point) for point in self.front],
+            "operators": self.operators,
             "command": self.command,
         }
 

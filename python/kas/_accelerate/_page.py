@@ -44,7 +44,7 @@ def write_page(outcome: Accelerated, files: Sequence[str]) -> str:
         "seeds where there are several.</p>",
     ]
     if best is not None and best.layers:
-        parts += ["<h2>Layers that were replaced</h2>", _write_layers(best)]
+        parts += ["<h2>Layers that were replaced</h2>", _write_layers(outcome, best)]
     if outcome.front:
         parts += ["<h2>The front of the exact choice</h2>", _write_front(outcome)]
     if outcome.command:
@@ -101,9 +101,14 @@ def _write_table(outcome: Accelerated, unit: str) -> str:
     return '<div class="wide"><table>\n' + "\n".join(rows) + "\n</table></div>"
 
 
-def _write_layers(best: Result) -> str:
-    rows = ["<tr><th>layer</th><th>is now</th></tr>"]
-    rows += [f"<tr><td>{html.escape(name)}</td><td>{html.escape(form)}</td></tr>" for name, form in best.layers.items()]
+def _write_layers(outcome: Accelerated, best: Result) -> str:
+    operators = outcome.operators
+    computes = {form: f"<td><code>{html.escape(one['formula'])}</code></td>" for form, one in operators.items()}
+    heads = ["layer", "is now", *(["computes"] if any(form in operators for form in best.layers.values()) else [])]
+    rows = ["<tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr>"]
+    for name, form in best.layers.items():
+        cells = "".join(f"<td>{html.escape(text)}</td>" for text in (name, form))
+        rows.append(f"<tr>{cells}{computes.get(form, '')}</tr>")
     return "<table>" + "\n".join(rows) + "</table>"
 
 

@@ -163,13 +163,21 @@ class _Run:
             self.problem.reporter.message(f"interrupted: {where}")
         if complete or self.results:
             self._finish()
-        outcome = Accelerated(self.problem, self.results, self.front, complete, self.target_ms, self.command)
+        outcome = Accelerated(
+            self.problem, self.results, self.front, complete, self.target_ms, self.command, self._get_operators()
+        )
         if complete:
             self._keep_learnt(outcome)
         if complete and out is not None:
             outcome.save(out)
         self.problem.reporter.message(outcome.verdict)
         return outcome
+
+    def _get_operators(self) -> dict[str, dict[str, Any]]:
+        """Operators of the search in the networks that are shown."""
+        shown = [*(one.layers for one in self.results), *(point.layers for point in self.front)]
+        forms = {form for layers in shown for form in layers.values()}
+        return {} if self.library is None else self.library.finder.describe(forms)
 
     def _keep_learnt(self, outcome: Accelerated) -> None:
         """Keeps the layers of what was taken for later runs, once."""

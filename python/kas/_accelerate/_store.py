@@ -11,6 +11,7 @@ import os
 import pickle
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,7 @@ class Store:
         os.makedirs(self.path, exist_ok=True)
         self._log = os.path.join(self.path, "steps.jsonl")
         self.values: dict[str, Any] = {}
+        self._lock = threading.Lock()
         self._read()
         self._check({"version": str(VERSION), **settings})
 
@@ -46,8 +48,7 @@ class Store:
             except (ValueError, KeyError, TypeError) as error:
                 raise ValueError(f"'{self._log}' is not of a run of kas.accelerate: {error}") from error
         if len(whole) != len(data):
-            with open(self._log, "wb") as file:
-                file.write(whole)
+            os.truncate(self._log, len(whole))
 
     def _check(self, settings: dict[str, str]) -> None:
         known = self.values.get("settings")
@@ -69,10 +70,11 @@ class Store:
 
     def put(self, step: str, value: Any) -> None:
         """Keeps a number, text, list or dictionary."""
-        self.values[step] = value
-        with open(self._log, "a", encoding="utf-8") as file:
+        # Threads put at once, and a long line is more than one call of the system.
+        with self._lock, open(self._log, "a", encoding="utf-8") as file:
             file.write(json.dumps({"step": step, "value": value}) + "\n")
             file.flush()
+            self.values[step] = value
 
     def _get_file(self, step: str) -> str:
         return os.path.join(self.path, hashlib.sha256(step.encode()).hexdigest()[:20] + ".pt")

@@ -106,6 +106,9 @@ def export_network(
     network = copy.deepcopy(network).eval()
     for module in network.modules():
         if isinstance(module, kas.torch.KasModule):
+            # What functions stand for is traced, too, and not all of a gathered convolution can be.
+            module.backend = module.chosen = "pytorch"
+            module._make_functions()
             module._apply_operator = MethodType(lambda self, x: functions.call_operator(self, x), module)  # type: ignore[method-assign]
         elif isinstance(module, kas.torch.KernelModule):
             module.forward = MethodType(lambda self, *x: functions.call_kernel(self, *x), module)  # type: ignore[method-assign]

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from .._module import binding_to_text, parse_binding
 from ._sizes import find_operator
 
 LIMIT = 1 << 22
@@ -29,6 +30,10 @@ class EffectiveConvolution:
 
     def __init__(self, text: str, binding: str):
         operator = find_operator(text)
+        values = parse_binding(binding)
+        if operator.has_batch and values.get(operator.sizes["data"][0]) == 1:
+            # Of one example alone it would not be seen that others may be with it.
+            binding = binding_to_text({**values, operator.sizes["data"][0]: 2})
         handle = operator.module._handle
         form: dict[str, Any] = json.loads(handle.get_effective_convolution(operator.name, binding, LIMIT))
         shapes = operator.shapes(binding)

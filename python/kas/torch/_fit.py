@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 import copy
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -112,6 +111,34 @@ def _balance(weights: list[torch.Tensor]) -> list[torch.Tensor]:
     return [weight * (mean / size) for weight, size in zip(weights, sizes)]
 
 
+def fit_weights(
+    apply: Callable[[Sequence[torch.Tensor]], torch.Tensor],
+    weights: Sequence[torch.Tensor],
+    target: torch.Tensor,
+    rounds: int,
+    tolerance: float,
+) -> tuple[list[torch.Tensor], torch.Tensor]:
+    """Weights for which `apply`, linear in each of them, comes close to the target, and what is left of that."""
+    weights = [weight.detach().clone() for weight in weights]
+    with torch.no_grad():
+        residual = target - apply(weights)
+    error = residual.norm()
+    for _ in range(rounds):
+        for number in range(len(weights)):
+            others = weights[:number], weights[number + 1 :]
+
+            def apply_one(weight: torch.Tensor, others: Any = others) -> torch.Tensor:
+                return apply([*others[0], weight, *others[1]])
+
+            with torch.enable_grad():
+                weights[number], residual = _solve(apply_one, weights[number], residual)
+        weights = _balance(weights)
+        previous, error = error, residual.norm()
+        if error > (1 - tolerance) * previous:
+            break
+    return weights, residual
+
+
 def _fit_module(module: KasModule, layer: nn.Module, data: torch.Tensor, rounds: int, tolerance: float) -> float:
     """Fits one module; the error that is left, over the norm of the outputs."""
     plain = copy.deepcopy(layer)
@@ -120,27 +147,16 @@ def _fit_module(module: KasModule, layer: nn.Module, data: torch.Tensor, rounds:
         target = plain(data)
     # As PyTorch code, whose gradients take no compilation.
     code = KasModule(find_operator(module.text), bind(module.text, module._binding_text, data.shape), "pytorch")
-    weights = [weight.detach().clone() for weight in module.weights]
-    with torch.no_grad():
-        residual = target - code._run_code(data, weights)
+
+    def apply(weights: Sequence[torch.Tensor]) -> torch.Tensor:
+        return code.apply_weights(data, weights)
+
+    weights, _ = fit_weights(apply, module.weights, target, rounds, tolerance)
     norm = target.norm().clamp_min(torch.finfo(target.dtype).tiny)
-    error = residual.norm()
-    for _ in range(rounds):
-        for number in range(len(weights)):
-            others = weights[:number], weights[number + 1 :]
-
-            def apply(weight: torch.Tensor, others: Any = others) -> torch.Tensor:
-                return code._run_code(data, [*others[0], weight, *others[1]])
-
-            weights[number], residual = _solve(apply, weights[number], residual)
-        weights = _balance(weights)
-        previous, error = error, residual.norm()
-        if error > (1 - tolerance) * previous:
-            break
     with torch.no_grad():
         for parameter, weight in zip(module.weights, weights):
             parameter.copy_(weight)
-        return float((target - code._run_code(data, weights)).norm() / norm)
+        return float((target - apply(weights)).norm() / norm)
 
 
 def fit(
@@ -168,7 +184,7 @@ def fit(
     for name, module in modules.items():
         if name not in layers or not is_layer(layers[name]):
             raise ValueError(f"requires a convolution or linear layer '{name}' in the original, got none")
-        if re.search(r"kas\.reduce (?!(?:sum|mean)\b)", module.text):
+        if module.has_maxima:
             raise ValueError(f"requires operators of sums, got '{module.operator_name}' with maxima at '{name}'")
     seen = _observe(original, modules, data)
     errors: dict[str, float] = {}

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -171,12 +172,24 @@ class KasModule(ModuleOfParameters):
             return output
         return output + self.bias.reshape([-1] + [1] * (output.ndim - self.bias_dim - 1))
 
+    @property
+    def has_maxima(self) -> bool:
+        """Whether the output is not linear in each of the weights."""
+        return re.search(r"kas\.reduce (?!(?:sum|mean)\b)", self.text) is not None
+
+    def apply_weights(self, data: torch.Tensor, weights: Sequence[torch.Tensor]) -> torch.Tensor:
+        """The output of these weights without bias, differentiable, by PyTorch: no kernels are compiled."""
+        if self._has_rows and data.ndim > 2:
+            rows = self.apply_weights(data.flatten(0, -2), weights)
+            return rows.reshape(*data.shape[:-1], rows.shape[-1])
+        return self._run_effective(data, weights) if self.backend == "effective" else self._run_code(data, weights)
+
     def _apply_operator(self, data: torch.Tensor) -> torch.Tensor:
         backend = self.chosen
         if backend is None and not torch.compiler.is_compiling():
             backend = self.chosen = self._choose(data)
         if backend == "effective":
-            return self._run_effective(data)
+            return self._run_effective(data, self.weights)
         return self._run_compiled(data) if backend == "compiled" else self._run_code(data, self.weights)
 
     def _run_compiled(self, data: torch.Tensor) -> torch.Tensor:
@@ -203,13 +216,13 @@ class KasModule(ModuleOfParameters):
             self._functions[binding] = exported_function(self.text, binding)
         return self._functions[binding](data, *weights)
 
-    def _run_effective(self, data: torch.Tensor) -> torch.Tensor:
+    def _run_effective(self, data: torch.Tensor, weights: Sequence[torch.Tensor]) -> torch.Tensor:
         convolution = self._effective
         is_same = self._has_batch and data.shape[1:] == self._data_shape[1:]
         if convolution is None or not is_same:
             binding = fit(self.text, self._binding_text, tuple(int(size) for size in data.shape))
             convolution = find_effective_convolution(self.text, binding)
-        return convolution(data, self.weights)
+        return convolution(data, weights)
 
     def _choose(self, data: torch.Tensor) -> str | None:
         """The faster backend for data like this; None where an empty batch cannot tell."""
