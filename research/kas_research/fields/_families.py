@@ -88,11 +88,10 @@ class _Axial(nn.Module):
         self.mix = nn.Conv2d(width, width, 1)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        batch, width, height, _ = x.shape
-        y = x.reshape(batch, GROUPS, width // GROUPS, height, -1)
-        y = torch.einsum("bgchw,ghi->bgciw", y, self.rows)
-        y = torch.einsum("bgchw,gwi->bgchi", y, self.columns)
-        mixed: torch.Tensor = self.mix(y.flatten(1, 2))
+        batch, width, size, _ = x.shape
+        y = x.reshape(batch, GROUPS, width // GROUPS * size, size) @ self.columns
+        y = self.rows[:, None] @ y.reshape(batch, GROUPS, width // GROUPS, size, size)
+        mixed: torch.Tensor = self.mix(y.reshape(x.shape))
         return mixed
 
 
@@ -100,16 +99,18 @@ class _Spectral(nn.Module):
     """Layers that multiply Fourier modes by complex matrices over channels.
 
     `weights` are `[2, modes, width, width]`: real and imaginary parts. `by_matrix`: transforms are products with their
-    matrices instead of fast ones, which is faster for few modes; the values are the same but for rounding.
+    matrices instead of fast ones, which is faster for few modes; the values are the same but for rounding. There
+    complex numbers are pairs of real ones, and complex matrices real ones of twice the size.
     """
 
     by_matrix = False
     axes = 1
-    low_real: torch.Tensor
-    low_imaginary: torch.Tensor
-    all_real: torch.Tensor
-    all_imaginary: torch.Tensor
+    lines: torch.Tensor
+    """Of the lowest modes along lines, `[2 * modes, points]`: real parts, then imaginary ones."""
+    rows: torch.Tensor
+    """Of the lowest modes of both signs along rows, as a real matrix `[2 * 2 * modes, 2 * points]`."""
     twice: torch.Tensor
+    """For the way back: a real signal has each mode twice but the first."""
 
     def __init__(self, width: int, grid: Grid, modes: int, matrices: int):
         super().__init__()
@@ -120,24 +121,29 @@ class _Spectral(nn.Module):
             nn.Parameter(torch.randn(2, matrices, width, width) * (2 * width) ** -0.5) for _ in range(self.axes)
         )
         k = torch.arange(modes, dtype=torch.float64)
-        self._keep("low", k, grid.size)
-        self._keep("all", torch.cat([k, k - modes]), grid.size)
-        # A real signal has each mode twice but the first.
-        self.register_buffer("twice", torch.where(k > 0, 2.0, 1.0).float(), persistent=False)
-
-    def _keep(self, name: str, modes: torch.Tensor, size: int) -> None:
-        """The real and imaginary parts of `exp(-2 pi i k x / period) / sqrt(period)`, each `[modes, points]`."""
-        angles = 2 * math.pi / self.period * modes[:, None] * torch.arange(size, dtype=torch.float64)
-        for part, values in (("real", angles.cos()), ("imaginary", -angles.sin())):
-            self.register_buffer(f"{name}_{part}", (values / self.period**0.5).float(), persistent=False)
+        for name, matrix in (
+            ("lines", torch.cat(_transform(k, grid))),
+            ("rows", _as_real(*_transform(torch.cat([k, k - modes]), grid))),
+            ("twice", torch.where(k > 0, 2.0, 1.0)),
+        ):
+            self.register_buffer(name, matrix.float(), persistent=False)
 
 
-def _multiply(real: torch.Tensor, imaginary: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Complex products of `[modes, ..., inputs]` and matrices `[2, modes, inputs, outputs]`."""
-    both = torch.cat([real, imaginary], 1)
-    by_real, by_imaginary = torch.bmm(both, weights[0]), torch.bmm(both, weights[1])
-    count = real.shape[1]
-    return by_real[:, :count] - by_imaginary[:, count:], by_imaginary[:, :count] + by_real[:, count:]
+def _transform(modes: torch.Tensor, grid: Grid) -> tuple[torch.Tensor, torch.Tensor]:
+    """The real and imaginary parts of `exp(-2 pi i k x / period) / sqrt(period)`, each `[modes, points]`."""
+    angles = 2 * math.pi / grid.period * modes[:, None] * torch.arange(grid.size, dtype=torch.float64)
+    return angles.cos() / grid.period**0.5, -angles.sin() / grid.period**0.5
+
+
+def _as_real(real: torch.Tensor, imaginary: torch.Tensor) -> torch.Tensor:
+    """Complex matrices `[..., rows, columns]` as real ones that multiply pairs from the left."""
+    return torch.cat([torch.cat([real, -imaginary], -1), torch.cat([imaginary, real], -1)], -2)
+
+
+def _mix(pairs: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """`[modes, ..., 2 * inputs]` by complex matrices `[2, modes, inputs, outputs]`."""
+    transposed = _as_real(weights[0].transpose(1, 2), weights[1].transpose(1, 2))
+    return torch.bmm(pairs, transposed.transpose(1, 2))
 
 
 class _Fourier(_Spectral):
@@ -169,21 +175,14 @@ class _Fourier(_Spectral):
     def _by_matrices(self, x: torch.Tensor) -> torch.Tensor:
         batch, width, size, _ = x.shape
         m = self.modes
-        # Along the columns, then along the rows: [batch, width, modes of rows, modes of columns].
-        f = x @ torch.cat([self.low_real, self.low_imaginary]).T
-        f = torch.cat([self.all_real, self.all_imaginary]) @ f
-        real = f[:, :, : 2 * m, :m] - f[:, :, 2 * m :, m:]
-        imaginary = f[:, :, : 2 * m, m:] + f[:, :, 2 * m :, :m]
-        real, imaginary = (part.permute(2, 3, 0, 1).reshape(2 * m * m, batch, width) for part in (real, imaginary))
-        real, imaginary = _multiply(real, imaginary, self.weights[0])
-        real, imaginary = (
-            part.reshape(2 * m, m, batch, width).permute(2, 3, 0, 1) * self.twice for part in (real, imaginary)
-        )
-        # Back, with conjugates.
-        f = torch.cat([self.all_real, self.all_imaginary], 1).T @ torch.cat([real, imaginary], 3)
-        upper, lower = f[:, :, :size], f[:, :, size:]
-        real, imaginary = upper[..., :m] + lower[..., m:], upper[..., m:] - lower[..., :m]
-        return torch.cat([real, imaginary], 3) @ torch.cat([self.low_real, self.low_imaginary])
+        # Pairs are with the rows: [batch, width, 2 * rows, modes of columns], then they precede the channels.
+        f = (x @ self.lines.T).reshape(batch, width, size, 2, m).permute(0, 1, 3, 2, 4)
+        f = self.rows @ f.reshape(batch, width, 2 * size, m)
+        f = f.reshape(batch, width, 2, 2 * m * m).permute(3, 0, 2, 1).reshape(2 * m * m, batch, 2 * width)
+        f = _mix(f, self.weights[0]).reshape(2 * m * m, batch, 2, width).permute(1, 3, 2, 0)
+        # The transposed real matrix has the conjugates of the way back.
+        f = (self.rows.T @ f.reshape(batch, width, 4 * m, m)).reshape(batch, width, 2, size, m) * self.twice
+        return f.permute(0, 1, 3, 2, 4).reshape(batch, width, size, 2 * m) @ self.lines
 
 
 class _FactorizedFourier(_Spectral):
@@ -213,11 +212,10 @@ class _FactorizedFourier(_Spectral):
     def _by_matrices(self, x: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         batch, width, size, _ = x.shape
         m = self.modes
-        f = x @ torch.cat([self.low_real, self.low_imaginary]).T
-        f = f.permute(3, 0, 2, 1).reshape(2 * m, batch * size, width)
-        real, imaginary = _multiply(f[:m], f[m:], weights)
-        f = torch.cat([real, imaginary]).reshape(2 * m, batch, size, width).permute(1, 3, 2, 0)
-        return (f * torch.cat([self.twice, self.twice])) @ torch.cat([self.low_real, self.low_imaginary])
+        f = (x @ self.lines.T).reshape(batch, width, size, 2, m).permute(4, 0, 2, 3, 1)
+        f = _mix(f.reshape(m, batch * size, 2 * width), weights)
+        f = f.reshape(m, batch, size, 2, width).permute(1, 4, 2, 3, 0) * self.twice
+        return f.reshape(batch, width, size, 2 * m) @ self.lines
 
 
 _FACTORIES: Mapping[str, Callable[[int, int, Grid], nn.Module]] = {
