@@ -47,6 +47,8 @@ if lit_config.params.get("kas_lint"):
 
 # Tests of the JIT start threads through OpenMP; two suffice and keep runs alike on all machines.
 config.environment["OMP_NUM_THREADS"] = "2"
+# Tests compile what they test, and keep nothing.
+config.environment["KAS_CACHE_MB"] = "0"
 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "HOME"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

@@ -11,7 +11,10 @@
 //
 // Every module has an MLIR context of its own. Calls on one module exclude each
 // other, calls on different modules run at the same time; a compiled function
-// may be called by any number of threads.
+// may be called by any number of threads. Compiled functions are kept on disk for
+// the next process that compiles the same, in $KAS_CACHE_DIR, else kas/compiled
+// in $XDG_CACHE_HOME or ~/.cache, $KAS_CACHE_MB megabytes of them at most (512;
+// 0: nothing is kept).
 //
 //===----------------------------------------------------------------------===//
 
@@ -357,6 +360,8 @@ typedef struct KasCallOptions {
   /// each part of a batch packs them again.
   bool anyBatch;
   KasPrecision precision;
+  /// For kasFunctionSave.
+  bool keepCode;
 } KasCallOptions;
 
 /// The same for functions that are called in another way.
@@ -370,6 +375,20 @@ KasFunction *kasModuleCompileWith(KasModule *module, const char *function,
 bool kasModuleCheckExactly(KasModule *module, const char *function,
                            KasCompileOptions compile, KasExactOptions options,
                            KasStream json, KasDiagnostics diagnostics);
+
+/// Writes a function that was compiled with `keepCode` to a file, for programs
+/// on machines with the same kind of processor and the same version of kas.
+/// `weights` has one pointer per argument: to a weight that becomes part of the
+/// file, or null. Weights that are prepacked must be there all or not at all;
+/// they are prepacked for it.
+bool kasFunctionSave(KasFunction *function, const char *path,
+                     float *const *weights, KasDiagnostics diagnostics);
+
+/// The function of such a file. Its arguments are those that are not in the
+/// file, which is mapped: it may be replaced or removed, but not written to.
+/// Null when it fails: also for a file that is damaged, of another version of
+/// kas, or for a processor with features that this one does not have.
+KasFunction *kasFunctionLoad(const char *path, KasDiagnostics diagnostics);
 
 void kasFunctionDestroy(KasFunction *function);
 

@@ -25,11 +25,18 @@ typedef struct KasProgram KasProgram;
 
 /// Compiles a module in the LLVM dialect, as the pass pipeline
 /// `kas-cpu-pipeline` leaves it, for the CPU at hand. The module stays as it
-/// is. Machine code is kept in `cacheDirectory` for the next time, unless that
-/// is null. Null when it fails.
+/// is. Null when it fails.
 KasProgram *kasModuleLoad(KasModule *module, unsigned optLevel,
-                          const char *cacheDirectory,
                           KasDiagnostics diagnostics);
+/// The same, kept in the user's cache for kasProgramFind under the key, 32 to
+/// 64 hexadecimal digits of all that the caller made the module of, with a text
+/// of the caller.
+KasProgram *kasModuleLoadAs(KasModule *module, unsigned optLevel,
+                            const char *key, const char *note,
+                            KasDiagnostics diagnostics);
+/// The program that was kept under a key, by whatever process, and its text;
+/// null, without diagnostics, where there is none.
+KasProgram *kasProgramFind(const char *key, KasStream note);
 void kasProgramDestroy(KasProgram *program);
 
 /// How many pointers the function `name` takes; -1 if the program has no such

@@ -38,6 +38,11 @@ llvm::Expected<CompiledFunction> kas::compileFunction(ModuleOp module,
                            : codegen::ContractionPrecision::F32;
   JITOptions jit;
   jit.optLevel = options.optLevel;
+  jit.keepCode = call.keepCode;
+  auto cache = ObjectCache::openOfUser();
+  if (!cache)
+    return cache.takeError();
+  jit.cache = cache->get();
   return compileForCPU(module, name, pipeline, jit);
 }
 
@@ -107,6 +112,32 @@ KasFunction *kasModuleCompileWith(KasModule *module, const char *function,
                                   KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
   return compile(access, access.getModule(), function, options, call);
+}
+
+/// Of what is called without a module, and so without a context.
+static void report(llvm::Error error, KasDiagnostics diagnostics) {
+  diagnostics.report(KasSeverityError, "",
+                     llvm::toString(std::move(error)).c_str(),
+                     diagnostics.userData);
+}
+
+bool kasFunctionSave(KasFunction *function, const char *path,
+                     float *const *weights, KasDiagnostics diagnostics) {
+  size_t count = kasFunctionGetNumArguments(function);
+  llvm::Error error = function->function.save(
+      path, ArrayRef<float *>(const_cast<float **>(weights), count));
+  if (!error)
+    return true;
+  report(std::move(error), diagnostics);
+  return false;
+}
+
+KasFunction *kasFunctionLoad(const char *path, KasDiagnostics diagnostics) {
+  auto function = CompiledFunction::load(path);
+  if (function)
+    return new KasFunction{std::move(*function)};
+  report(function.takeError(), diagnostics);
+  return nullptr;
 }
 
 void kasFunctionDestroy(KasFunction *function) { delete function; }

@@ -35,6 +35,9 @@ using namespace mlir;
 //===----------------------------------------------------------------------===//
 
 struct KasProgram {
+  /// Links the code, of the functions whose numbers are known.
+  llvm::Error link(CompiledCode code);
+
   // `numPrepacked` is how many elements of packed weights it takes as an
   // argument.
   struct Function {
@@ -56,42 +59,136 @@ static bool takesPointers(LLVM::LLVMFuncOp function) {
                       llvm::IsaPred<LLVM::LLVMPointerType>);
 }
 
-/// Compiles a module in the LLVM dialect at LLVM's level `optLevel`;
-/// `cacheDirectory` may be null. Functions that take other things than pointers
-/// cannot be called.
-KasProgram *kasModuleLoad(KasModule *module, unsigned optLevel,
-                          const char *cacheDirectory,
-                          KasDiagnostics diagnostics) {
+llvm::Error KasProgram::link(CompiledCode code) {
+  auto linked = CompiledModule::link(std::move(code));
+  if (!linked)
+    return linked.takeError();
+  module = std::move(*linked);
+  for (auto &entry : functions) {
+    auto found = module->lookup(entry.getKey());
+    if (!found)
+      return found.takeError();
+    entry.getValue().code = *found;
+  }
+  return llvm::Error::success();
+}
+
+/// Where programs of keys are kept; errors and an unset directory mean nowhere.
+static std::optional<CacheSettings> getCache() {
+  auto settings = CacheSettings::getOfUser();
+  if (settings && !settings->directory.empty())
+    return *settings;
+  llvm::consumeError(settings.takeError());
+  return std::nullopt;
+}
+
+/// Keeps the program that is about to be linked.
+static void keep(const KasProgram &program, const CompiledCode &code,
+                 const char *key, const char *note) {
+  std::optional<CacheSettings> settings = getCache();
+  if (!settings)
+    return;
+  llvm::json::Object functions;
+  for (const auto &entry : program.functions)
+    functions[entry.getKey()] = llvm::json::Array(
+        {entry.getValue().numTensors, entry.getValue().numPrepacked});
+  SmallVector<StringRef> objects;
+  for (const auto &object : code.objects)
+    objects.push_back(object->getBuffer());
+  std::string content;
+  llvm::raw_string_ostream stream(content);
+  CompiledFile::write(stream, code.target,
+                      llvm::json::Object{{"functions", std::move(functions)},
+                                         {"note", std::string(note)}},
+                      objects);
+  ObjectCache(*settings).store(key, content);
+}
+
+/// Compiles a module in the LLVM dialect at LLVM's level `optLevel`; `key` may
+/// be null. Functions that take other things than pointers cannot be called.
+static KasProgram *load(KasModule *module, unsigned optLevel, const char *key,
+                        const char *note, KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
   // Translation to LLVM IR may change the module.
   OwningOpRef<ModuleOp> clone = access.getModule().clone();
   JITOptions options;
   options.optLevel = optLevel;
-  std::optional<ObjectCache> cache;
-  if (cacheDirectory)
-    // Compiled objects are found there by a hash of the module.
-    options.cache = &cache.emplace(cacheDirectory);
-  auto compiled = CompiledModule::compile(*clone, options);
-  if (!compiled) {
-    access.report(compiled.takeError());
+  auto program = std::make_unique<KasProgram>();
+  for (auto function : clone->getOps<LLVM::LLVMFuncOp>())
+    // Helpers and declarations stay inside.
+    if (takesPointers(function))
+      program->functions[function.getName()] = {
+          nullptr, static_cast<int64_t>(function.getNumArguments()),
+          getNumPrepackedElements(*clone, function.getName())};
+  auto code = compileCode(*clone, options);
+  if (!code) {
+    access.report(code.takeError());
     return nullptr;
   }
-  auto program = std::make_unique<KasProgram>();
-  program->module = std::move(*compiled);
-  for (auto function : clone->getOps<LLVM::LLVMFuncOp>()) {
-    // Helpers and declarations stay inside.
-    if (!takesPointers(function))
-      continue;
-    auto code = program->module->lookup(function.getName());
-    if (!code) {
-      access.report(code.takeError());
-      return nullptr;
-    }
-    program->functions[function.getName()] = {
-        *code, static_cast<int64_t>(function.getNumArguments()),
-        getNumPrepackedElements(*clone, function.getName())};
+  if (key)
+    keep(*program, *code, key, note);
+  if (llvm::Error error = program->link(std::move(*code))) {
+    access.report(std::move(error));
+    return nullptr;
   }
   return program.release();
+}
+
+KasProgram *kasModuleLoad(KasModule *module, unsigned optLevel,
+                          KasDiagnostics diagnostics) {
+  return load(module, optLevel, nullptr, "", diagnostics);
+}
+
+KasProgram *kasModuleLoadAs(KasModule *module, unsigned optLevel,
+                            const char *key, const char *note,
+                            KasDiagnostics diagnostics) {
+  return load(module, optLevel, key, note, diagnostics);
+}
+
+/// What cannot be read is not there: the caller makes it again.
+static llvm::Expected<std::unique_ptr<KasProgram>>
+readProgram(std::unique_ptr<llvm::MemoryBuffer> content, StringRef &note,
+            CompiledFile &file) {
+  auto read = CompiledFile::read(std::move(content));
+  if (!read)
+    return read.takeError();
+  file = std::move(*read);
+  const llvm::json::Object *functions = file.description.getObject("functions");
+  std::optional<StringRef> text = file.description.getString("note");
+  if (!functions || !text)
+    return llvm::createStringError("requires a program");
+  note = *text;
+  auto program = std::make_unique<KasProgram>();
+  for (const auto &[name, numbers] : *functions) {
+    std::vector<int64_t> counts;
+    llvm::json::Path::Root root;
+    if (!fromJSON(numbers, counts, root) || counts.size() != 2)
+      return llvm::createStringError("requires numbers of tensors");
+    program->functions[name] = {nullptr, counts[0], counts[1]};
+  }
+  CompiledCode code;
+  code.target = file.target;
+  for (StringRef part : file.parts)
+    code.objects.push_back(llvm::MemoryBuffer::getMemBufferCopy(part, "code"));
+  if (llvm::Error error = program->link(std::move(code)))
+    return error;
+  return program;
+}
+
+KasProgram *kasProgramFind(const char *key, KasStream note) {
+  std::optional<CacheSettings> settings = getCache();
+  auto content = settings ? ObjectCache(*settings).load(key) : nullptr;
+  if (!content)
+    return nullptr;
+  StringRef text;
+  CompiledFile file;
+  auto program = readProgram(std::move(content), text, file);
+  if (!program) {
+    llvm::consumeError(program.takeError());
+    return nullptr;
+  }
+  CallbackStream(note) << text;
+  return program->release();
 }
 
 void kasProgramDestroy(KasProgram *program) { delete program; }

@@ -10,8 +10,9 @@
 //
 // Compilation runs in two halves around the outlining of kernels, so that
 // kernels which the cache knows are never lowered
-// (docs/internals/code-generation.md, "Large functions"). A call passes one
-// array of pointers, since the number of tensors is known at run time only.
+// (docs/internals/code-generation.md, "Large functions"); functions which it
+// knows are not lowered at all. A call passes one array of pointers, since the
+// number of tensors is known at run time only.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +55,8 @@ const char *CompiledFunction::prepack(llvm::ArrayRef<float *> arguments) {
     if (!argument.isData)
       pointers.push_back(pointer);
   // Weights in order, then what is filled.
-  pointers.push_back(packed.data());
+  packedWeights = packed.data();
+  pointers.push_back(packedWeights);
   return prepackFunction(pointers.data());
 }
 
@@ -85,6 +87,18 @@ Error CompiledFunction::operator()(llvm::ArrayRef<float *> tensors,
   return message ? llvm::createStringError(message) : Error::success();
 }
 
+SmallVector<void *>
+CompiledFunction::getPointers(llvm::ArrayRef<float *> tensors) const {
+  SmallVector<void *> pointers;
+  for (std::optional<float *> weight : weights) {
+    pointers.push_back(weight ? *weight : tensors.front());
+    if (!weight)
+      tensors = tensors.drop_front();
+  }
+  llvm::append_range(pointers, tensors);
+  return pointers;
+}
+
 const char *CompiledFunction::call(llvm::ArrayRef<float *> tensors,
                                    std::optional<int64_t> numSamples) const {
   assert(tensors.size() ==
@@ -92,13 +106,13 @@ const char *CompiledFunction::call(llvm::ArrayRef<float *> tensors,
          "wrong signature");
   if (numSamples && !anyBatch)
     return "requires a function for batches of any size";
-  if (prepackFunction && packed.getNumElements() != numPrepacked)
+  if (numPrepacked && !packedWeights)
     return "requires weights that were prepacked before the first call";
   // Arguments, results, prepacked weights, number of samples: the order in
   // which the passes add parameters.
-  SmallVector<void *> pointers(tensors.begin(), tensors.end());
-  if (prepackFunction)
-    pointers.push_back(const_cast<float *>(packed.data()));
+  SmallVector<void *> pointers = getPointers(tensors);
+  if (numPrepacked)
+    pointers.push_back(packedWeights);
   // The last slot holds the number itself.
   if (anyBatch)
     pointers.push_back(reinterpret_cast<void *>(
@@ -130,17 +144,74 @@ bool kas::execution::takesNumSamples(ModuleOp module, llvm::StringRef name) {
          function.getArgumentTypes().back().isInteger(64);
 }
 
+/// Which arguments of a lowered function have any use.
+static std::vector<bool> findRead(ModuleOp module, llvm::StringRef name,
+                                  size_t numArguments) {
+  auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
+  std::vector<bool> areRead;
+  for (size_t number : llvm::seq(numArguments))
+    areRead.push_back(!function || !function.getArgument(number).use_empty());
+  return areRead;
+}
+
+Error CompiledFunction::link(CompiledCode code, const JITOptions &jit) {
+  auto linked = CompiledModule::link(std::move(code), jit);
+  if (!linked)
+    return linked.takeError();
+  module = std::move(*linked);
+  auto found = module->lookup(signature.name);
+  if (!found)
+    return found.takeError();
+  function = *found;
+  // A function without weights has nothing to prepack.
+  if (!numPrepacked)
+    return Error::success();
+  auto prepack = module->lookup(signature.name + "_prepack");
+  if (!prepack)
+    return prepack.takeError();
+  prepackFunction = *prepack;
+  return Error::success();
+}
+
 Expected<CompiledFunction>
 kas::execution::compileForCPU(ModuleOp module, llvm::StringRef name,
                               const CPUPipelineOptions &pipeline,
                               const JITOptions &jit, CompileRecord *record) {
   double start = monotonicSeconds();
-  CompiledFunction compiled;
   auto signature = FunctionSignature::get(module, name, ElementTypes::Any);
   if (!signature)
     return signature.takeError();
-  compiled.signature = std::move(*signature);
+  std::optional<std::string> key;
+  if (jit.cache && !record)
+    key = getFunctionKey(module, name, pipeline, jit);
+  auto known = key ? jit.cache->load(*key) : nullptr;
+  if (known) {
+    auto file = CompiledFile::read(std::move(known));
+    auto found = file ? CompiledFunction::fromFile(std::move(*file), jit)
+                      : file.takeError();
+    if (found) {
+      // With initializers, which files do not have.
+      found->signature = std::move(*signature);
+      found->compileMilliseconds = (monotonicSeconds() - start) * 1e3;
+      return found;
+    }
+    // Compiled again, and stored in its place.
+    llvm::consumeError(found.takeError());
+  }
+  auto compiled = CompiledFunction::compile(module, std::move(*signature),
+                                            pipeline, jit, record, key);
+  if (compiled)
+    compiled->compileMilliseconds = (monotonicSeconds() - start) * 1e3;
+  return compiled;
+}
 
+Expected<CompiledFunction>
+CompiledFunction::compile(ModuleOp module, FunctionSignature signature,
+                          const CPUPipelineOptions &pipeline,
+                          const JITOptions &jit, CompileRecord *record,
+                          const std::optional<std::string> &key) {
+  CompiledFunction compiled;
+  llvm::StringRef name = signature.name;
   // The caller's module stays as it is.
   OwningOpRef<ModuleOp> clone = module.clone();
   // Only what the function needs: everything else is dead then.
@@ -169,27 +240,24 @@ kas::execution::compileForCPU(ModuleOp module, llvm::StringRef name,
   if (Error error = run(buildCPUKernelPipeline))
     return error;
   // Read before the module is translated and consumed.
-  compiled.numPrepacked = getNumPrepackedElements(*clone, name);
+  compiled.numPrepacked = execution::getNumPrepackedElements(*clone, name);
   compiled.anyBatch = pipeline.anyBatch && takesNumSamples(*clone, name);
+  compiled.areRead = findRead(*clone, name, signature.arguments.size());
+  compiled.signature = std::move(signature);
   double loading = monotonicSeconds();
-  auto compiledModule =
-      CompiledModule::compile(*clone, jit, std::move(*objects));
-  if (!compiledModule)
-    return compiledModule.takeError();
-  compiled.module = std::move(*compiledModule);
+  auto code = compileCode(*clone, jit, std::move(*objects));
+  if (!code)
+    return code.takeError();
+  if (key || jit.keepCode) {
+    std::string content = compiled.makeFile(*code);
+    if (key)
+      jit.cache->store(*key, content);
+    if (jit.keepCode)
+      compiled.file = llvm::MemoryBuffer::getMemBufferCopy(content);
+  }
+  if (Error error = compiled.link(std::move(*code), jit))
+    return error;
   if (record)
     record->addSteps(compiled.module->getTimes(), loading);
-  auto function = compiled.module->lookup(name);
-  if (!function)
-    return function.takeError();
-  compiled.function = *function;
-  // A function without weights has nothing to prepack.
-  if (compiled.numPrepacked) {
-    auto prepack = compiled.module->lookup((name + "_prepack").str());
-    if (!prepack)
-      return prepack.takeError();
-    compiled.prepackFunction = *prepack;
-  }
-  compiled.compileMilliseconds = (monotonicSeconds() - start) * 1e3;
   return compiled;
 }

@@ -7,12 +7,12 @@
 //===----------------------------------------------------------------------===//
 //
 // Compiles modules of the LLVM dialect in process with ORC: entry points,
-// objects from the cache, libraries that the code needs.
+// machine code, libraries that the code needs.
 //
 // Only what is called through `lookup` gets an entry point, which takes one
-// array of pointers. Machine code comes from the cache if all parts of a module
-// are there (ObjectCache.cpp), and is linked with functions of this process:
-// the buffer pool, special functions, conversions of 16-bit floats.
+// array of pointers. Machine code, just compiled or from a file, is linked with
+// functions of this process: the buffer pool, special functions, conversions of
+// 16-bit floats.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,14 +26,12 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/bit.h"
-#include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/TargetParser/Host.h"
 
 #include <cmath>
 #include <dlfcn.h>
@@ -84,15 +82,6 @@ static void createEntry(llvm::Function &function) {
   // LLVM may choose the calling convention of what only the entry calls.
   function.setLinkage(llvm::Function::InternalLinkage);
   function.addFnAttr(llvm::Attribute::NoInline);
-}
-
-/// Code for another machine cannot be called.
-static Error checkRunsHere(const llvm::Triple &triple) {
-  llvm::Triple host(llvm::sys::getProcessTriple());
-  if (triple.getArch() == host.getArch() && triple.getOS() == host.getOS())
-    return Error::success();
-  return createStringError("expected code for this machine, '" + host.str() +
-                           "', got '" + triple.str() + "'");
 }
 
 //===----------------------------------------------------------------------===//
@@ -214,67 +203,25 @@ static float extendHalf(float value) {
 static void *allocate(size_t size) { return BufferPool::get().allocate(size); }
 static void release(void *data) { BufferPool::get().release(data); }
 
-/// Adds the machine code of `module`, from the cache where it has all of it.
-static Error
-addObjects(llvm::Module &module, const Target &target,
-           const llvm::TargetMachine &machine, const JITOptions &options,
-           CompileTimes &times,
-           std::vector<std::unique_ptr<llvm::MemoryBuffer>> &objects) {
-  unsigned numParts = getNumParts(module);
-  llvm::SmallVector<std::string> keys;
-  llvm::SmallVector<std::unique_ptr<llvm::MemoryBuffer>> known;
-  if (options.cache) {
-    // The key covers all that determines the code: IR, target, options. Parts
-    // of one module differ in their number.
-    llvm::SmallString<0> bitcode;
-    llvm::raw_svector_ostream stream(bitcode);
-    llvm::WriteBitcodeToFile(module, stream);
-    for (unsigned part = 0; part < numParts; ++part) {
-      keys.push_back(
-          computeKey({bitcode, std::to_string(part)}, machine, options));
-      if (auto object = options.cache->load(keys.back()))
-        known.push_back(std::move(object));
-    }
-  }
-  // All parts or none: what is missing is compiled together, in threads.
-  if (known.size() == numParts) {
-    times.cached = times.numCachedKernels == times.numKernels;
-    std::move(known.begin(), known.end(), std::back_inserter(objects));
-    return Error::success();
-  }
-  auto compiled = compileParts(module, numParts, target, options, times);
-  if (!compiled)
-    return compiled.takeError();
-  for (auto [key, object] : llvm::zip(keys, *compiled))
-    options.cache->store(key, *object);
-  std::move(compiled->begin(), compiled->end(), std::back_inserter(objects));
-  return Error::success();
-}
-
-Expected<std::unique_ptr<CompiledModule>>
-CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options,
-                        KernelObjects kernels) {
-  std::unique_ptr<CompiledModule> compiled(new CompiledModule());
-  CompileTimes &times = compiled->times;
+Expected<CompiledCode> kas::execution::compileCode(mlir::ModuleOp module,
+                                                   const JITOptions &options,
+                                                   KernelObjects kernels) {
+  CompiledCode code;
+  CompileTimes &times = code.times;
   times.kernels = kernels.milliseconds;
   times.numKernels = kernels.objects.size();
   times.numCachedKernels = kernels.numCached;
-  double last = monotonicSeconds();
-  // Milliseconds since the last addTime.
-  auto addTime = [&last](double &time) {
-    double now = monotonicSeconds();
-    time = (now - last) * 1e3;
-    last = now;
-  };
-
+  double start = monotonicSeconds();
   Expected<Target> target = chooseTarget(module);
   if (!target)
     return target.takeError();
-  if (Error error = checkRunsHere(llvm::Triple(target->triple)))
-    return error;
   auto machine = createTargetMachine(*target, options.optLevel, /*jit=*/true);
   if (!machine)
     return machine.takeError();
+  code.target = CodeTarget::get(**machine);
+  // Code for another machine cannot be called.
+  if (Error error = code.target.checkRunsHere())
+    return error;
   llvm::LLVMContext context;
   auto llvmModule = translateToLLVM(module, context, **machine);
   if (!llvmModule)
@@ -287,15 +234,52 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options,
       callable.push_back(&function);
   for (llvm::Function *function : callable)
     createEntry(*function);
-  addTime(times.translate);
+  times.translate = (monotonicSeconds() - start) * 1e3;
+  auto objects = compileParts(**llvmModule, getNumParts(**llvmModule), *target,
+                              options, times);
+  if (!objects)
+    return objects.takeError();
+  code.objects = std::move(kernels.objects);
+  std::move(objects->begin(), objects->end(), std::back_inserter(code.objects));
+  return code;
+}
 
-  auto &objects = kernels.objects;
-  if (Error error =
-          addObjects(**llvmModule, *target, **machine, options, times, objects))
-    return error;
-  // `compileParts` has noted its own times.
-  last = monotonicSeconds();
+/// What compiled code calls of this process.
+static llvm::orc::SymbolMap getSymbols(llvm::orc::LLJIT &session,
+                                       const JITOptions &options) {
+  llvm::orc::SymbolMap symbols;
+  auto add = [&](StringRef name, void *address) {
+    symbols.try_emplace(session.mangleAndIntern(name),
+                        llvm::orc::ExecutorAddr::fromPtr(address),
+                        llvm::JITSymbolFlags::Exported |
+                            llvm::JITSymbolFlags::Callable);
+  };
+  auto addFunction = [&](StringRef name, auto *function) {
+    add(name, reinterpret_cast<void *>(function));
+  };
+  // Symbols that the caller gives come first and win over those below.
+  for (const auto &[name, address] : options.symbols)
+    add(name, address);
+  addFunction("malloc", &allocate);
+  addFunction("free", &release);
+  addFunction("__truncsfbf2", &roundToBFloat16);
+  addFunction("__truncdfbf2", &roundDoubleToBFloat16);
+  addFunction("__truncsfhf2", &roundToHalf);
+  addFunction("__truncdfhf2", &roundDoubleToHalf);
+  addFunction("__extendhfsf2", &extendHalf);
+  // Functions of math that no C library has, such as Bessel's.
+  for (const SpecialFunction &function : getSpecialFunctions())
+    add(function.name, function.address);
+  return symbols;
+}
 
+Expected<std::unique_ptr<CompiledModule>>
+CompiledModule::link(CompiledCode code, const JITOptions &options) {
+  std::unique_ptr<CompiledModule> compiled(new CompiledModule());
+  compiled->times = code.times;
+  double start = monotonicSeconds();
+  // Nothing else of LLVM may have been used yet.
+  initializeHostTarget();
   auto jit = llvm::orc::LLJITBuilder().create();
   if (!jit)
     return jit.takeError();
@@ -306,43 +290,28 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options,
   session.getExecutionSession().setErrorReporter([&complaints](Error error) {
     complaints += ": " + llvm::toString(std::move(error));
   });
-  llvm::orc::SymbolMap symbols;
-  // Symbols that the caller gives win over those below (`try_emplace`).
-  for (const auto &[name, address] : options.symbols)
-    symbols[session.mangleAndIntern(name)] = {
-        llvm::orc::ExecutorAddr::fromPtr(address),
-        llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
-  auto addFunction = [&](StringRef name, auto *function) {
-    symbols.try_emplace(session.mangleAndIntern(name),
-                        llvm::orc::ExecutorAddr::fromPtr(function),
-                        llvm::JITSymbolFlags::Exported |
-                            llvm::JITSymbolFlags::Callable);
-  };
-  addFunction("malloc", &allocate);
-  addFunction("free", &release);
-  addFunction("__truncsfbf2", &roundToBFloat16);
-  addFunction("__truncdfbf2", &roundDoubleToBFloat16);
-  addFunction("__truncsfhf2", &roundToHalf);
-  addFunction("__truncdfhf2", &roundDoubleToHalf);
-  addFunction("__extendhfsf2", &extendHalf);
-  // Functions of math that no C library has, such as Bessel's.
-  for (const SpecialFunction &function : getSpecialFunctions())
-    symbols.try_emplace(session.mangleAndIntern(function.name),
-                        llvm::orc::ExecutorAddr::fromPtr(function.address),
-                        llvm::JITSymbolFlags::Exported |
-                            llvm::JITSymbolFlags::Callable);
   if (Error error = session.getMainJITDylib().define(
-          llvm::orc::absoluteSymbols(std::move(symbols))))
+          llvm::orc::absoluteSymbols(getSymbols(session, options))))
     return error;
   // Loaded only for code that needs it: most machines have no libomp.
-  if (llvm::any_of(objects, [](auto &object) { return usesOpenMP(*object); }))
+  if (llvm::any_of(code.objects,
+                   [](auto &object) { return usesOpenMP(*object); }))
     if (Error error = addOpenMP(session))
       return error;
-  for (std::unique_ptr<llvm::MemoryBuffer> &object : objects)
+  for (std::unique_ptr<llvm::MemoryBuffer> &object : code.objects)
     if (Error error = session.addObjectFile(std::move(object)))
       return error;
-  addTime(times.link);
+  compiled->times.link = (monotonicSeconds() - start) * 1e3;
   return compiled;
+}
+
+Expected<std::unique_ptr<CompiledModule>>
+CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options,
+                        KernelObjects kernels) {
+  auto code = compileCode(module, options, std::move(kernels));
+  if (!code)
+    return code.takeError();
+  return link(std::move(*code), options);
 }
 
 Error kas::execution::call(CompiledModule::Function function, void **pointers) {

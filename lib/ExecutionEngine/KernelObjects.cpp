@@ -237,7 +237,7 @@ Error compile(Kernel &kernel, const Target &target, const JITOptions &options,
     return object.takeError();
   kernel.object = std::move(*object);
   if (options.cache)
-    options.cache->store(kernel.key, *kernel.object);
+    options.cache->store(kernel.key, kernel.object->getBuffer());
   return Error::success();
 }
 

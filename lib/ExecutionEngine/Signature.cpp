@@ -72,6 +72,10 @@ unsigned TensorSignature::getElementBytes() const {
   return llvm::divideCeil(bits, 8);
 }
 
+uint64_t TensorSignature::getNumBytes() const {
+  return llvm::cantFail(numElements(shape)) * getElementBytes();
+}
+
 bool FunctionSignature::isF32() const {
   auto isOne = [](const TensorSignature &tensor) {
     return tensor.type == "f32";

@@ -68,6 +68,10 @@ static void initializeLLVM(const Triple &triple) {
   (void)all;
 }
 
+void kas::initializeHostTarget() {
+  initializeLLVM(Triple(llvm::sys::getProcessTriple()));
+}
+
 //===----------------------------------------------------------------------===//
 // Names
 //===----------------------------------------------------------------------===//

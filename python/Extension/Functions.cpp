@@ -44,6 +44,56 @@ static std::string profile(Module &module, const std::string &name,
   });
 }
 
+static Function *loadFunction(const std::string &path) {
+  KasFunction *function = nullptr;
+  run([&](KasDiagnostics sink) {
+    function = kasFunctionLoad(path.c_str(), sink);
+    return function != nullptr;
+  });
+  return new Function(function);
+}
+
+/// The program that was kept under a key, and its note; none where there is no
+/// such.
+static std::optional<std::pair<std::unique_ptr<Program>, std::string>>
+findProgram(const std::string &key) {
+  Text note;
+  KasProgram *program = nullptr;
+  {
+    nb::gil_scoped_release release;
+    program = kasProgramFind(key.c_str(), note.stream());
+  }
+  if (!program)
+    return std::nullopt;
+  return std::pair(std::make_unique<Program>(program), note.take());
+}
+
+/// The directory, empty where there is none, and how many bytes it may have.
+static std::pair<std::string, uint64_t> getCacheSettings() {
+  auto settings = execution::CacheSettings::getOfUser();
+  if (!settings)
+    throw nb::value_error(llvm::toString(settings.takeError()).c_str());
+  return {settings->directory, settings->maxBytes};
+}
+
+/// Bytes of the caller's, which a check sum protects.
+static std::optional<nb::bytes> loadCached(const std::string &key) {
+  auto cache = execution::ObjectCache::openOfUser();
+  if (!cache)
+    throw nb::value_error(llvm::toString(cache.takeError()).c_str());
+  auto content = (*cache)->load(key);
+  if (!content)
+    return std::nullopt;
+  return nb::bytes(content->getBufferStart(), content->getBufferSize());
+}
+
+static void storeCached(const std::string &key, const nb::bytes &content) {
+  auto cache = execution::ObjectCache::openOfUser();
+  if (!cache)
+    throw nb::value_error(llvm::toString(cache.takeError()).c_str());
+  (*cache)->store(key, llvm::StringRef(content.c_str(), content.size()));
+}
+
 /// Of addresses and sizes in bytes.
 static std::unique_ptr<WriteWatch>
 watchMemory(const std::vector<std::pair<size_t, size_t>> &ranges) {
@@ -68,12 +118,21 @@ void kas::python::addFunctions(nb::module_ &m) {
       .def_prop_ro("types", &Function::getTypes)
       .def_prop_ro("any_batch", &Function::hasAnyBatch)
       .def_prop_ro("compile_milliseconds", &Function::getCompileMilliseconds)
+      .def("save", &Function::save, "path"_a, "weights"_a)
       .def("bind", &Function::bind, "arguments"_a, "results"_a,
            nb::keep_alive<0, 1>());
 
   nb::class_<BoundCall>(m, "BoundCall")
       .def("run", &BoundCall::run)
       .def("prepack", &BoundCall::prepack);
+
+  m.def("load_function", &loadFunction, "path"_a);
+  m.def("find_program", &findProgram, "key"_a);
+  m.def("get_cache_settings", &getCacheSettings);
+  m.def("load_cached", &loadCached, "key"_a);
+  m.def("store_cached", &storeCached, "key"_a, "content"_a);
+  m.def("get_generator_digest",
+        [] { return execution::getGeneratorDigest().str(); });
 
   m.def("profile", &profile, "module"_a, "name"_a, "binding"_a, "arguments"_a,
         "threads"_a, "opt_level"_a, "runs"_a, "seed"_a);

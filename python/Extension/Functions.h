@@ -205,6 +205,20 @@ public:
                                        samples);
   }
 
+  /// Writes the function, with its last arguments where `weights` are not none.
+  void save(const std::string &path, std::vector<Array> weights) {
+    if (weights.size() > getNumArguments())
+      checkCount("weights, at most", getNumArguments(), weights.size());
+    size_t begin = getNumArguments() - weights.size();
+    std::vector<float *> pointers(begin, nullptr);
+    for (Array &array : weights)
+      pointers.push_back(getPointer(array, pointers.size(), /*samples=*/-1));
+    kas::python::run([&](KasDiagnostics sink) {
+      return kasFunctionSave(function.get(), path.c_str(), pointers.data(),
+                             sink);
+    });
+  }
+
   bool hasAnyBatch() const { return kasFunctionHasAnyBatch(function.get()); }
 
 private:

@@ -71,9 +71,10 @@ void kas::python::addModule(nb::module_ &m) {
       .def("compile_kernel", &Module::compileKernel, "name"_a, "binding"_a,
            "batch"_a, "gradient"_a, "threads"_a, "opt_level"_a)
       .def("compile_function", &Module::compileFunction, "name"_a, "threads"_a,
-           "opt_level"_a, "prepack_weights"_a, "any_batch"_a, "precision"_a)
-      .def("load", &Module::load, "opt_level"_a,
-           "cache_directory"_a = nb::none())
+           "opt_level"_a, "prepack_weights"_a, "any_batch"_a, "precision"_a,
+           "keep_code"_a)
+      .def("load", &Module::load, "opt_level"_a, "key"_a = nb::none(),
+           "note"_a = "")
       .def("tune", &Module::tune, "name"_a, "database"_a, "network"_a,
            "trials"_a, "runs"_a, "seed"_a, "threads"_a);
 

@@ -237,20 +237,23 @@ public:
   }
   Function *compileFunction(const std::string &name, unsigned threads,
                             unsigned optLevel, bool prepackWeights,
-                            bool anyBatch, KasPrecision precision) {
+                            bool anyBatch, KasPrecision precision,
+                            bool keepCode) {
     return compileWith([&](KasDiagnostics sink) {
-      return kasModuleCompileWith(module.get(), name.c_str(),
-                                  {threads, optLevel},
-                                  {prepackWeights, anyBatch, precision}, sink);
+      return kasModuleCompileWith(
+          module.get(), name.c_str(), {threads, optLevel},
+          {prepackWeights, anyBatch, precision, keepCode}, sink);
     });
   }
 
-  Program *load(unsigned optLevel,
-                const std::optional<std::string> &cacheDirectory) {
+  /// Kept in the cache under the key, with the note, if there is one.
+  Program *load(unsigned optLevel, const std::optional<std::string> &key,
+                const std::string &note) {
     KasProgram *program = nullptr;
     run([&](KasDiagnostics sink) {
-      program = kasModuleLoad(module.get(), optLevel,
-                              getPointer(cacheDirectory), sink);
+      program = key ? kasModuleLoadAs(module.get(), optLevel, key->c_str(),
+                                      note.c_str(), sink)
+                    : kasModuleLoad(module.get(), optLevel, sink);
       return program != nullptr;
     });
     return new Program(program);

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ._builder import Coordinate, OperatorBuilder
 from ._errors import Diagnostic, Error, MissingExtraError
 from ._exact import ExactCheck
-from ._function import Function
+from ._function import Function, load_compiled
 from ._kas import __version__
 from ._kernel import Kernel, KernelShapes, kernel
 from ._module import (
@@ -66,6 +66,7 @@ __all__ = [
     "__version__",
     "kernel",
     "load",
+    "load_compiled",
     "named_kernels",
     "named_operators",
     "operator",

@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`kas export --format=c`: a network of PyTorch or ONNX as a folder for C programs."""
+"""`kas export` of networks of PyTorch or ONNX: as a folder for C programs, or compiled for this machine."""
 
 from __future__ import annotations
 
@@ -41,6 +41,19 @@ def export_c(arguments: argparse.Namespace) -> list[str]:
         triple=arguments.triple,
         features=arguments.features,
     )
+
+
+def export_compiled(arguments: argparse.Namespace) -> None:
+    """Writes the file for `kas.load_compiled`."""
+    if arguments.output is None:
+        raise ValueError("--format=compiled requires a file: -o FILE")
+    if other := [name for name in ("triple", "cpu", "features") if getattr(arguments, name)]:
+        raise ValueError(f"--format=compiled is for this machine, got --{other[0]}")
+    module, weights, inputs = _load(arguments)
+    precision = arguments.precision
+    if precision == "int8":
+        module, precision = quantize(module, _load_calibration(arguments.calibration, inputs), weights), "f32"
+    module.save(arguments.output, "forward", weights, precision=precision)
 
 
 def _load(arguments: argparse.Namespace) -> tuple[Module, list[Any], list[numpy.ndarray]]:

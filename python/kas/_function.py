@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from . import _kas
@@ -45,14 +47,16 @@ class Function:
 
     Takes NumPy arrays, torch tensors on the CPU and whatever else speaks DLPack, without copies, and gives arrays of
     the kind of the first argument. Runs without Python's lock, in any number of threads at once. A copy is the function
-    itself; one that was pickled is compiled again where it is loaded.
+    itself; one that was pickled is compiled again where it is loaded, or read again from the file that it came from.
     """
 
     def __init__(self, module: _kas.Module, text: str, method: str, *arguments: Any):
         """Compiles by a method of `module`; `text` is a module for which it does the same."""
-        self._source = (text, method, arguments)
-        handle: _kas.Function = getattr(module, method)(*arguments)
-        self._handle = handle
+        self._describe(getattr(module, method)(*arguments), _compile, text, method, arguments)
+
+    def _describe(self, handle: _kas.Function, again: Callable[..., Function], *source: Any) -> None:
+        """`again` makes the same function of `source` and of how it was checked."""
+        self._handle, self._again, self._source = handle, again, source
         self.arguments: list[tuple[str, tuple[int, ...]]] = [(name, tuple(shape)) for name, shape in handle.arguments]
         """Name and shape of each argument."""
         self.types: list[str] = list(handle.types)
@@ -64,7 +68,7 @@ class Function:
         """Whether the first dimension of the first argument and of the results may have any size (`any_batch`)."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _compile, (*self._source, self.check)
+        return self._again, (*self._source, self.check)
 
     def __copy__(self) -> Function:
         return self
@@ -74,7 +78,7 @@ class Function:
 
     @property
     def compile_milliseconds(self) -> float:
-        """How long compilation took."""
+        """How long it took to compile; 0 of a function from a file."""
         return self._handle.compile_milliseconds
 
     def __call__(self, *arguments: Any, out: Any = None) -> Any:
@@ -100,7 +104,7 @@ class Function:
         step()  # y is what the function gives for the new x
         ```
         """
-        arguments = tuple(_plain(argument) for argument in arguments)
+        arguments = tuple(as_plain_array(argument) for argument in arguments)
         if out is None:
             like = arguments[0] if arguments else None
             kinds = self.types[len(self.arguments) :]
@@ -117,6 +121,23 @@ class Function:
         return BoundCall(self._handle.bind(list(arguments), results), results[0] if single else results)
 
 
+def load_compiled(path: str | os.PathLike[str]) -> Function:
+    """The function of a file that `Module.save` has written, with the weights in it.
+
+    It takes the arguments that are not in the file, which is mapped into memory: it may be removed or replaced, but not
+    written to. Raises `kas.Error` for something else, a file that is damaged, one of another version of kas, and code
+    for a processor with features that this one does not have.
+    """
+    return _load(os.path.abspath(path), None)
+
+
+def _load(path: str, check: ExactCheck | None) -> Function:
+    function = Function.__new__(Function)
+    function._describe(_kas.load_function(path), _load, path)
+    function.check = check
+    return function
+
+
 def _compile(text: str, method: str, arguments: tuple[Any, ...], check: ExactCheck | None) -> Function:
     """A function that was pickled; `check` was done when it was compiled first."""
     function = Function(_kas.Module(text, "<function>"), text, method, *arguments)
@@ -129,7 +150,7 @@ def _is_torch(array: Any) -> bool:
     return torch is not None and isinstance(array, torch.Tensor)
 
 
-def _plain(array: Any) -> Any:
+def as_plain_array(array: Any) -> Any:
     """DLPack refuses tensors that record gradients; the memory is the same."""
     if _is_torch(array):
         if array.device.type != "cpu":

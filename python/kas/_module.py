@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
 from . import _kas
 from ._deprecated import renamed_keyword
 from ._errors import Diagnostic
 from ._exact import check_function
-from ._function import Function
+from ._function import Function, as_plain_array
 from ._profile import Profile, profile
 
 if TYPE_CHECKING:
@@ -28,6 +28,11 @@ Binding: TypeAlias = str | Mapping[str, int] | None
 
 _PRECISIONS = {kind.name.lower(): kind for kind in _kas.Precision}
 _GRADIENT_LOWERINGS = {kind.name.lower(): kind for kind in _kas.GradientStrategy}
+
+
+def _check_precision(precision: str) -> None:
+    if precision not in _PRECISIONS:
+        raise ValueError(f"precision requires {' or '.join(map(repr, _PRECISIONS))}, got {precision!r}")
 
 
 def binding_to_text(binding: Binding) -> str:
@@ -232,16 +237,39 @@ class Module:
             raise ValueError(f"check='{check}' requires prepack_weights=False, got True")
         if check and any_batch:
             raise ValueError(f"check='{check}' requires any_batch=False, got True")
-        if precision not in _PRECISIONS:
-            raise ValueError(f"precision requires {' or '.join(map(repr, _PRECISIONS))}, got {precision!r}")
+        _check_precision(precision)
         if check and precision != "f32":
             raise ValueError(f"check='{check}' requires precision='f32', got '{precision}'")
-        how = (threads, opt_level, prepack_weights, any_batch, _PRECISIONS[precision])
+        how = (threads, opt_level, prepack_weights, any_batch, _PRECISIONS[precision], False)
         compiled = Function(self._handle, str(self), "compile_function", function, *how)
         compiled.check = check_function(
             self._handle, function, None, check, threads=threads, opt_level=opt_level, seed=seed, draws=draws
         )
         return compiled
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        function: str,
+        weights: Iterable[Any] = (),
+        *,
+        threads: int = 0,
+        opt_level: int = 2,
+        prepack_weights: bool = True,
+        any_batch: bool = False,
+        precision: str = "f32",
+    ) -> None:
+        """Compiles a `func.func` as `compile` does, and writes it to a file for `kas.load_compiled`.
+
+        `weights` are its last arguments, which become part of the file, prepacked unless `prepack_weights` is off: the
+        function of the file takes the others. The file is for processors that have what this one has, and for this
+        version of kas. Raises `kas.Error` as `compile` does, and where not all weights are there that are to be
+        prepacked.
+        """
+        _check_precision(precision)
+        how = (threads, opt_level, prepack_weights, any_batch, _PRECISIONS[precision], True)
+        handle = self._handle.compile_function(function, *how)
+        handle.save(os.fspath(path), [as_plain_array(weight) for weight in weights])
 
     def profile(
         self,

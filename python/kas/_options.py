@@ -134,8 +134,8 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_c_options(parser: argparse.ArgumentParser) -> None:
-    """The options of `--format=c`."""
-    group = parser.add_argument_group("--format=c, of a network (FILE.py:NAME or FILE.onnx)")
+    """The options of `--format=c` and `--format=compiled`."""
+    group = parser.add_argument_group("--format=c and --format=compiled, of a network (FILE.py:NAME or FILE.onnx)")
     group.add_argument("--weights", help="for FILE.py:NAME: a state dictionary (.pt) or .safetensors")
     group.add_argument(
         "--shape",

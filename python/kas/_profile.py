@@ -11,7 +11,7 @@ import pathlib
 from typing import Any, NamedTuple
 
 from . import _kas
-from ._function import _plain
+from ._function import as_plain_array
 
 
 class ProfiledOperation(NamedTuple):
@@ -99,7 +99,7 @@ def profile(
     """Profiles the operator `name` at `binding`, or a function if that is None."""
     if min(threads, runs, seed) < 0:
         raise ValueError(f"threads, runs and the seed must not be negative, got {min(threads, runs, seed)}")
-    arrays = [_plain(argument) for argument in arguments]
+    arrays = [as_plain_array(argument) for argument in arguments]
     answer = json.loads(_kas.profile(module, name, binding, arrays, threads, opt_level, runs, seed))
     fields = answer["profile"]
     operations = (ProfiledOperation(**{**row, "fused": tuple(row["fused"])}) for row in fields["operations"])

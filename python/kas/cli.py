@@ -279,6 +279,13 @@ def _export(arguments: argparse.Namespace) -> int:
             with open(os.path.join(arguments.output, "memory.txt"), encoding="utf-8") as file:
                 print(file.read(), end="")
         return 0
+    if arguments.format == "compiled":
+        from ._export_c import export_compiled
+
+        export_compiled(arguments)
+        if arguments.json:
+            _print_json({"format": "compiled", "output": arguments.output})
+        return 0
     operator, space, _ = _find_operator(arguments.source, arguments.candidate)
     binding: Any = arguments.bind
     if arguments.format in ("pytorch", "loops", "onnx") and binding is None:
@@ -375,12 +382,12 @@ _GROUPS = {
         "show": "the best of a search, or one operator",
     },
     "use operators": {
-        "export": "write an operator as a file, or a network as a folder for C",
+        "export": "write an operator as a file, or a network as a folder for C or a compiled file",
         "bench": "compile an operator for this CPU and time it",
     },
     "this machine": {
         "doctor": "what is there, what is missing, and how to get it",
-        "cache": "what compiled graphs are kept for later, and where",
+        "cache": "how much of what was compiled is kept for later, and where",
         "completion": "print what lets a shell complete commands and options",
     },
 }
@@ -443,7 +450,7 @@ def make_parser() -> argparse.ArgumentParser:
     show.add_argument("--top", type=int, default=20, help="how many candidates (default 20)")
     show.set_defaults(run=_show)
     export = commands.add_parser("export", help=_HELP["export"])
-    export.add_argument("--format", choices=("mlir", "pytorch", "loops", "graph", "onnx", "c"), default="mlir")
+    export.add_argument("--format", choices=("mlir", "pytorch", "loops", "graph", "onnx", "c", "compiled"), default="mlir")
     export.add_argument("-o", "--output", help="the file (default: the standard output); for c the folder")
     add_c_options(export)
     export.set_defaults(run=_export)
@@ -468,7 +475,7 @@ def make_parser() -> argparse.ArgumentParser:
         command.add_argument("--json", action="store_true", help="print JSON")
     for command in (show, export, bench):
         what = "the database of a search, a file of MLIR, or the name of an operator"
-        what += "; for c a network: FILE.py:NAME or FILE.onnx" if command is export else ""
+        what += "; for c and compiled a network: FILE.py:NAME or FILE.onnx" if command is export else ""
         command.add_argument("source", help=what)
         command.add_argument("candidate", type=int, nargs="?", help="its number in the database or file")
         command.add_argument(

@@ -1,15 +1,19 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is compiled is kept on disk: kas._cache, torch.compile with it, and `kas cache`."""
+"""What is compiled is kept on disk: functions, graphs of torch.compile, and `kas cache`."""
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 
+import numpy
 import pytest
 
+import kas
 from kas import _cache, cli
 
 
@@ -20,14 +24,60 @@ def directory(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
-def test_texts_are_found_again(directory):
-    key = _cache.make_key("a", "bc")
-    assert _cache.load(key) is None
-    _cache.store(key, "text")
-    assert _cache.load(key) == "text"
-    assert [path.name for path in directory.iterdir()] == [key]
-    assert len({key, _cache.make_key("ab", "c"), _cache.make_key("a", "bd")}) == 3
-    assert _cache.get_state().entries == 1
+PRODUCT = """func.func @product(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
+  %empty = tensor.empty() : tensor<4x8xf32>
+  %zero = arith.constant FACTOR : f32
+  %filled = linalg.fill ins(%zero : f32) outs(%empty : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %y = linalg.matmul ins(%x, %w : tensor<4x8xf32>, tensor<8x8xf32>) outs(%filled : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}"""
+
+
+def run_product(start=0.0, **options):
+    """What starts with another number is another function."""
+    function = kas.parse(PRODUCT.replace("FACTOR", repr(float(start)))).compile("product", threads=1, **options)
+    x, w = numpy.ones((4, 8), numpy.float32), numpy.full((8, 8), 2, numpy.float32)
+    call = function.bind(x, w)
+    call.prepack()
+    assert (call() == 16 + start).all()
+
+
+def test_functions_are_found_again(directory):
+    run_product()
+    (entry,) = directory.iterdir()
+    written = entry.read_bytes()
+    entry.chmod(0o400)
+    run_product()
+    assert [entry] == list(directory.iterdir())
+    assert entry.read_bytes() == written
+    for number, options in enumerate(({"prepack_weights": True}, {"opt_level": 1}, {"start": 1}), 2):
+        run_product(**options)
+        assert _cache.get_state().entries == number
+    # The name is that of nothing else.
+    kas.operator("conv2d").compile("N=1,Cin=2,Cout=2,H=4,W=4,k=3", threads=1)
+    assert _cache.get_state().entries == 5
+
+
+def test_another_process_finds_it(directory):
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import test_cache; test_cache.run_product()"
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", code, os.path.dirname(__file__)], check=True)
+        (entry,) = directory.iterdir()
+        os.utime(entry, (1, 1))
+    run_product()
+    assert entry.stat().st_mtime > 1, "read, not written again"
+    assert list(directory.iterdir()) == [entry]
+
+
+def test_damaged_entries_are_made_again(directory):
+    run_product()
+    (entry,) = directory.iterdir()
+    content = entry.read_bytes()
+    middle = len(content) // 2
+    for other in (content[:-1], b"", content[8:], content[:middle] + b"\0\1\2\3" + content[middle + 4 :]):
+        entry.write_bytes(other)
+        run_product()
+        assert entry.read_bytes() == content
 
 
 def test_other_machines_and_builds_have_other_keys(monkeypatch):
@@ -47,54 +97,41 @@ def test_other_importers_have_other_keys(tmp_path, monkeypatch):
     assert keys[0] != keys[1]
 
 
-def test_damaged_files_are_not_read(directory):
-    key = _cache.make_key("a")
-    _cache.store(key, "text" * 100)
-    (path,) = (directory / key).iterdir()
-    content = path.read_bytes()
-    for other in (content[:-1], b"", content.replace(b"kas", b"KAS"), content[:20] + b"\0" + content[21:]):
-        path.write_bytes(other)
-        assert _cache.load(key) is None
-    path.write_bytes(content)
-    assert _cache.load(key) == "text" * 100
-
-
 def test_what_was_not_used_for_the_longest_time_is_forgotten(directory):
-    keys = [_cache.make_key(str(number)) for number in range(5)]
-    for number, key in enumerate(keys):
-        _cache.store(key, os.urandom(100_000).hex())
-        (path,) = (directory / key).iterdir()
-        os.utime(path, (number, number))
-    assert _cache.get_state().entries == 5
-    assert _cache.load(keys[0]) is not None
-    # More than a megabyte in all: numbers 1 and later go, and not 0, which was read.
-    for key in map(_cache.make_key, "abcde"):
-        _cache.store(key, os.urandom(100_000).hex())
-    assert _cache.get_state().bytes <= 1 << 20
-    assert _cache.load(keys[1]) is None
-    assert _cache.load(keys[0]) is not None
+    run_product()
+    (first,) = directory.iterdir()
+    for number in range(300):
+        (directory / f"{number:032x}.kaso").write_bytes(bytes(10_000))
+        os.utime(directory / f"{number:032x}.kaso", (number, number))
+    os.utime(first, (0, 0))
+    # Read, so that it is the last to go.
+    run_product()
+    for number in range(20):
+        run_product(number + 1)
+    state = _cache.get_state()
+    assert state.bytes <= (1 << 20) + (1 << 20) // 32
+    assert first.exists()
+    assert not (directory / f"{0:032x}.kaso").exists()
 
 
 def test_nothing_is_kept_without_room(directory, monkeypatch):
     monkeypatch.setenv("KAS_CACHE_MB", "0")
-    _cache.store("key", "text")
+    run_product()
     assert not directory.exists()
-    assert _cache.load("key") is None
     monkeypatch.setenv("KAS_CACHE_MB", "much")
-    with pytest.raises(ValueError, match="KAS_CACHE_MB requires a number of megabytes, got 'much'"):
-        _cache.load("key")
+    with pytest.raises(kas.Error, match="KAS_CACHE_MB requires a number of megabytes, got 'much'"):
+        run_product()
 
 
 def test_a_directory_that_cannot_be_written_costs_nothing_but_time(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("KAS_CACHE_DIR", str(tmp_path / "file" / "cache"))
-    _cache.store("key", "text")
-    assert _cache.load("key") is None
+    run_product()
 
 
 def test_what_a_process_left_unfinished_is_removed(directory):
-    (directory / _cache.make_key("a")).mkdir(parents=True)
-    (directory / _cache.make_key("a") / "code.kaso").write_bytes(b"1234")
+    directory.mkdir()
+    (directory / f"{0:032x}.kaso.12345678.tmp").write_bytes(b"1234")
     (directory / "other").mkdir()
     assert (_cache.get_state().entries, _cache.get_state().bytes) == (1, 4)
     _cache.clear()
@@ -102,7 +139,7 @@ def test_what_a_process_left_unfinished_is_removed(directory):
 
 
 def test_the_command_shows_and_clears(directory, capsys):
-    _cache.store(_cache.make_key("a"), "text")
+    run_product()
     assert cli.main(["cache", "--json"]) == 0
     state = json.loads(capsys.readouterr().out)
     assert (state["directory"], state["entries"], state["limit"]) == (str(directory), 1, 1 << 20)
@@ -116,7 +153,7 @@ def test_compiled_graphs_come_from_the_cache(directory, monkeypatch):
     torch = pytest.importorskip("torch")
     pytest.importorskip("torch_mlir")
     import kas.torch
-    from kas.torch import _graph_program
+    from kas.torch import _backend, _graph_program
 
     torch.manual_seed(0)
     network, x = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.GELU()).eval(), torch.randn(3, 4)
@@ -133,16 +170,65 @@ def test_compiled_graphs_come_from_the_cache(directory, monkeypatch):
     kas.torch.explain()
     assert call(2) == [None]
     (entry,) = directory.iterdir()
-    assert {path.suffix for path in entry.iterdir()} == {".kasc", ".kaso"}
-
-    (text,) = (_cache.load(entry.name) for entry in directory.iterdir())
-    _cache.store(entry.name, "what another MLIR wrote")
+    content = entry.read_bytes()
+    entry.write_bytes(content[:-1])
     assert call(2) == [None]
-    assert _cache.load(entry.name) == text
+    assert entry.read_bytes() == content
 
-    def fail(graph):
-        raise _graph_program.UnsupportedGraphError("imports")
+    def fail(*_):
+        raise _graph_program.UnsupportedGraphError("traces")
 
-    monkeypatch.setattr(_graph_program, "import_graph", fail)
+    monkeypatch.setattr(_backend, "trace", fail)
     assert call(2) == [None]
-    assert call(3) == ["imports"]
+    assert call(3) == ["traces"]
+
+
+def test_graphs_with_constants_and_other_layouts_come_from_the_cache(directory, monkeypatch):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch_mlir")
+    import kas.torch
+    from kas.torch import _backend
+
+    def network(x, flag):
+        # Results: of another layout, a flag, an argument, one that is known, none.
+        y = (x * 2).to(memory_format=torch.channels_last)
+        return y, flag & (x[0, :, 0, 0] > 0), x, torch.full((2, 3), 7, dtype=torch.int64), None
+
+    torch.manual_seed(0)
+    x, flag = torch.randn(2, 3, 4, 5), torch.tensor([True, False, True])
+    found = []
+    for _ in range(2):
+        torch._dynamo.reset()
+        kas.torch.explain()
+        with torch.no_grad():
+            found.append(torch.compile(network, backend=kas.torch.backend)(x, flag))
+        assert [graph.reason for graph in kas.torch.explain()] == [None]
+        # The second time nothing is to be traced.
+        monkeypatch.setattr(_backend, "trace", None)
+    for results in found:
+        for result, expected in zip(results, network(x, flag)):
+            if expected is None:
+                assert result is None
+                continue
+            torch.testing.assert_close(result, expected)
+            assert result.stride() == expected.stride()
+
+
+def test_steps_of_trainings_come_from_the_cache(directory, monkeypatch):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch_mlir")
+    import kas.torch
+    from kas.torch import _backend
+
+    torch.manual_seed(0)
+    network, x = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.GELU(), torch.nn.Linear(4, 2)), torch.randn(3, 4)
+    expected = torch.autograd.grad(network(x).square().sum(), list(network.parameters()))
+    for _ in range(2):
+        torch._dynamo.reset()
+        kas.torch.explain()
+        compiled = torch.compile(network, backend=kas.torch.backend)
+        torch.testing.assert_close(
+            torch.autograd.grad(compiled(x).square().sum(), list(network.parameters())), expected, rtol=1e-4, atol=1e-5
+        )
+        assert [graph.reason for graph in kas.torch.explain()] == [None, None]
+        monkeypatch.setattr(_backend, "trace", None)

@@ -87,9 +87,14 @@ static Error profileFunction(mlir::ModuleOp module, StringRef name,
 static Expected<std::unique_ptr<LoadedFunction>>
 loadOnCPU(mlir::ModuleOp module, StringRef name, const RunSettings &settings,
           RunReport &report) {
-  ObjectCache cache(settings.cacheDirectory);
+  // That of the user, unless a directory is named.
+  auto cache = settings.cacheDirectory.empty()
+                   ? ObjectCache::openOfUser()
+                   : std::make_unique<ObjectCache>(settings.cacheDirectory);
+  if (!cache)
+    return cache.takeError();
   JITOptions jit;
-  jit.cache = &cache;
+  jit.cache = cache->get();
   CPUPipelineOptions pipeline = getCPUOptions(settings);
   // Weights do not change between the runs.
   pipeline.prepackWeights = true;

@@ -140,9 +140,11 @@ struct Options {
       "threads", cl::init(0),
       cl::desc("Threads of parallel loops; 0: OpenMP's default"),
       cl::cat(category)};
-  cl::opt<std::string> cache{"cache", cl::value_desc("directory"),
-                             cl::desc("Keep compiled objects there"),
-                             cl::cat(category)};
+  cl::opt<std::string> cache{
+      "cache", cl::value_desc("directory"),
+      cl::desc("Keep compiled objects there, all of them, and "
+               "not in the cache of the user"),
+      cl::cat(category)};
 
   RunSettings get() const {
     RunSettings settings;

@@ -97,8 +97,12 @@ compileFile(const TrainSettings &settings) {
   auto module = parseModule(context, settings.file);
   if (!module)
     return module.takeError();
-  auto program =
-      TrainingProgram::compile(**module, settings.function, settings.program);
+  auto cache = execution::ObjectCache::openOfUser();
+  if (!cache)
+    return cache.takeError();
+  ProgramOptions options = settings.program;
+  options.cache = cache->get();
+  auto program = TrainingProgram::compile(**module, settings.function, options);
   if (!program)
     return program.takeError();
   return std::make_shared<const TrainingProgram>(std::move(*program));

@@ -39,8 +39,8 @@ public:
   /// Packs the weights, that is all arguments but the data, for the calls that
   /// follow; these do not look at them again where that is all that they are
   /// needed for. Must run before the first call, and again when a weight has
-  /// changed. Does nothing without `prepackWeights` of the pipeline. Error: the
-  /// assertion that failed.
+  /// changed. Does nothing without `prepackWeights` of the pipeline, and where
+  /// weights came from a file. Error: the assertion that failed.
   llvm::Error prepack(llvm::ArrayRef<Tensor> arguments);
   /// The same of memory of somebody else, one pointer per argument; returns
   /// null or the message, which lives as long as this object.
@@ -65,21 +65,66 @@ public:
   const char *call(llvm::ArrayRef<float *> tensors,
                    std::optional<int64_t> numSamples = {}) const;
 
+  /// Writes a function that was compiled with `keepCode` to a file for `load`,
+  /// with the weights that are given: one pointer per argument, null for those
+  /// that callers give. Weights that are prepacked must be given all or not at
+  /// all; data is never. Errors: otherwise, an assertion that fails while they
+  /// are prepacked, a file that cannot be written.
+  llvm::Error save(llvm::StringRef path, llvm::ArrayRef<float *> weights);
+  /// The function of a file. Its signature has the arguments alone that are not
+  /// in there; its weights stay in the file, which is mapped. Errors: those of
+  /// `CompiledFile::read` and of `CompiledModule::link`.
+  static llvm::Expected<CompiledFunction> load(llvm::StringRef path,
+                                               const JITOptions &jit = {});
+
 private:
   friend llvm::Expected<CompiledFunction>
   compileForCPU(mlir::ModuleOp module, llvm::StringRef name,
                 const CPUPipelineOptions &pipeline, const JITOptions &jit,
                 CompileRecord *record);
 
+  /// Compiles what the cache does not have; stored there under the `key`, if
+  /// there is one.
+  static llvm::Expected<CompiledFunction>
+  compile(mlir::ModuleOp module, FunctionSignature signature,
+          const CPUPipelineOptions &pipeline, const JITOptions &jit,
+          CompileRecord *record, const std::optional<std::string> &key);
+  /// Links the code, and finds the functions in it.
+  llvm::Error link(CompiledCode code, const JITOptions &jit);
+  /// The content of a file without weights.
+  std::string makeFile(const CompiledCode &code) const;
+  static llvm::Expected<CompiledFunction> fromFile(CompiledFile file,
+                                                   const JITOptions &jit);
+  llvm::Error takeWeights(CompiledFile &file, unsigned numObjects);
+  /// Pointers to the arguments of the code, of which `tensors` are those that
+  /// have no weight here, and to all that comes after them.
+  llvm::SmallVector<void *> getPointers(llvm::ArrayRef<float *> tensors) const;
+
   FunctionSignature signature;
+  /// Whether the function reads an argument: weights may be prepacked.
+  std::vector<bool> areRead;
   std::unique_ptr<CompiledModule> module;
   CompiledModule::Function function = nullptr, prepackFunction = nullptr;
   /// The weights as `prepackFunction` packs them.
   Tensor packed;
+  /// These, or those of a file.
+  float *packedWeights = nullptr;
   int64_t numPrepacked = 0;
+  /// For each argument of the code the weight of a file, if it has one; empty
+  /// without such.
+  llvm::SmallVector<std::optional<float *>> weights;
+  /// Of a file with weights; or the file itself, of code that was kept.
+  std::unique_ptr<llvm::MemoryBuffer> memory, file;
   bool anyBatch = false;
   double compileMilliseconds = 0;
 };
+
+/// The key of a function in the cache: of all that its code depends on. Nothing
+/// where its target is none that can be compiled for.
+std::optional<std::string> getFunctionKey(mlir::ModuleOp module,
+                                          llvm::StringRef name,
+                                          const CPUPipelineOptions &pipeline,
+                                          const JITOptions &jit);
 
 /// How many elements `@NAME_prepack` of a lowered module fills; 0 if there is
 /// no such function.
@@ -90,7 +135,8 @@ bool takesNumSamples(mlir::ModuleOp module, llvm::StringRef name);
 
 /// Compiles the function `name` of `module`, which stays as it is. Diagnostics
 /// of passes that fail are part of the error. With a `record` (Profile.h) the
-/// function calls a clock, and the record says what it stands for.
+/// function calls a clock, and the record says what it stands for; otherwise
+/// the whole function is looked up in the cache first.
 llvm::Expected<CompiledFunction>
 compileForCPU(mlir::ModuleOp module, llvm::StringRef name,
               const CPUPipelineOptions &pipeline = {},

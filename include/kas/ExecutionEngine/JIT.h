@@ -6,21 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Just-in-time compilation of modules in the LLVM dialect for the CPU at hand,
-// with a cache of the objects.
+// Just-in-time compilation of modules in the LLVM dialect for the CPU at hand.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef KAS_EXECUTIONENGINE_JIT_H
 #define KAS_EXECUTIONENGINE_JIT_H
 
+#include "kas/ExecutionEngine/CompiledFile.h"
+#include "kas/ExecutionEngine/ObjectCache.h"
 #include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,38 +30,14 @@ class ModuleOp;
 
 namespace kas::execution {
 
-/// Compiled objects by the hash of what they were compiled from. Looks in
-/// memory first, then, if a directory is given, on disk. Entries are written
-/// atomically and carry a check sum: a broken one counts as missing, so several
-/// processes may share a directory. Thread-safe.
-class ObjectCache {
-public:
-  /// An empty `directory` means memory only. It is made when first needed; one
-  /// that cannot be written is no error, nothing is kept there then.
-  explicit ObjectCache(llvm::StringRef directory = "");
-  ~ObjectCache();
-
-  /// The object stored under `key`, or null.
-  std::unique_ptr<llvm::MemoryBuffer> load(llvm::StringRef key);
-  void store(llvm::StringRef key, const llvm::MemoryBuffer &object);
-
-  /// How often `load` found something, for tests and reports.
-  int64_t getNumHits() const { return numHits; }
-
-private:
-  std::string getPath(llvm::StringRef key) const;
-
-  std::mutex mutex;
-  std::string directory;
-  llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> entries;
-  int64_t numHits = 0;
-};
-
 struct JITOptions {
   /// Optimization level of LLVM, 0 to 3.
   unsigned optLevel = 2;
-  /// Not owned; none: every module is compiled anew.
+  /// Of functions (`compileForCPU`) and their kernels. Not owned; none: all is
+  /// compiled anew.
   ObjectCache *cache = nullptr;
+  /// Keep the machine code of functions, for `CompiledFunction::save`.
+  bool keepCode = false;
   /// Symbols that the code gets from here, not from the process: for instance
   /// another `malloc`.
   std::vector<std::pair<std::string, void *>> symbols = {};
@@ -87,24 +62,39 @@ struct CompileTimes {
   bool cached = false;
 };
 
+/// Machine code that is not linked yet.
+struct CompiledCode {
+  std::vector<std::unique_ptr<llvm::MemoryBuffer>> objects;
+  CodeTarget target;
+  CompileTimes times;
+};
+
+/// Translates `module`, which must be in the LLVM dialect, to LLVM IR, and
+/// compiles it for the target that the module names (see ModuleTarget.h), else
+/// for this machine. Attributes of arguments that LLVM does not know are taken
+/// off. `kernels` define what `module` only declares. Errors: what cannot be
+/// translated, a target that this machine does not run.
+llvm::Expected<CompiledCode> compileCode(mlir::ModuleOp module,
+                                         const JITOptions &options = {},
+                                         KernelObjects kernels = {});
+
 /// A module in memory, ready to be called. Functions are called with plain
 /// pointers: first the inputs, then the outputs, then dynamic sizes, as the
 /// pipeline `kas-cpu-pipeline` makes them. The code lives as long as this
 /// object.
 class CompiledModule {
 public:
-  /// Translates `module`, which must be in the LLVM dialect, to LLVM IR,
-  /// optimizes and links it, for the target that the module names (see
-  /// ModuleTarget.h), which this machine must be able to run, else for this
-  /// machine. Attributes of arguments that LLVM does not know
-  /// are taken off. Functions that take pointers, then 64-bit integers, and
-  /// return nothing or a message can be called. Errors: what cannot be
-  /// translated, a foreign target, symbols that neither the module nor the
-  /// process defines, OpenMP's runtime library not found though the module
-  /// starts threads. `kernels` define what `module` only declares.
+  /// Compiles `module` and links it. Functions that take pointers, then 64-bit
+  /// integers, and return nothing or a message can be called. Errors: those of
+  /// `compileCode` and of `link`.
   static llvm::Expected<std::unique_ptr<CompiledModule>>
   compile(mlir::ModuleOp module, const JITOptions &options = {},
           KernelObjects kernels = {});
+  /// Links code that `compileCode` has made, in whatever process. Errors:
+  /// symbols that neither the module nor the process defines, OpenMP's runtime
+  /// library not found though the module starts threads.
+  static llvm::Expected<std::unique_ptr<CompiledModule>>
+  link(CompiledCode code, const JITOptions &options = {});
   ~CompiledModule();
 
   /// A callable function; its argument is the array of the pointers, and of

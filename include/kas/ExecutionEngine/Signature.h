@@ -36,6 +36,8 @@ struct TensorSignature {
 
   /// Of an element in memory; those of i1 have a byte each.
   unsigned getElementBytes() const;
+  /// Of all elements.
+  uint64_t getNumBytes() const;
 };
 
 /// The types that elements of arguments and results may have.

@@ -68,6 +68,10 @@ struct Target {
 /// without registers of floats that the triple passes them in.
 llvm::Expected<Target> getTarget(const TargetNames &names = {});
 
+/// Makes LLVM's tables for this machine available, which the functions here do
+/// by themselves: for code that is only linked.
+void initializeHostTarget();
+
 /// The compiler for `target` at LLVM's level `optLevel`, from 0 to 3; for a
 /// process that runs the code, or for position-independent object files.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>

@@ -89,7 +89,10 @@ def _export_graph(network: nn.Module, example: Any) -> Exported:
 
     traced = trace(call, [*inputs, *tensors.values()], with_gradients=False)
     names = [f"input{number or ''}" for number in range(len(inputs))]
-    text = set_attributes(str(import_graph(traced)), [{"kas.name": name} for name in [*names, *tensors]])
+    attributes: list[dict[str, Any]] = [{"kas.name": name} for name in [*names, *tensors]]
+    for attribute in attributes[1 : len(inputs)]:
+        attribute["kas.data"] = None
+    text = set_attributes(str(import_graph(traced)), attributes)
     return Exported(Module(text, "<network>"), list(tensors.values()))
 
 

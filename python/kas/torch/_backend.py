@@ -21,7 +21,7 @@ from ._graph_flops import count_flops, warn_of_fallback
 from ._graph_import import UnsupportedGraphError, trace
 from ._graph_norms import fold_batch_norms
 from ._graph_parts import replace_strided
-from ._graph_program import BatchProgram, Compiled, compile_graph, compile_whole
+from ._graph_program import BatchProgram, Compiled, compile_graph, compile_whole, find_function, make_key
 from ._options import Options, read_options
 
 Boxed = Callable[[list[Any]], list[Any]]
@@ -145,12 +145,19 @@ class _Graph:
         places = [place for place, argument in enumerate(arguments) if isinstance(argument, torch.Tensor)]
         static = self._find_tensors(places, self.static)
         batched = frozenset(self._find_tensors(places, batch.batched))
+        options = self.options._replace(threads=threads)
         programs = {}
-        graph = self._fold(places) or self.graph
+        graph = None
         try:
             for size in BATCHES:
-                traced = trace(graph, set_batch(arguments, batch, size), with_gradients=False)
-                programs[size] = compile_whole(traced, static, self.options._replace(threads=threads), batched)
+                sized = set_batch(arguments, batch, size)
+                key = make_key(self.graph, sized, self.kind, static, options, batched)
+                if found := find_function(key, options):
+                    programs[size], _ = found
+                    continue
+                graph = graph or self._fold(places) or self.graph
+                traced = trace(graph, sized, with_gradients=False)
+                programs[size] = compile_whole(traced, static, options, key, batched)
         except UnsupportedGraphError:
             return None
         shapes = tuple(tuple(arguments[place].shape) for place in places if place not in self.static)
@@ -164,15 +171,19 @@ class _Graph:
             return Compiled(None, 0, {}, f"requires tensors on the CPU, got '{min(map(str, devices))}'")
         static = self._find_tensors(places, self.static)
         options = self.options._replace(threads=threads)
+        key = make_key(self.graph, arguments, self.kind, static, options)
+        # Before anything is traced, which takes longer than all else.
+        if found := find_function(key, options):
+            return Compiled(found[0], 1, {}, None, found[1], 1.0)
         if folded := self._fold(places):
             with contextlib.suppress(UnsupportedGraphError):
                 whole = trace(folded, arguments, False)
-                return Compiled(compile_whole(whole, static, options), 1, {}, None, count_flops(whole), 1.0)
+                return Compiled(compile_whole(whole, static, options, key), 1, {}, None, count_flops(whole), 1.0)
         try:
             traced = trace(self.graph, arguments, self.kind != "inference")
         except UnsupportedGraphError as error:
             return Compiled(None, 0, {}, str(error))
-        return compile_graph(traced, static, options)
+        return compile_graph(traced, static, options, key)
 
     def _fold(self, places: Collection[int]) -> fx.GraphModule | None:
         """The graph without its batch norms, where weights are packed ahead; None where it is the same."""

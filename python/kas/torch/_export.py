@@ -255,6 +255,8 @@ def to_mlir(
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_path)
     attributes: list[dict[str, Any]] = [{"kas.name": f"input{index or ''}"} for index in range(len(data))]
+    for attribute in attributes[1:]:
+        attribute["kas.data"] = None
     trained = {name for name, parameter in network.named_parameters() if parameter.requires_grad}
     for name in tensors:
         attributes.append({"kas.name": name} | _describe_training(name, name in trained, norms, model.training))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from operator import getitem
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import fx, nn
 
-from .. import _cache
+from .. import _cache, _kas
 from .._arguments import set_attributes
 from .._errors import Error
 from .._module import Module
@@ -52,6 +53,62 @@ class _Result(NamedTuple):
         if self.argument is not None:
             return arguments[self.argument]
         return self.constant.clone() if isinstance(self.constant, torch.Tensor) else self.constant
+
+
+def _to_json(constant: Any) -> Any:
+    """A constant among the outputs of a graph: None, a number, or a tensor."""
+    if not isinstance(constant, torch.Tensor):
+        return constant
+    content = constant.contiguous().reshape(-1).view(torch.uint8).tolist()
+    return {"content": content, "type": _get_name(constant.dtype), "shape": list(constant.shape)}
+
+
+def _from_json(constant: Any) -> Any:
+    if not isinstance(constant, dict):
+        return constant
+    content = torch.tensor(constant["content"], dtype=torch.uint8)
+    return content.view(getattr(torch, constant["type"])).reshape(constant["shape"])
+
+
+def _get_name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+class _Plan(NamedTuple):
+    """What a program takes and gives: all that calls need to know of its graph."""
+
+    order: list[int]
+    """The arguments of the graph, in the order of the program: what has samples, other data, weights."""
+    num_data: int
+    """Those that are no weights."""
+    is_single: bool
+    """Whether the graph has one output that is no tuple."""
+    outputs: list[_Result]
+    results: list[tuple[tuple[int, ...], torch.dtype]]
+    """Shapes and types, as the program gives them."""
+    strides: list[tuple[int, ...] | None]
+    """Of results whose layout is another."""
+    flops: int
+    """Of the graph."""
+
+    @property
+    def is_packed(self) -> bool:
+        """The pipeline takes the first argument for data."""
+        return 0 < self.num_data < len(self.order)
+
+    def write(self) -> str:
+        """As text, for the cache."""
+        outputs = [output._replace(constant=_to_json(output.constant)) for output in self.outputs]
+        results = [(shape, _get_name(dtype)) for shape, dtype in self.results]
+        return json.dumps(self._replace(outputs=outputs, results=results))
+
+    @staticmethod
+    def read(text: str) -> _Plan:
+        plan = _Plan(*json.loads(text))
+        outputs = [_Result(result, argument, _from_json(constant)) for result, argument, constant in plan.outputs]
+        results = [(tuple(shape), getattr(torch, dtype)) for shape, dtype in plan.results]
+        strides = [None if entry is None else tuple(entry) for entry in plan.strides]
+        return plan._replace(outputs=outputs, results=results, strides=strides)
 
 
 def _read_outputs(graph: fx.GraphModule) -> tuple[bool, list[Any]]:
@@ -104,15 +161,6 @@ def _replace_flags(graph: fx.GraphModule, arguments: Sequence[fx.Node], computed
         computed[place] = number
 
 
-def _load_module(key: str) -> Module | None:
-    """From the cache; None where it is not there, or cannot be read by this MLIR."""
-    text = _cache.load(key)
-    try:
-        return None if text is None else Module(text, "<cache>")
-    except Error:
-        return None
-
-
 def _mark_data(module: Module, num_data: int, num_arguments: int) -> Module:
     """The module, of whose arguments so many are no weights."""
     if num_data < 2:
@@ -131,17 +179,87 @@ def _reorder(graph: fx.GraphModule, arguments: Sequence[fx.Node], order: Sequenc
 
 
 class _Function(nn.Module):
-    """A graph that is compiled as a whole. Changes the graph.
+    """The program of a graph that is compiled as a whole."""
+
+    def __init__(self, plan: _Plan, program: Any, options: Options):
+        super().__init__()
+        self.plan, self.program = plan, program
+        shapes, types = [shape for shape, _ in plan.results], [dtype for _, dtype in plan.results]
+        self.results = Results(shapes, types, options.bind_calls)
+        num_packed = program.get_num_prepacked_elements("forward") if plan.is_packed else 0
+        self.weights = PackedWeights(program, num_packed) if num_packed else None
+
+    def forward(self, *arguments: torch.Tensor) -> Any:
+        num_data = self.plan.num_data
+        originals = [arguments[place] for place in self.plan.order]
+        results = self.results.make()
+        tensors = [enter(original) for original in (originals[:num_data] if self.weights else originals)]
+        addresses = [tensor.data_ptr() for tensor in (*tensors, *results)]
+        if self.weights:
+            *weights, packed = self.weights.get_addresses(originals[num_data:])
+            addresses[num_data:num_data] = weights
+            addresses.append(packed)
+        self.program.call_at("forward", addresses)
+        for number, strides in enumerate(self.plan.strides):
+            if strides is not None:
+                rows = results[number]
+                results[number] = torch.empty_strided(rows.shape, strides, dtype=rows.dtype).copy_(rows)
+        values = [output.choose(results, arguments) for output in self.plan.outputs]
+        return values[0] if self.plan.is_single else values
+
+
+def find_function(key: str | None, options: Options) -> tuple[nn.Module, int] | None:
+    """The program that was kept under a key, and the FLOPs of its graph."""
+    found = _kas.find_program(key) if key else None
+    if found is None:
+        return None
+    program, text = found
+    plan = _Plan.read(text)
+    return _Function(plan, program, options), plan.flops
+
+
+def make_key(
+    graph: fx.GraphModule,
+    arguments: Sequence[Any],
+    kind: str,
+    static: set[int],
+    options: Options,
+    batched: frozenset[int] = frozenset(),
+) -> str | None:
+    """The key of the program that `compile_whole` makes of a graph for these arguments; None where it has none.
+
+    `kind`: what traces it; other arguments as there.
+    """
+    text = describe(graph)
+    # Functions that are no operations of PyTorch may have changed.
+    if text is None or " at 0x" in text:
+        return None
+    types = [
+        (tuple(a.shape), a.stride(), a.dtype) if isinstance(a, torch.Tensor) else (type(a).__name__, repr(a))
+        for a in arguments
+    ]
+    # What does not change the code.
+    options = options._replace(bind_calls=False, strict=False)
+    state = (kind, sorted(static), sorted(batched), options, torch.get_default_dtype())
+    return _cache.make_key(torch.__version__, version("torch-mlir"), repr(state), repr(types), text)
+
+
+class _Source:
+    """A graph that is to be compiled as a whole. Changes the graph.
 
     `static` are the places of the weights. With `batched`, the places of what has samples, only a graph that computes
-    these one by one, so that a batch may come in parts.
+    these one by one, so that a batch may come in parts. The program is kept under the `key`, if there is one.
     """
 
     def __init__(
-        self, graph: fx.GraphModule, static: set[int], options: Options, batched: frozenset[int] = frozenset()
+        self,
+        graph: fx.GraphModule,
+        static: set[int],
+        options: Options,
+        key: str | None,
+        batched: frozenset[int] = frozenset(),
     ):
-        super().__init__()
-        self.options = options
+        self.options, self.key = options, key
         arguments = graph.graph.find_nodes(op="placeholder")
         output = graph.graph.output_node()
         is_single, values = _read_outputs(graph)
@@ -151,67 +269,37 @@ class _Function(nn.Module):
         for node in (*arguments, *computed):
             if reason := check_tensors(node.meta["val"]):
                 raise UnsupportedGraphError(reason)
-        self.is_single = is_single
-        self.outputs = _find_results(values, arguments, computed)
+        outputs = _find_results(values, arguments, computed)
         results = [node.meta["val"] for node in computed]
-        shapes = [tuple(result.shape) for result in results]
-        self.results = Results(shapes, [result.dtype for result in results], options.bind_calls)
-        self.strides = [_get_strides(result) for result in results]
         places = range(len(arguments))
-        # What has samples, other data, weights.
-        self.order = sorted(places, key=lambda place: (place in static, place not in batched))
-        num_data = sum(place not in static for place in places)
+        self.plan = _Plan(
+            sorted(places, key=lambda place: (place in static, place not in batched)),
+            sum(place not in static for place in places),
+            is_single,
+            outputs,
+            [(tuple(result.shape), result.dtype) for result in results],
+            [_get_strides(result) for result in results],
+            count_flops(graph),
+        )
         _replace_flags(graph, arguments, computed)
         output.args = (tuple(computed),)
-        _reorder(graph, arguments, self.order)
+        _reorder(graph, arguments, self.plan.order)
         graph.recompile()
-        # The pipeline takes the first argument for data.
-        self.is_packed = 0 < num_data < len(arguments)
-        self.num_data = num_data
-        text = describe(graph)
-        self.pipelines = list_pipelines(options, self.is_packed, len(batched))
-        self.key = text and _cache.make_key(
-            torch.__version__, version("torch-mlir"), str(num_data), *self.pipelines, text
-        )
-        cached = _load_module(self.key) if self.key else None
-        self.is_cached = cached is not None
-        self.module = cached or _mark_data(import_graph(graph), num_data, len(arguments))
-        values = [arguments[place].meta["val"] for place in self.order]
+        self.pipelines = list_pipelines(options, self.plan.is_packed, len(batched))
+        self.module = _mark_data(import_graph(graph), self.plan.num_data, len(arguments))
+        values = [arguments[place].meta["val"] for place in self.plan.order]
         self.tensors = [(tuple(value.shape), value.dtype) for value in (*values, *results)]
         """Shapes and types of what enters and leaves, as functions take it."""
 
-    def compile(self) -> None:
+    def compile(self) -> _Function:
         try:
-            if not self.is_cached:
-                self.module = choose_pipeline(
-                    self.module, self.pipelines, self.tensors, self.num_data, self.options.tuning_seconds
-                )
-            folder = _cache.get_folder(self.key) if self.key else None
-            self.program: Any = self.module._handle.load(2, str(folder) if folder else None)
+            module = choose_pipeline(
+                self.module, self.pipelines, self.tensors, self.plan.num_data, self.options.tuning_seconds
+            )
+            program: Any = module._handle.load(2, self.key, self.plan.write() if self.key else "")
         except (Error, ValueError) as error:
             raise UnsupportedGraphError(" ".join(str(error).split())) from error
-        if self.key and not self.is_cached:
-            _cache.store(self.key, str(self.module))
-        del self.module
-        num_packed = self.program.get_num_prepacked_elements("forward") if self.is_packed else 0
-        self.weights = PackedWeights(self.program, num_packed) if num_packed else None
-
-    def forward(self, *arguments: torch.Tensor) -> Any:
-        originals = [arguments[place] for place in self.order]
-        results = self.results.make()
-        tensors = [enter(original) for original in (originals[: self.num_data] if self.weights else originals)]
-        addresses = [tensor.data_ptr() for tensor in (*tensors, *results)]
-        if self.weights:
-            *weights, packed = self.weights.get_addresses(originals[self.num_data :])
-            addresses[self.num_data : self.num_data] = weights
-            addresses.append(packed)
-        self.program.call_at("forward", addresses)
-        for number, strides in enumerate(self.strides):
-            if strides is not None:
-                rows = results[number]
-                results[number] = torch.empty_strided(rows.shape, strides, dtype=rows.dtype).copy_(rows)
-        values = [output.choose(results, arguments) for output in self.outputs]
-        return values[0] if self.is_single else values
+        return _Function(self.plan, program, self.options)
 
 
 class _Known(nn.Module):
@@ -270,32 +358,36 @@ class _Parts:
         for target in get_targets(self.graph):
             self.left.setdefault(target, "is alone between operations that PyTorch runs")
 
-    def import_parts(self) -> tuple[dict[str, _Function], dict[str, str]]:
-        """The parts that can be imported, and the operations that cannot, unless they are not known."""
-        functions: dict[str, _Function] = {}
+    def import_parts(self) -> tuple[dict[str, _Source | nn.Module], dict[str, str]]:
+        """The parts that can be imported, or are known, and the operations that cannot, unless they are not known."""
+        functions: dict[str, _Source | nn.Module] = {}
         for name, static in self.calls:
             part = self.graph.get_submodule(name)
             assert isinstance(part, fx.GraphModule)
+            key = make_key(part, (), "part", static, self.options)
+            if found := find_function(key, self.options):
+                functions[name] = found[0]
+                continue
             try:
-                functions[name] = _Function(_copy(part), static, self.options)
+                functions[name] = _Source(_copy(part), static, self.options, key)
             except UnsupportedGraphError as error:
                 if any(find_calls(part, error.operations)):
                     return {}, dict.fromkeys(error.operations, str(error))
                 self._leave(name, str(error))
         return functions, {}
 
-    def compile(self, functions: Mapping[str, _Function]) -> Compiled:
+    def compile(self, functions: Mapping[str, _Source | nn.Module]) -> Compiled:
         parts, flops = 0, 0
         total = count_flops(self.original)
         for name, function in functions.items():
             part = self.graph.get_submodule(name)
             assert isinstance(part, fx.GraphModule)
             try:
-                function.compile()
+                compiled = function.compile() if isinstance(function, _Source) else function
             except UnsupportedGraphError as error:
                 self._leave(name, str(error))
             else:
-                self.graph.set_submodule(name, function)
+                self.graph.set_submodule(name, compiled)
                 parts += 1
                 flops += count_flops(part)
         program = self.graph if parts else None
@@ -333,9 +425,13 @@ class BatchProgram(nn.Module):
 
 
 def compile_whole(
-    graph: fx.GraphModule, static: set[int], options: Options, batched: frozenset[int] = frozenset()
+    graph: fx.GraphModule,
+    static: set[int],
+    options: Options,
+    key: str | None,
+    batched: frozenset[int] = frozenset(),
 ) -> nn.Module:
-    """The program of a traced graph, without parts that PyTorch runs.
+    """The program of a traced graph, without parts that PyTorch runs, which is kept under a key.
 
     `static` are the places of weights, `batched` of what has samples. UnsupportedGraphError where there is no program,
     and with `batched` also where it mixes samples.
@@ -348,19 +444,17 @@ def compile_whole(
     check_random(graph)
     check_integers(graph)
     check_meaning(graph)
-    function = _Function(_copy(graph), static, options, batched)
-    function.compile()
-    return function
+    return _Source(_copy(graph), static, options, key, batched).compile()
 
 
-def compile_graph(graph: fx.GraphModule, static: set[int], options: Options) -> Compiled:
+def compile_graph(graph: fx.GraphModule, static: set[int], options: Options, key: str | None) -> Compiled:
     """Compiles a traced graph, or the parts of it between operations that cannot be compiled.
 
-    `static` are the places of the arguments that are weights.
+    `static` are the places of the arguments that are weights; a program of all of it is kept under the key.
     """
     reasons: dict[str, str] = {}
     try:
-        return Compiled(compile_whole(graph, static, options), 1, {}, None, count_flops(graph), 1.0)
+        return Compiled(compile_whole(graph, static, options, key), 1, {}, None, count_flops(graph), 1.0)
     except UnsupportedGraphError as error:
         whole = str(error)
         reasons.update(dict.fromkeys(error.operations, whole))

@@ -163,17 +163,13 @@ TEST_F(KernelObjectsTest, OptionsArePartOfTheKey) {
 TEST_F(KernelObjectsTest, DamagedEntriesAreRecompiled) {
   std::string text = getNetwork({"exp", "abs"});
   Outcome expected = run(text);
-  auto isCached = [&] {
+  auto compile = [&] {
     ObjectCache cache(directory);
     Outcome actual = run(text, &cache);
     EXPECT_EQ(actual.result.getValues(), expected.result.getValues());
-    return actual.times.cached;
+    return actual.times;
   };
-  EXPECT_FALSE(isCached());
-  std::vector<std::string> files = getFiles();
-  // One for each kernel, one for the function that calls them.
-  ASSERT_EQ(files.size(), expected.times.numKernels + 1u);
-  for (const std::string &file : files) {
+  auto damage = [](const std::string &file) {
     uint64_t size;
     ASSERT_FALSE(llvm::sys::fs::file_size(file, size));
     std::error_code code;
@@ -181,9 +177,30 @@ TEST_F(KernelObjectsTest, DamagedEntriesAreRecompiled) {
     ASSERT_FALSE(code);
     stream.seek(size / 2);
     stream << "damaged";
-    stream.close();
-    EXPECT_FALSE(isCached()) << file;
-    EXPECT_TRUE(isCached()) << file;
+  };
+  EXPECT_FALSE(compile().cached);
+  std::vector<std::string> files = getFiles();
+  unsigned numKernels = expected.times.numKernels;
+  // One for each kernel, one for the whole function, which alone is looked for
+  // as long as it is whole.
+  ASSERT_EQ(files.size(), numKernels + 1u);
+  std::string whole;
+  for (const std::string &file : files) {
+    damage(file);
+    if (!compile().cached)
+      whole = file;
+    EXPECT_TRUE(compile().cached) << file;
+  }
+  ASSERT_FALSE(whole.empty());
+  // Mends the kernels.
+  damage(whole);
+  EXPECT_FALSE(compile().cached);
+  for (const std::string &file : files) {
+    damage(file);
+    damage(whole);
+    CompileTimes times = compile();
+    EXPECT_FALSE(times.cached);
+    EXPECT_EQ(times.numCachedKernels, numKernels - (file != whole)) << file;
   }
 }
 
