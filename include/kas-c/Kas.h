@@ -11,10 +11,10 @@
 //
 // Every module has an MLIR context of its own. Calls on one module exclude each
 // other, calls on different modules run at the same time; a compiled function
-// may be called by any number of threads. Compiled functions are kept on disk for
-// the next process that compiles the same, in $KAS_CACHE_DIR, else kas/compiled
-// in $XDG_CACHE_HOME or ~/.cache, $KAS_CACHE_MB megabytes of them at most (512;
-// 0: nothing is kept).
+// may be called by any number of threads. Compiled functions are kept on disk
+// for the next process that compiles the same, in $KAS_CACHE_DIR, else
+// kas/compiled in $XDG_CACHE_HOME or ~/.cache, $KAS_CACHE_MB megabytes of them
+// at most (512; 0: nothing is kept).
 //
 //===----------------------------------------------------------------------===//
 

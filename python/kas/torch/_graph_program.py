@@ -98,17 +98,22 @@ class _Plan(NamedTuple):
 
     def write(self) -> str:
         """As text, for the cache."""
-        outputs = [output._replace(constant=_to_json(output.constant)) for output in self.outputs]
+        outputs = [(output.result, output.argument, _to_json(output.constant)) for output in self.outputs]
         results = [(shape, _get_name(dtype)) for shape, dtype in self.results]
-        return json.dumps(self._replace(outputs=outputs, results=results))
+        return json.dumps([self.order, self.num_data, self.is_single, outputs, results, self.strides, self.flops])
 
     @staticmethod
     def read(text: str) -> _Plan:
-        plan = _Plan(*json.loads(text))
-        outputs = [_Result(result, argument, _from_json(constant)) for result, argument, constant in plan.outputs]
-        results = [(tuple(shape), getattr(torch, dtype)) for shape, dtype in plan.results]
-        strides = [None if entry is None else tuple(entry) for entry in plan.strides]
-        return plan._replace(outputs=outputs, results=results, strides=strides)
+        order, num_data, is_single, outputs, results, strides, flops = json.loads(text)
+        return _Plan(
+            order,
+            num_data,
+            is_single,
+            [_Result(result, argument, _from_json(constant)) for result, argument, constant in outputs],
+            [(tuple(shape), getattr(torch, dtype)) for shape, dtype in results],
+            [None if entry is None else tuple(entry) for entry in strides],
+            flops,
+        )
 
 
 def _read_outputs(graph: fx.GraphModule) -> tuple[bool, list[Any]]:
