@@ -37,6 +37,12 @@ class Argument(ctypes.Structure):
     _fields_ = [("buffer", c_void_p), ("offset", c_uint64), ("bytes", c_uint64)]
 
 
+class Step(ctypes.Structure):
+    _fields_ = [
+        ("kernel", c_void_p), ("size", LaunchSize), ("arguments", ctypes.POINTER(Argument)), ("count", c_uint32),
+    ]  # fmt: skip
+
+
 class DriverError(Exception):
     """What a call of the runtime says that failed."""
 
@@ -104,11 +110,13 @@ class Program:
         self.function = next(entry for entry in manifest["functions"] if entry["name"] == function)
         self.module = c_void_p()
         self.scratch = c_void_p()
+        self.sequence = c_void_p()
         self.buffers: list[c_void_p | None] = []
         try:
             self._create_buffers()
             device.call("kasRtModuleLoad", device.handle, binary, c_size_t(len(binary)), byref(self.module))
             self.launches = [self._create_launch(manifest, launch) for launch in self.function["launches"]]
+            self._create_sequence()
         except DriverError:
             self.close()
             raise
@@ -169,7 +177,19 @@ class Program:
         )  # fmt: skip
         return handle, size, arguments
 
+    def _create_sequence(self) -> None:
+        """All launches as one, a graph with CUDA: what is measured has no calls of Python between kernels."""
+        steps = [Step(handle.value, size, arguments, len(arguments)) for handle, size, arguments in self.launches]
+        if steps:
+            self.device.call(
+                "kasRtSequenceCreate", self.device.handle, (Step * len(steps))(*steps), c_uint32(len(steps)),
+                byref(self.sequence),
+            )  # fmt: skip
+
     def close(self) -> None:
+        if self.sequence:
+            self.device.call("kasRtSequenceDestroy", self.sequence)
+        self.sequence = c_void_p()
         for buffer in [*self.buffers[len(self.lent) :], self.scratch]:
             if buffer:
                 self.device.call("kasRtBufferDestroy", buffer)
@@ -187,10 +207,8 @@ class Program:
             self.device.call("kasRtBufferWrite", buffer, c_uint64(0), c_void_p(data.ctypes.data), c_uint64(data.nbytes))
 
     def launch(self) -> None:
-        start = self.device.library.kasRtLaunch
-        for handle, size, arguments in self.launches:
-            if start(handle, byref(size), arguments, c_uint32(len(arguments))):
-                raise DriverError(self.device.library.kasRtErrorText().decode(errors="replace"))
+        if self.sequence:
+            self.device.call("kasRtSequenceLaunch", self.sequence)
 
     def download(self) -> np.ndarray:
         """The first result."""
