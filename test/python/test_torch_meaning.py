@@ -109,6 +109,41 @@ def test_gradients_at_the_ends_of_ranges():
     torch.testing.assert_close(found.grad, expected.grad)
 
 
+def _make_constants():
+    """What follows from no argument, of every type that meets numbers of another one."""
+    ones, ints, halves = torch.ones(3), torch.ones(3, dtype=torch.int64), torch.ones(3, dtype=torch.float16)
+    yield from (ones * -1, ones + -2, ones - 2, -1 - ones, ones / -2, torch.add(ones, ones, alpha=-2))
+    yield from (torch.rsub(ones, 2, alpha=-2), ones.double() * -1, halves * -1, ones.bfloat16() - 3, ones * ints.neg())
+    yield from (ones * -1 == -1, ones > -1, ones - 3 < -1, ints - 2 <= ones, torch.where(ones > 0, -1, 2))
+    yield from (ints * -1 / 2, ints * -1.5, (ints * -7) % 3, (ints * -7) // 2, (ints * -5) >> 1, (ints * -5) & 3)
+    yield from (ints.to(torch.int8) * 100 + 100, ints.to(torch.int32) * 2**30 * 4, ints.bool() * -1, ints.square() - 9)
+    yield from (torch.tensor([1.0, 2.0]) * -1, torch.tensor(2.0) * -1, torch.tensor([2.0, 2.0]) * -3)
+    yield from (1 / (ones * 0 * -1), ones * float("-inf"), torch.triu(torch.ones(3, 3) * float("-inf"), 1))
+    yield from ((ones * float("nan")) * -1, torch.arange(3.0) * -1, torch.eye(2) * -2, (ints * -1).cumsum(0))
+    yield from ((ones * -1).reshape(3, 1).expand(3, 2).sum(1), torch.ones(3000, 3000)[::1000] * -1, (ones - 2).any())
+    yield torch.full((3,), 200, dtype=torch.uint8) * 2
+    yield torch.cat([ones * -1, ones]) * -1
+    yield torch.tensor([1.0, 2.0], dtype=torch.bfloat16) * -1
+
+
+def test_constants():
+    """torch-mlir folds tensors of one value itself, and takes negative integers for large ones."""
+    expected = [*_make_constants()]
+    for function in (lambda x: (*_make_constants(), x + 1), lambda x: (*_make_constants(),)):
+        results = torch.compile(function, backend="kas")(torch.ones(2))
+        for number, (result, wanted) in enumerate(zip(results, expected)):
+            assert result.dtype == wanted.dtype, number
+            torch.testing.assert_close(result, wanted, equal_nan=True, msg=f"{number}: {result} instead of {wanted}")
+            assert not wanted.is_floating_point() or torch.equal(result.signbit(), wanted.signbit()), number
+
+
+def test_constants_beside_data():
+    x = torch.arange(6.0)
+    for function in (lambda x: x[:3] + (1 - torch.ones(3)) * -10000, lambda x: x[torch.full((2,), -1)]):
+        torch._dynamo.reset()
+        torch.testing.assert_close(torch.compile(function, backend="kas")(x), function(x))
+
+
 def test_orders():
     numbers = torch.cat([OTHER, OTHER.flip(1)], 1)
 

@@ -129,10 +129,12 @@ def _trace(call: Any, samples: Sequence[torch.Tensor]) -> fx.GraphModule:
     from torch.fx.experimental.proxy_tensor import make_fx
 
     from ..torch._decompositions import get_inference_table
+    from ..torch._graph_constants import fold_constants
 
     trace = make_fx(call, decomposition_table=get_inference_table(), tracing_mode="fake", _allow_non_fake_inputs=True)
     with torch.no_grad():
         graph: fx.GraphModule = trace(*samples)
+    fold_constants(graph)
     return graph
 
 

@@ -1,9 +1,11 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The values that a graph computes from nothing: tensors without elements, and sums, products and means over these.
+"""The values that a graph computes from nothing, which are known before it is run.
 
-Compiled code for them is wrong about means, and torch-mlir ends the process; they are known before the graph is run.
+Two kinds are replaced. Tensors without elements, and sums, products and means over these: compiled code for them is wrong
+about means, and torch-mlir ends the process. Tensors of one value, such as `torch.ones(3) * -1`, or of few elements:
+torch-mlir folds them itself, and takes negative integers for large ones and zeros of both signs for one.
 """
 
 from __future__ import annotations
@@ -13,8 +15,19 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._subclasses.fake_tensor import FakeTensor
 
 aten = torch.ops.aten
+MOST_ELEMENTS = 1 << 26
+"""Of what is computed here: larger tensors are left to compiled code."""
+FEW_ELEMENTS = 64
+"""Of tensors of several values that are written out; torch-mlir folds those of at most 16."""
+FROM_SHAPES = (
+    *(aten.full_like.default, aten.zeros_like.default, aten.ones_like.default),
+    *(aten.new_full.default, aten.new_zeros.default, aten.new_ones.default),
+)
+"""Operations that read nothing of a tensor but its shape and type."""
+UNINITIALIZED = (aten.empty.memory_format, aten.empty_like.default, aten.new_empty.default, aten.empty_strided.default)
 
 
 def _is_empty(value: Any) -> bool:
@@ -23,6 +36,21 @@ def _is_empty(value: Any) -> bool:
 
 def _make_empty(value: torch.Tensor) -> torch.Tensor:
     return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
+
+
+def _get_uniform(value: Any) -> float | int | bool | None:
+    """The value of all elements, of a type that torch-mlir has constants of; None where they differ or are NaN."""
+    if not isinstance(value, torch.Tensor) or value.numel() == 0 or not _is_plain(value):
+        return None
+    first = value.reshape(-1)[0]
+    if not bool((value == first).all()) or (value.is_floating_point() and len(value.signbit().unique()) != 1):
+        return None
+    return first.item()
+
+
+def _is_plain(value: torch.Tensor) -> bool:
+    is_unsigned = value.dtype in (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+    return value.layout == torch.strided and not value.is_complex() and not is_unsigned and value.device.type == "cpu"
 
 
 class _Folder:
@@ -35,10 +63,18 @@ class _Folder:
         for node in list(self.graph.graph.nodes):
             if node.op == "call_function":
                 self._visit(node)
+            elif node.op == "get_attr":
+                self._read(node)
         for node, value in self.known.items():
             # The elements of tuples are nodes of their own.
-            if node.op == "call_function" and isinstance(value, torch.Tensor):
-                self._replace(node, value)
+            if node.op != "call_function" or not isinstance(value, torch.Tensor) or not node.users:
+                continue
+            if _is_empty(value):
+                self._replace(node, self._make_constant(value, node))
+            elif node.all_input_nodes and (number := _get_uniform(value)) is not None:
+                self._replace(node, self._make_full(value, number, node))
+            elif node.all_input_nodes and value.numel() <= FEW_ELEMENTS and _is_plain(value):
+                self._replace(node, self._make_constant(value.contiguous(), node))
         self.graph.recompile()
 
     def _visit(self, node: fx.Node) -> None:
@@ -47,27 +83,44 @@ class _Folder:
             return
         if isinstance(value, torch.Tensor) and _is_empty(value):
             self.known[node] = _make_empty(value)
-        elif node.target is aten.cat.default:
+            return
+        if node.target is aten.cat.default:
             self._leave_out_empty(node)
-        elif schema is not None or node.target is operator.getitem:
+        if schema is not None or node.target is operator.getitem:
             self._evaluate(node)
 
     def _is_known(self, node: fx.Node) -> bool:
         return node in self.known or _is_empty(node.meta.get("val"))
 
     def _get(self, node: fx.Node) -> Any:
+        """The value; where it is not known, or nobody reads it, one of its shape."""
         return self.known[node] if node in self.known else _make_empty(node.meta["val"])
 
+    def _read(self, node: fx.Node) -> None:
+        value = getattr(self.graph, str(node.target), None)
+        if _is_small(value) and not isinstance(value, (FakeTensor, torch.nn.Parameter)):
+            self.known[node] = value
+
     def _evaluate(self, node: fx.Node) -> None:
-        sources = node.all_input_nodes
         is_random = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
-        if is_random or not sources or not all(self._is_known(source) for source in sources):
+        if is_random or node.target in UNINITIALIZED:
+            return
+        if node.target not in FROM_SHAPES and not all(map(self._is_known, node.all_input_nodes)):
+            return
+        values = node.meta.get("val")
+        if any(not _is_small(value) for value in (values if isinstance(values, (tuple, list)) else [values])):
             return
         arguments, options = fx.node.map_arg((node.args, node.kwargs), self._get)
-        result = node.target(*arguments, **options)  # type: ignore[operator]
-        if all(
-            isinstance(entry, torch.Tensor) for entry in (result if isinstance(result, (tuple, list)) else [result])
-        ):
+        try:
+            result = node.target(*arguments, **options)  # type: ignore[operator]
+        except RuntimeError:
+            # What needs the memory of a tensor of one value.
+            return
+        if isinstance(result, torch.Tensor):
+            number = _get_uniform(result)
+            # Not its memory: there may be many.
+            self.known[node] = result if number is None else result.new_full((), number).expand(result.shape)
+        elif isinstance(result, (tuple, list)) and all(isinstance(entry, torch.Tensor) for entry in result):
             self.known[node] = result
 
     def _leave_out_empty(self, node: fx.Node) -> None:
@@ -78,18 +131,32 @@ class _Folder:
         if len({value.dtype for value in values}) == 1 and 0 < len(kept) < len(tensors):
             node.args = (kept, *dim)
 
-    def _replace(self, node: fx.Node, value: torch.Tensor) -> None:
-        if not node.users:
-            return
-        name = next(n for number in range(10**6) if not hasattr(self.graph, n := f"_known{number}"))
-        self.graph.register_buffer(name, value, persistent=False)
-        with self.graph.graph.inserting_before(node):
-            constant = self.graph.graph.get_attr(name)
+    def _replace(self, node: fx.Node, constant: fx.Node) -> None:
         constant.meta = {"val": node.meta["val"]}
         node.replace_all_uses_with(constant)
         self.graph.graph.erase_node(node)
 
+    def _make_constant(self, value: torch.Tensor, node: fx.Node) -> fx.Node:
+        name = next(n for number in range(10**6) if not hasattr(self.graph, n := f"_known{number}"))
+        is_rounded = value.dtype == torch.bfloat16  # of which torch-mlir has no constants
+        self.graph.register_buffer(name, value.float() if is_rounded else value, persistent=False)
+        with self.graph.graph.inserting_before(node):
+            constant = self.graph.graph.get_attr(name)
+            if not is_rounded:
+                return constant
+            constant.meta = {"val": node.meta["val"].float()}
+            return self.graph.graph.call_function(aten._to_copy.default, (constant,), {"dtype": value.dtype})
 
-def fold_empty(graph: fx.GraphModule) -> None:
-    """Replaces what follows from tensors without elements by constants."""
+    def _make_full(self, value: torch.Tensor, number: float | int | bool, node: fx.Node) -> fx.Node:
+        options = {"dtype": value.dtype, "device": value.device, "pin_memory": False}
+        with self.graph.graph.inserting_before(node):
+            return self.graph.graph.call_function(aten.full.default, (list(value.shape), number), options)
+
+
+def _is_small(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.numel() <= MOST_ELEMENTS and value.device.type == "cpu"
+
+
+def fold_constants(graph: fx.GraphModule) -> None:
+    """Replaces what follows from tensors without elements, tensors of one value and short ones by constants."""
     _Folder(graph).fold()

@@ -19,7 +19,7 @@ from ._comparisons import replace_comparisons
 from ._decompositions import get_inference_table
 from ._element_types import keep_doubles, narrow_types, replace_unsigned
 from ._gradient_decompositions import get_training_table
-from ._graph_constants import fold_empty
+from ._graph_constants import fold_constants
 from ._loops import cut_loops, insert_loops
 from ._max_pooling import get_indices_table, uses_indices
 
@@ -62,7 +62,7 @@ def trace(graph: Callable[..., Any], arguments: Sequence[Any], with_gradients: b
         except Exception as error:
             # Whatever a graph has that cannot be traced, PyTorch can run it.
             raise UnsupportedGraphError(f"cannot be traced: {' '.join(str(error).split())}") from error
-        fold_empty(traced)
+        fold_constants(traced)
         # Decompositions compute all results, such as the places of maxima, wanted or not.
         traced.graph.eliminate_dead_code()
         traced.recompile()
