@@ -139,7 +139,7 @@ def generic(
     outputs: Sequence[tuple[str, str]],
     body: str,
 ) -> str:
-    """A `linalg.generic` on pairs of a value and its type; `body` has `%x0`, ..., for inputs and `%y0`, ... for outputs."""
+    """A `linalg.generic` on pairs of a value and its type; in `body` inputs are `%x0`, ... and outputs `%y0`, ..."""
     scalars = [
         f"%{letter}{i}: {type[type.rindex('x') + 1 : -1] if 'x' in type else type[7:-1]}"
         for letter, pairs in (("x", inputs), ("y", outputs))
@@ -148,9 +148,9 @@ def generic(
     ins = f"ins({', '.join(name for name, _ in inputs)} : {', '.join(type for _, type in inputs)}) " if inputs else ""
     outs = f"outs({', '.join(name for name, _ in outputs)} : {', '.join(type for _, type in outputs)})"
     results = ", ".join(type for _, type in outputs)
+    kinds = ", ".join(f'"{iterator}"' for iterator in iterators)
     return (
-        f"linalg.generic {{indexing_maps = [{', '.join(maps)}], "
-        f"iterator_types = [{', '.join(map(chr(34).__add__, (f'{one}{chr(34)}' for one in iterators)))}]}} {ins}{outs} "
+        f"linalg.generic {{indexing_maps = [{', '.join(maps)}], iterator_types = [{kinds}]}} {ins}{outs} "
         f"{{\n^bb0({', '.join(scalars)}):\n{body}\n}} -> {f'({results})' if len(outputs) > 1 else results}"
     )
 
@@ -331,12 +331,11 @@ def extract_slice(program: Program) -> None:
 
 def insert_slice(program: Program) -> None:
     a = program.pick(lambda array: array.ndim >= 1 and array.size > 0)
-    fits = lambda array: (
-        array.ndim == a.array.ndim
-        and array.dtype == a.array.dtype
-        and array.size > 0
-        and all(map(int.__le__, array.shape, a.array.shape))
-    )
+
+    def fits(array: Array) -> bool:
+        is_alike = array.ndim == a.array.ndim and array.dtype == a.array.dtype and array.size > 0
+        return is_alike and all(map(int.__le__, array.shape, a.array.shape))
+
     b = program.pick(fits)
     offsets, strides = [], []
     for size, taken in zip(a.array.shape, b.array.shape):
@@ -368,7 +367,7 @@ def groups_of(sizes: Sequence[int], kept: Sequence[int]) -> list[list[int]] | No
         return []
     groups: list[list[int]] = [[]]
     left = list(kept)
-    for dim, size in enumerate(sizes):
+    for dim in range(len(sizes)):
         if groups[-1] and math.prod(sizes[i] for i in groups[-1]) == left[0] and len(left) > 1:
             left.pop(0)
             groups.append([])
@@ -424,15 +423,12 @@ def expand_shape(program: Program) -> None:
 def concat(program: Program) -> None:
     a = program.pick(lambda array: array.ndim >= 1 and array.size < MOST_ELEMENTS)
     dim = program.random.randrange(a.array.ndim)
-    others = lambda shape: [size for i, size in enumerate(shape) if i != dim]
-    b = program.pick(
-        lambda array: (
-            array.dtype == a.array.dtype
-            and array.ndim == a.array.ndim
-            and array.size < MOST_ELEMENTS
-            and others(array.shape) == others(a.array.shape)
-        )
-    )
+
+    def fits(array: Array) -> bool:
+        is_alike = array.ndim == a.array.ndim and array.dtype == a.array.dtype and array.size < MOST_ELEMENTS
+        return is_alike and numpy.delete(array.shape, dim).tolist() == numpy.delete(a.array.shape, dim).tolist()
+
+    b = program.pick(fits)
     array = numpy.concatenate([a.array, b.array], dim)
     program.write(f"tensor.concat dim({dim}) {a.name}, {b.name} : ({a.type}, {b.type}) -> {type_of(array)}", array)
 
@@ -605,7 +601,9 @@ def matmul(program: Program) -> None:
 
 
 def convolution(program: Program) -> None:
-    fits = lambda array: array.ndim == 4 and is_number(array) and 0 < array.size < 5000 and min(array.shape[2:]) >= 2
+    def fits(array: Array) -> bool:
+        return array.ndim == 4 and is_number(array) and 0 < array.size < 5000 and min(array.shape[2:]) >= 2
+
     a = program.pick(fits)
     _, channels, *sizes = a.array.shape
     taps = [program.random.randint(1, min(3, size)) for size in sizes]

@@ -56,13 +56,29 @@ def replace_comparisons(graph: fx.GraphModule) -> None:
 
 
 def _promoting(compare: Any) -> Callable[[torch.Tensor, torch.Tensor], Any]:
-    """A comparison with a tensor of f64 without dimensions: it is rounded to the type of the other one."""
+    """A comparison of tensors of two types, in the one that PyTorch compares them in."""
 
     def promote(x: torch.Tensor, y: torch.Tensor) -> Any:
-        dtype = torch.result_type(x, y)
-        if dtype == torch.float64 or torch.float64 not in (x.dtype, y.dtype):
+        if x.dtype == y.dtype:
             return NotImplemented
+        dtype = torch.result_type(x, y)
         return compare(x.to(dtype), y.to(dtype))
+
+    return promote
+
+
+def _with_number(compare: Any) -> Callable[[torch.Tensor, Any], Any]:
+    """A comparison with a number: beside booleans it is one of integers, and integers wrap around as PyTorch's do."""
+
+    def promote(x: torch.Tensor, number: Any) -> Any:
+        if isinstance(number, bool) or not isinstance(number, int) or x.dtype.is_floating_point:
+            return NotImplemented
+        if x.dtype == torch.bool:
+            return compare(x.to(torch.int64), number)
+        limits = torch.iinfo(x.dtype)
+        if limits.min <= number <= limits.max or x.dtype not in (torch.int32, torch.int64):
+            return NotImplemented
+        return compare(x, (number - limits.min) % (1 << limits.bits) + limits.min)
 
     return promote
 
@@ -153,7 +169,9 @@ def hardtanh(x: torch.Tensor, min_val: Any = -1, max_val: Any = 1) -> Any:
 
 
 def threshold(x: torch.Tensor, threshold: Any, value: Any) -> Any:
-    """`torch.nn.functional.threshold`."""
+    """`torch.nn.functional.threshold`, which takes whole numbers beside integers."""
+    if not x.dtype.is_floating_point:
+        threshold, value = int(threshold), int(value)
     return torch.where(x <= threshold, torch.full_like(x, value), x) if _fits(x, threshold, value) else NotImplemented
 
 
@@ -176,6 +194,7 @@ def get_comparison_table() -> dict[Any, Callable[..., Any]]:
     """The decompositions of this file."""
     return {
         **{compare: _promoting(compare) for compare in _WITH_TENSOR},
+        **{compare: _with_number(compare) for compare in _WITH_NUMBER},
         aten.clamp.default: clamp,
         aten.clamp.Tensor: clamp_tensor,
         aten.clamp_max.default: clamp_max,

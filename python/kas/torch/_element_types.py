@@ -63,6 +63,7 @@ _COMPARISONS = (aten.eq, aten.ne, aten.lt, aten.le, aten.gt, aten.ge)
 _ROUNDED = (
     *(aten.eq.Scalar, aten.ne.Scalar, aten.lt.Scalar, aten.le.Scalar, aten.gt.Scalar, aten.ge.Scalar),
     *(aten.remainder.Scalar, aten.fmod.Scalar, aten.pow.Tensor_Scalar),
+    *(aten.remainder.Scalar_Tensor, aten.pow.Scalar),
 )
 """Whose scalars are rounded as elements are. Those of sums, products and quotients are not."""
 
@@ -94,10 +95,15 @@ def _to_copy(x: torch.Tensor, *, dtype: torch.dtype | None = None, **options: An
 
 
 def _find_common(tensors: Sequence[torch.Tensor]) -> torch.dtype | None:
-    """The type, where it is one of these, that an operation brings all tensors to."""
-    common = tensors[0].dtype
-    for tensor in tensors:
-        common = torch.promote_types(common, tensor.dtype)
+    """The type, where it is one of these, that an operation brings all tensors to.
+
+    A single number changes it only where it is a float and they are integers.
+    """
+    common, *others = [tensor.dtype for tensor in tensors if tensor.dim()] or [tensor.dtype for tensor in tensors]
+    for dtype in others:
+        common = torch.promote_types(common, dtype)
+    if not common.is_floating_point and any(tensor.dtype.is_floating_point for tensor in tensors):
+        return None
     return common if common in WIDE else None
 
 
@@ -119,6 +125,13 @@ def _round_scalar(value: Any, dtype: torch.dtype, target: Any) -> Any:
     if not limits.min <= value <= limits.max:
         raise NotImplementedError(f"requires numbers of {dtype} beside such elements, got {value} in {target}")
     return value
+
+
+def _round_first(value: Any, dtype: torch.dtype) -> Any:
+    """What is divided is rounded as elements are, also where it is a number; a divisor is not."""
+    if not isinstance(value, torch.Tensor):
+        return _round(value, dtype)
+    return value if value.dim() or value.dtype == dtype else convert(value, dtype)
 
 
 class _NarrowTypes(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -156,8 +169,11 @@ def _compute_wide(
     with disable_proxy_modes_tracing():
         expected = target(*arguments, **options)
     dtype = options.get("dtype")
-    is_pointwise = torch.Tag.pointwise in target.tags
-    common = _find_common([t for t in tensors if t.dim()] or tensors) if is_pointwise and tensors else None
+    is_pointwise = torch.Tag.pointwise in target.tags or target.overloadpacket in (aten.floor_divide, aten.isin)
+    common = _find_common(tensors) if is_pointwise and tensors else None
+
+    if target is aten.floor_divide.default and common in _HALVES:
+        arguments = (_round_first(arguments[0], common), *arguments[1:])
 
     def widen(value: Any) -> Any:
         if not isinstance(value, torch.Tensor):

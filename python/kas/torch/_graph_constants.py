@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The values that a graph computes from nothing, which are known before it is run.
 
-Two kinds are replaced. Tensors without elements, and sums, products and means over these: compiled code for them is wrong
-about means, and torch-mlir ends the process. Tensors of one value, such as `torch.ones(3) * -1`, or of few elements:
-torch-mlir folds them itself, and takes negative integers for large ones and zeros of both signs for one.
+Two kinds are replaced. Tensors without elements, and sums, products and means over these: compiled code for them is
+wrong about means, and torch-mlir ends the process. Tensors of one value, such as `torch.ones(3) * -1`, or of few
+elements: torch-mlir folds them itself, and takes negative integers for large ones and zeros of both signs for one.
 """
 
 from __future__ import annotations

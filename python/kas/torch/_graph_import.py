@@ -22,6 +22,7 @@ from ._gradient_decompositions import get_training_table
 from ._graph_constants import fold_constants
 from ._loops import cut_loops, insert_loops
 from ._max_pooling import get_indices_table, uses_indices
+from ._shifts import guard_shifts
 
 
 class UnsupportedGraphError(Exception):
@@ -124,6 +125,7 @@ def import_graph(graph: fx.GraphModule, is_narrowed: bool = True) -> Module:
     if is_narrowed:
         replace_unsigned(graph)
     keep_doubles(graph)
+    guard_shifts(graph)
     loops = cut_loops(graph)
     graph.recompile()
     context = ir.Context()
