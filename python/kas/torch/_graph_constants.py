@@ -43,9 +43,9 @@ def _get_uniform(value: Any) -> float | int | bool | None:
     if not isinstance(value, torch.Tensor) or value.numel() == 0 or not _is_plain(value):
         return None
     first = value.reshape(-1)[0]
-    if not bool((value == first).all()) or (value.is_floating_point() and len(value.signbit().unique()) != 1):
-        return None
-    return first.item()
+    # 0 and -0 are equal, and not the same.
+    is_same = (value == first) & (value.signbit() == first.signbit()) if value.is_floating_point() else value == first
+    return first.item() if bool(is_same.all()) else None
 
 
 def _is_plain(value: torch.Tensor) -> bool:
@@ -148,7 +148,7 @@ class _Folder:
             return self.graph.graph.call_function(aten._to_copy.default, (constant,), {"dtype": value.dtype})
 
     def _make_full(self, value: torch.Tensor, number: float | int | bool, node: fx.Node) -> fx.Node:
-        options = {"dtype": value.dtype, "device": value.device, "pin_memory": False}
+        options: dict[str, Any] = {"dtype": value.dtype, "device": value.device, "pin_memory": False}
         with self.graph.graph.inserting_before(node):
             return self.graph.graph.call_function(aten.full.default, (list(value.shape), number), options)
 
