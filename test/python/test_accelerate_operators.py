@@ -14,7 +14,8 @@ import torch
 from torch import nn
 
 import kas
-from kas._accelerate import _distill, _files, _found, _imitation, _problem, _times, _units
+from kas._accelerate import _distill, _files, _found, _imitation, _library, _page, _problem, _times, _units
+from kas._accelerate._progress import Clock, Reporter
 from kas._accelerate._store import Store
 from kas.torch import KasModule
 
@@ -197,3 +198,36 @@ def test_operators_of_the_library_have_their_names():
     assert {"conv1x1", "conv2d", "shift_conv2d"} <= {one.form for one in found}
     for one in found:
         assert one.form == one.named and f"@{one.named}<" in one.text
+
+
+def test_operators_are_chosen_between_as_other_alternatives(monkeypatch):
+    monkeypatch.setattr(_library, "list_forms", lambda layer, unit: {})
+    monkeypatch.setattr(_library, "LEAST_SHARE", 0.3)
+    # How fast they are depends on the machine: half as fast as a layer is fast enough.
+    monkeypatch.setattr(_library, "GAIN", 2.0)
+    data, task, clock = kas.evaluate.digits(), kas.evaluate.Classification(), Clock(1e6)
+    torch.manual_seed(0)
+    network = kas.evaluate.DigitsNetwork(16, blocks=1).eval()
+    store = Store(None, {})
+    try:
+        problem = _problem.Problem(network, data, task, _problem.Options(), store, clock, Reporter(clock, True))
+        library = _library.Library(problem)
+        library.build()
+        options = [one for one in library.alternatives if one.is_operator]
+        assert options and all(one.ms > 0 and one.loss >= 0 and one.error < 1.5 for one in options)
+        described = library.finder.describe([one.form for one in options])
+        assert set(described) == {one.form for one in options}
+        assert all(f"name={one.form!r}" in str(library.get_place()) for one in options)
+        changed = library.put([_library.Option(options[0].unit.name, options[0].form, 0.0, 0.0)])
+        assert isinstance(changed.get_submodule(options[0].unit.name), KasModule)
+        assert library.allowance.spent > 0
+    finally:
+        store.close()
+
+
+def test_the_page_says_what_an_operator_computes():
+    best = types.SimpleNamespace(layers={"a": "operator 1", "b": "skip"})
+    operators = {"operator 1": {"formula": "Y[i] = X[i<j]"}}
+    page = _page._write_layers(types.SimpleNamespace(operators=operators), best)
+    assert "<th>computes</th>" in page and "X[i&lt;j]" in page
+    assert "computes" not in _page._write_layers(types.SimpleNamespace(operators={}), best)

@@ -80,7 +80,8 @@ def show(directory):
     if best["layers"]:
         print(f"\nLayers of '{best['name']}':")
         for name, form in best["layers"].items():
-            print(f"  {name:20} {form}")
+            computes = results["operators"].get(form, {}).get("formula", "")
+            print(f"  {name:20} {form:28} {computes}".rstrip())
     print(
         "\nThe network that was taken runs in PyTorch without kas, on images of 1x1x32x32, normalized as for training:"
     )
