@@ -89,6 +89,14 @@ def measure(problem: Problem, library: Library, count: int, seed: int) -> list[R
     return rows
 
 
+def _correlate(rows: list[Row], what: str) -> str:
+    _, loss, measured_loss, ms, measured_ms = zip(*rows)
+    return (
+        f"rank correlation of the loss: {correlate_ranks(loss, measured_loss):.3f}, of the time: "
+        f"{correlate_ranks(ms, measured_ms):.3f}, over {len(rows)} {what}"
+    )
+
+
 def make_table(rows: list[Row], problem: Problem) -> str:
     """All choices by their predicted loss, and how predictions and measurements go together."""
     lines = [f"{'replaced':>8}{'predicted loss':>16}{'loss':>10}{'predicted ms':>14}{'ms':>10}"]
@@ -96,12 +104,13 @@ def make_table(rows: list[Row], problem: Problem) -> str:
         lines.append(
             f"{row.replaced:8}{row.predicted_loss:16.4g}{row.loss:10.4g}{row.predicted_ms:14.4g}{row.ms:10.4g}"
         )
-    columns = list(zip(*rows))
+    # What replaces one thing is what its own loss was measured on.
+    several = [row for row in rows if row.replaced > 1]
     ratios = [row.predicted_ms / row.ms for row in rows]
     lines += [
         f"the model: {problem.base_ms:.4g} ms in {problem.precision}",
-        f"rank correlation of the loss: {correlate_ranks(columns[1], columns[2]):.3f}, of the time: "
-        f"{correlate_ranks(columns[3], columns[4]):.3f}, over {len(rows)} choices",
+        _correlate(rows, "choices"),
+        *([_correlate(several, "choices that replace more than one thing")] if len(several) > 1 else []),
         f"predicted over measured time: {min(ratios):.2f} to {max(ratios):.2f}, median {numpy.median(ratios):.2f}",
     ]
     return "\n".join(lines)
