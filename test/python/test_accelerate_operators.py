@@ -38,11 +38,12 @@ def make_network():
     ).eval()
 
 
-def make_problem(network, folder=None, seconds=1000.0):
+def make_problem(network, folder=None, seconds=1000.0, precision="f32"):
     problem = types.SimpleNamespace(
         model=network,
         example=torch.randn(1, *SHAPE, generator=torch.Generator().manual_seed(0)),
         options=_problem.Options(seed=3, workers=1),
+        precision=precision,
         store=Store(folder, {}),
         reporter=types.SimpleNamespace(show=lambda *_: None, message=lambda *_: None),
     )
@@ -171,6 +172,16 @@ def test_what_was_listed_is_not_listed_again(tmp_path, monkeypatch):
     monkeypatch.setattr(_found, "list_operators", None)
     _, again = make_problem(network, tmp_path, seconds=1.0)
     assert first and [form for _, form, _ in again.find(units)] == first
+
+
+def test_where_layers_are_faster_in_int8_operators_are_smaller(found):
+    units = [unit for unit in found.units if unit.name == "0"]
+    forms = {}
+    for precision in ("f32", "int8"):
+        problem, finder = make_problem(found.network, precision=precision)
+        forms[precision] = {form for _, form, _ in finder.find(units)}
+        problem.store.close()
+    assert forms["int8"] < forms["f32"] and forms["int8"]
 
 
 def test_where_the_time_is_short_there_are_none():

@@ -38,6 +38,8 @@ LISTING, TIMING, LEARNING = 0.4, 0.65, 0.9
 """The shares of that after which nothing more is listed, timed and learnt."""
 CANDIDATES, MOST_OF_CLASS = 240, 3
 """Operators that are listed for each class, and those that are taken of it."""
+LARGEST = {"f32": SHARE, "bf16": SHARE / 2, "int8": SHARE / 3}
+"""The largest share of the multiply-adds of a layer: not all stages of an operator gain by other precisions."""
 LEAST_CHANNELS = 8
 """Of the input of a layer: there is nothing to divide among fewer."""
 CLASSES = {
@@ -298,7 +300,7 @@ class Finder:
                 flops = fitting.cost(_get_binding(fitting, site, layer, values)).flops
             except (ValueError, Error):
                 continue
-            if flops <= SHARE * site.flops:
+            if flops <= LARGEST[self.problem.precision] * site.flops:
                 self.operators[operator.form] = operator
                 yield unit, operator.form, partial(make_module, operator, site, layer, seed)
 

@@ -126,10 +126,10 @@ class Library:
             taken = self.times.measure(make(), unit.data_shape)
             if taken is not None and taken <= GAIN * self.own_ms[unit.name]:
                 self.alternatives.append(Alternative(unit, form, make, taken))
-        if not left_out or known is not None:
-            left_out += self._measure_operators(layers)
         if left_out:
             problem.reporter.message(f"{left_out} alternatives were left out: the time is short")
+        if not left_out or known is not None:
+            self._measure_operators(layers)
         if problem.store.values.get("layer times") != self.times.known:
             problem.store.put("layer times", dict(self.times.known))
         problem.store.remember("alternatives", lambda: [[one.unit.name, one.form] for one in self.alternatives])
@@ -143,8 +143,8 @@ class Library:
             f"{len(self.units.blocks)} blocks"
         )
 
-    def _measure_operators(self, layers: Sequence[Unit]) -> int:
-        """Operators that the search lists, those of the layers that take longest first; how many were left out."""
+    def _measure_operators(self, layers: Sequence[Unit]) -> None:
+        """Operators that the search lists, those of the layers that take longest first."""
         problem, left_out = self.problem, 0
         known = problem.store.values.get("alternatives")
         units = sorted((unit for unit in layers if unit.name in self.own_ms), key=lambda unit: -self.own_ms[unit.name])
@@ -158,7 +158,8 @@ class Library:
                 taken = self.times.measure(make(), unit.data_shape)
             if taken is not None and taken <= GAIN * self.own_ms[unit.name]:
                 self.alternatives.append(Alternative(unit, form, make, taken, is_operator=True))
-        return left_out
+        if left_out:
+            problem.reporter.message(f"{left_out} operators were left out: they have a tenth of the time")
 
     def _is_late(self, number: int, place: int, shares: tuple[float, float]) -> bool:
         """Whether the time does not do for the alternative of this number, in this place among those of its layer."""
