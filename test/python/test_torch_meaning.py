@@ -201,6 +201,7 @@ def test_single_numbers_have_no_dimension():
             x.cummax(0),
             x.prod(0),
             x.all(0),
+            (x.var(0), x.std(0, correction=0), torch.var_mean(x, -1), torch.std_mean(x, 0, correction=0, keepdim=True)),
         )
 
     compile_and_compare(call, torch.tensor(1.5))

@@ -277,6 +277,7 @@ _NUMBERS = (
     aten.logsumexp.default,
     aten.max.dim,
     aten.min.dim,
+    aten.var.correction,
 )
 """With a dimension that a single number does not have; some of these torch-mlir tries to lower without an end."""
 _IMAGES = {
