@@ -20,6 +20,7 @@
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/InitAll.h"
 #include "kas/Networks/Sites/Substitute.h"
+#include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Parser/Parser.h"
@@ -187,6 +188,14 @@ void kasModulePrint(KasModule *module, bool generic, KasStream output) {
   if (generic)
     flags.printGenericOpForm();
   module->module->print(stream, flags);
+}
+
+/// With all locations: what is read again has the same key in the cache.
+bool kasModuleWriteBytecode(KasModule *module, KasStream output,
+                            KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  CallbackStream stream(output);
+  return succeeded(writeBytecodeToFile(access.getModule(), stream));
 }
 
 /// For modules that were changed with `verifyEach` off.

@@ -31,6 +31,14 @@ void kas::python::addModule(nb::module_ &m) {
   nb::class_<Module>(m, "Module")
       .def(nb::init<const std::string &, const std::string &>(), "text"_a,
            "name"_a)
+      .def(
+          "__init__",
+          [](Module *self, const nb::bytes &bytecode, const std::string &name) {
+            new (self)
+                Module(std::string(bytecode.c_str(), bytecode.size()), name);
+          },
+          "bytecode"_a, "name"_a)
+      .def("to_bytecode", &Module::toBytecode)
       .def("print", &Module::print, "generic"_a)
       .def("verify", &Module::verify)
       .def("run_passes", &Module::runPasses, "pipeline"_a, "verify_each"_a)

@@ -38,6 +38,12 @@ public:
     kasModulePrint(module.get(), generic, text.stream());
     return text.take();
   }
+  nb::bytes toBytecode() {
+    std::string bytes = read([&](KasStream stream, KasDiagnostics sink) {
+      return kasModuleWriteBytecode(module.get(), stream, sink);
+    });
+    return nb::bytes(bytes.data(), bytes.size());
+  }
   void verify() {
     run([&](KasDiagnostics sink) {
       return kasModuleVerify(module.get(), sink);

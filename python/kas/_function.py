@@ -50,9 +50,9 @@ class Function:
     itself; one that was pickled is compiled again where it is loaded, or read again from the file that it came from.
     """
 
-    def __init__(self, module: _kas.Module, text: str, method: str, *arguments: Any):
-        """Compiles by a method of `module`; `text` is a module for which it does the same."""
-        self._describe(getattr(module, method)(*arguments), _compile, text, method, arguments)
+    def __init__(self, module: _kas.Module, source: str | bytes, method: str, *arguments: Any):
+        """Compiles by a method of `module`; `source` is text, or bytecode, for which it does the same."""
+        self._describe(getattr(module, method)(*arguments), _compile, source, method, arguments)
 
     def _describe(self, handle: _kas.Function, again: Callable[..., Function], *source: Any) -> None:
         """`again` makes the same function of `source` and of how it was checked."""
@@ -138,9 +138,9 @@ def _load(path: str, check: ExactCheck | None) -> Function:
     return function
 
 
-def _compile(text: str, method: str, arguments: tuple[Any, ...], check: ExactCheck | None) -> Function:
+def _compile(source: str | bytes, method: str, arguments: tuple[Any, ...], check: ExactCheck | None) -> Function:
     """A function that was pickled; `check` was done when it was compiled first."""
-    function = Function(_kas.Module(text, "<function>"), text, method, *arguments)
+    function = Function(_kas.Module(source, "<function>"), source, method, *arguments)
     function.check = check
     return function
 

@@ -241,7 +241,9 @@ class Module:
         if check and precision != "f32":
             raise ValueError(f"check='{check}' requires precision='f32', got '{precision}'")
         how = (threads, opt_level, prepack_weights, any_batch, _PRECISIONS[precision], False)
-        compiled = Function(self._handle, str(self), "compile_function", function, *how)
+        # As text a step of a training would take longer than to find its code in the cache.
+        source = self._handle.to_bytecode()
+        compiled = Function(self._handle, source, "compile_function", function, *how)
         compiled.check = check_function(
             self._handle, function, None, check, threads=threads, opt_level=opt_level, seed=seed, draws=draws
         )
