@@ -24,6 +24,7 @@
 #include "kas/ExecutionEngine/CompiledFile.h"
 #include "kas/Support/Version.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/MathExtras.h"

@@ -450,7 +450,9 @@ def make_parser() -> argparse.ArgumentParser:
     show.add_argument("--top", type=int, default=20, help="how many candidates (default 20)")
     show.set_defaults(run=_show)
     export = commands.add_parser("export", help=_HELP["export"])
-    export.add_argument("--format", choices=("mlir", "pytorch", "loops", "graph", "onnx", "c", "compiled"), default="mlir")
+    export.add_argument(
+        "--format", choices=("mlir", "pytorch", "loops", "graph", "onnx", "c", "compiled"), default="mlir"
+    )
     export.add_argument("-o", "--output", help="the file (default: the standard output); for c the folder")
     add_c_options(export)
     export.set_defaults(run=_export)

@@ -51,7 +51,15 @@ def test_options(bash):
 
 
 def test_values(bash):
-    assert bash("kas", "export", "x.db", "--format", "") == ["mlir", "pytorch", "loops", "graph", "onnx", "c", "compiled"]
+    assert bash("kas", "export", "x.db", "--format", "") == [
+        "mlir",
+        "pytorch",
+        "loops",
+        "graph",
+        "onnx",
+        "c",
+        "compiled",
+    ]
     assert bash("kas", "search", "--algorithm", "e") == ["exhaustive", "evolution"]
     # Bash takes the sign for a word of its own.
     assert bash("kas", "search", "--algorithm", "=", "m") == ["mcts"]

@@ -76,9 +76,7 @@ def test_other_processes_load_it(path):
         "sys.stdout.buffer.write(pickle.dumps(f(x, n)))"
     )
     data, _ = make_arguments()
-    done = subprocess.run(
-        [sys.executable, "-c", code, path], input=pickle.dumps(data), capture_output=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code, path], input=pickle.dumps(data), capture_output=True, check=True)
     for found, expected in zip(pickle.loads(done.stdout), check(kas.load_compiled(path))):
         assert (found == expected).all()
 
@@ -108,7 +106,7 @@ def test_copies_are_read_from_the_file(path):
     path.unlink()
     check(again)
     check(loaded)
-    with pytest.raises(kas.Error, match="cannot read '.*layer.kas': No such file"):
+    with pytest.raises(kas.Error, match=r"cannot read '.*layer.kas': No such file"):
         pickle.loads(pickle.dumps(loaded))
 
 
@@ -166,7 +164,7 @@ def test_other_files_are_refused(path):
 def test_code_for_another_processor_is_refused(tmp_path):
     module = kas.parse(LAYER)
     module.run("kas-attach-cpu-target{cpu=sapphirerapids features=+amx-fp16,+sm4,+avx10.2}")
-    with pytest.raises(kas.Error, match="expected code for this processor, got code for one with .*avx10.2"):
+    with pytest.raises(kas.Error, match=r"expected code for this processor, got code for one with .*avx10\.2"):
         module.compile("forward", threads=1)
 
 
@@ -206,7 +204,9 @@ def test_the_command_exports_networks(tmp_path, monkeypatch, capsys):
     import saved_networks
 
     def export(name, *options):
-        assert cli.main(["export", f"saved_networks.py:{name}", "--format=compiled", "-o", f"{name}.kas", *options]) == 0
+        assert (
+            cli.main(["export", f"saved_networks.py:{name}", "--format=compiled", "-o", f"{name}.kas", *options]) == 0
+        )
         return kas.load_compiled(f"{name}.kas")
 
     x, two, gate = torch.randn(1, 1, 8, 8), torch.randn(2, 6), torch.randn(2, 7)
