@@ -142,10 +142,11 @@ class _Folder:
         self.graph.register_buffer(name, value.float() if is_rounded else value, persistent=False)
         with self.graph.graph.inserting_before(node):
             constant = self.graph.graph.get_attr(name)
-            if not is_rounded:
-                return constant
-            constant.meta = {"val": node.meta["val"].float()}
-            return self.graph.graph.call_function(aten._to_copy.default, (constant,), {"dtype": value.dtype})
+            constant.meta = {"val": node.meta["val"].float() if is_rounded else node.meta["val"]}
+            if is_rounded:
+                return self.graph.graph.call_function(aten._to_copy.default, (constant,), {"dtype": value.dtype})
+            # torch-mlir takes an attribute for two where lists of tensors have it, too.
+            return constant if _is_empty(value) else self.graph.graph.call_function(aten.clone.default, (constant,))
 
     def _make_full(self, value: torch.Tensor, number: float | int | bool, node: fx.Node) -> fx.Node:
         options: dict[str, Any] = {"dtype": value.dtype, "device": value.device, "pin_memory": False}

@@ -74,3 +74,15 @@ func.func @groups(%x: tensor<16x16x16xf32>, %w: tensor<4x8x4x3xf32>) -> tensor<3
   %y = kas.apply @grouped(%x, %w) : (tensor<16x16x16xf32>, tensor<4x8x4x3xf32>) -> tensor<32x16x16xf32>
   return %y : tensor<32x16x16xf32>
 }
+
+// Elements without a width, which later passes refuse.
+// CHECK-LABEL: func.func @places
+// CHECK: kas_gpu.schedule = #kas_gpu.schedule<strategy = direct
+func.func @places(%o: tensor<1x4xindex>) -> tensor<1x4xindex> {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%o : tensor<1x4xindex>) {
+  ^bb0(%c: index):
+    %1 = linalg.index 1 : index
+    linalg.yield %1 : index
+  } -> tensor<1x4xindex>
+  return %0 : tensor<1x4xindex>
+}

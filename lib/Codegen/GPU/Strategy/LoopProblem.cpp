@@ -61,7 +61,9 @@ int64_t LoopProblem::getWidth() const {
     SmallVector<AffineExpr> points;
     for (unsigned loop : loops)
       points.push_back(getAffineDimExpr(loop, op->getContext()));
-    if (type.getElementTypeBitWidth() != 16 ||
+    // Of `index` the width is not known here.
+    if (!type.getElementType().isIntOrFloat() ||
+        type.getElementTypeBitWidth() != 16 ||
         type.getNumElements() != numIterations ||
         generic.getMatchingIndexingMap(&output).getResults() !=
             ArrayRef(points))
