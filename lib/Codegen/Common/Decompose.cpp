@@ -92,6 +92,11 @@ struct DecomposeAggregate
 
   LogicalResult matchAndRewrite(linalg::AggregatedOpInterface op,
                                 PatternRewriter &rewriter) const override {
+    // Upstream begins with the least float, whatever the type.
+    if (auto softmax = dyn_cast<linalg::SoftmaxOp>(*op);
+        softmax &&
+        !isa<FloatType>(softmax.getInputOperandType().getElementType()))
+      return failure();
     FailureOr<SmallVector<Value>> values = op.decomposeOperation(rewriter);
     if (failed(values))
       return failure();

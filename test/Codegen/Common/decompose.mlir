@@ -108,3 +108,12 @@ func.func @added_in_parallel(%x: tensor<2x1xf32>, %y: tensor<7x4x1xf32>) -> tens
   }
   return %0 : tensor<7x4x1xf32>
 }
+
+// Of integers there is none.
+//
+// CHECK-LABEL: func.func @softmax_of_integers(
+// CHECK:         linalg.softmax
+func.func @softmax_of_integers(%x: tensor<4xi32>) -> tensor<4xi32> {
+  %0 = linalg.softmax dimension(0) ins(%x : tensor<4xi32>) outs(%x : tensor<4xi32>) -> tensor<4xi32>
+  return %0 : tensor<4xi32>
+}

@@ -98,6 +98,14 @@ func.func @c8() attributes {kas_cpu.batch_version = #kas_cpu.batch_version<of = 
 // -----
 
 // C8
+// expected-error@below {{expected most of at most 65536, got 4294967296}}
+func.func @c8() attributes {kas_cpu.batch_version = #kas_cpu.batch_version<of = "f", samples = 8, most = 4294967296, cycles = 1, bytes = [4]>} {
+  return
+}
+
+// -----
+
+// C8
 // expected-error@below {{expected most of at least 8, got 4}}
 func.func @c8() attributes {kas_cpu.batch_version = #kas_cpu.batch_version<of = "f", samples = 8, most = 4, cycles = 1, bytes = [4]>} {
   return

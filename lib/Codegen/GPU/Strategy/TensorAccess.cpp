@@ -177,19 +177,26 @@ bool AccessTracer::step(Operation *op) {
   } else if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
     // [i * n + j] of the result is [i, j] of the operand.
     ArrayRef<int64_t> shape = collapse.getSrcType().getShape();
+    // Groups follow each other; upstream's verifier cuts their numbers to 32
+    // bits, so that they may be larger than the rank.
+    int64_t first = 0;
     for (auto [index, group] :
-         llvm::zip_equal(access.indices, collapse.getReassociationIndices()))
-      indices.append(
-          delinearize(index, shape.slice(group.front(), group.size())));
+         llvm::zip_equal(access.indices, collapse.getReassociationIndices())) {
+      indices.append(delinearize(index, shape.slice(first, group.size())));
+      first += group.size();
+    }
     // All dimensions have one element.
     indices.resize(shape.size(), getAffineConstantExpr(0, context));
   } else if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
     // The inverse: [i, j] of the result is [i * n + j] of the operand.
     ArrayRef<int64_t> shape = expand.getResultType().getShape();
-    for (const ReassociationIndices &group : expand.getReassociationIndices())
+    int64_t first = 0;
+    for (const ReassociationIndices &group : expand.getReassociationIndices()) {
       indices.push_back(
-          linearize(ArrayRef(access.indices).slice(group.front(), group.size()),
-                    shape.slice(group.front(), group.size()), context));
+          linearize(ArrayRef(access.indices).slice(first, group.size()),
+                    shape.slice(first, group.size()), context));
+      first += group.size();
+    }
   } else {
     return false;
   }

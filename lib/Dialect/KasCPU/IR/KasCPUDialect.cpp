@@ -89,6 +89,9 @@ BatchVersionAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (most < samples) // C8
     return emitError() << "expected most of at least " << samples << ", got "
                        << most;
+  if (most > BatchVersionAttr::mostSamples) // C8
+    return emitError() << "expected most of at most "
+                       << BatchVersionAttr::mostSamples << ", got " << most;
   if (cycles < 0) // C8
     return emitError() << "expected cycles of at least 0, got " << cycles;
   for (int64_t size : bytes)

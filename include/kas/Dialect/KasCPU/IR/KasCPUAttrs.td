@@ -137,8 +137,8 @@ def KasCPU_BatchVersionAttr : AttrDef<KasCPU_Dialect, "BatchVersion"> {
     ```
 
     Constraints:
-    - C8: there is at least one sample, `most` is at least that, and no other number
-      is negative.
+    - C8: there is at least one sample, `most` is at least that and at most 65 536,
+      and no other number is negative.
     - C9: the attribute `kas_cpu.batch_version` of an operation is of this kind, and
       on a function without `kas_cpu.batch_parts`.
   }];
@@ -147,6 +147,10 @@ def KasCPU_BatchVersionAttr : AttrDef<KasCPU_Dialect, "BatchVersion"> {
   let assemblyFormat = [{`<` `of` `=` $of `,` `samples` `=` $samples `,` `most` `=` $most `,`
     `cycles` `=` $cycles `,` `bytes` `=` `[` $bytes `]` `>`}];
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Of `most`: a plan has an entry for each number of samples up to it.
+    static constexpr int64_t mostSamples = 65536;
+  }];
 }
 
 #endif // KAS_DIALECT_KASCPU_IR_KASCPUATTRS_TD
