@@ -88,3 +88,11 @@ func.func @assertion(%x: tensor<8xf32>) -> tensor<8xf32> {
   } -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+func.func @softmax_of_integers(%x: tensor<4xi32>) -> tensor<4xi32> {
+  // expected-error@below {{expected a softmax of floats for kernels of a GPU, got 'tensor<4xi32>'}}
+  %0 = linalg.softmax dimension(0) ins(%x : tensor<4xi32>) outs(%x : tensor<4xi32>) -> tensor<4xi32>
+  return %0 : tensor<4xi32>
+}

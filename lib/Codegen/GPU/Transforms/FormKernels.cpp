@@ -252,6 +252,13 @@ LogicalResult KernelFormer::generalize(Operation *op) {
   }
   // Softmax and the like.
   if (auto aggregate = dyn_cast<linalg::AggregatedOpInterface>(op)) {
+    // Upstream begins with the least float, whatever the type.
+    if (auto softmax = dyn_cast<linalg::SoftmaxOp>(op);
+        softmax &&
+        !isa<FloatType>(softmax.getInputOperandType().getElementType()))
+      return op->emitError() << "expected a softmax of floats for kernels of a "
+                                "GPU, got "
+                             << softmax.getInputOperandType();
     FailureOr<SmallVector<Value>> parts =
         aggregate.decomposeOperation(rewriter);
     if (failed(parts))
