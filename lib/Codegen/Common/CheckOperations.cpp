@@ -17,6 +17,7 @@
 #include "LoweringHints.h"
 #include "kas/Codegen/Common/Passes.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/SymbolTable.h"
@@ -119,6 +120,9 @@ static bool isLowered(Operation *op) {
   // A module is the root only; nested ones have no lowering.
   if (!op->isRegistered() || !isOfLoweredDialect(op))
     return isa<ModuleOp>(op) && !op->getParentOp();
+  // Left by `-kas-decompose`: a softmax of integers, or on buffers.
+  if (isa<linalg::AggregatedOpInterface>(op))
+    return false;
   if (op->getName().getDialectNamespace() == "kas" ||
       op->hasTrait<OpTrait::IsTerminator>() || !isOnTensors(op) ||
       isa<tensor::ConcatOp>(op))

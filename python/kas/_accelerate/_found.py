@@ -24,9 +24,9 @@ from .._module import Operator, named_operators
 from .._module import operator as named_operator
 from .._search import Candidate, Searcher, SearchSpace
 from ..evaluate._training import seed_of
-from ..torch._effective import find_effective_convolution
 from ..torch._modules import KasModule
-from ..torch._sites import Site, _fit_strides, _get_binding
+from ..torch._sites import Site, fit_strides
+from ..torch._sites import get_binding as get_site_binding
 from ..torch._sizes import find_operator
 from ._alternatives import SHARE, Factory
 from ._problem import Problem
@@ -219,21 +219,17 @@ def _find_names(space: SearchSpace) -> dict[str, str]:
 
 def make_module(operator: FoundOperator, site: Site, layer: nn.Conv2d | nn.Linear, seed: int) -> nn.Module:
     """The operator at a layer, with the bias of that and weights that follow from the seed."""
-    found, values = _fit_strides(find_operator(operator.text), site, {})
-    binding = _get_binding(found, site, layer, values)
+    found, values = fit_strides(find_operator(operator.text), site, {})
     bias_dim = None if layer.bias is None else (-1 if isinstance(layer, nn.Linear) else 1)
-    module = KasModule(found, binding, "pytorch", threads=1, bias_dim=bias_dim)
-    with contextlib.suppress(Error, ValueError):
+    make = partial(KasModule, found, get_site_binding(found, site, layer, values), threads=1, bias_dim=bias_dim)
+    try:
         # One convolution is faster than the code of the operator, where it is one.
-        find_effective_convolution(module.text, module._binding_text)
-        module.backend = module.chosen = "effective"
-        module._make_functions()
-    generator = torch.Generator().manual_seed(seed_of(seed, operator.form, site.name))
-    deviation = (2 / module._fan_in) ** (0.5 / max(1, len(module.weights)))
-    with torch.no_grad():
-        for weight in module.weights:
-            weight.copy_(deviation * torch.randn(weight.shape, generator=generator))
-        if module.bias is not None and layer.bias is not None:
+        module = make("effective")
+    except (Error, ValueError):
+        module = make("pytorch")
+    module.reset_parameters(torch.Generator().manual_seed(seed_of(seed, operator.form, site.name)))
+    if module.bias is not None and layer.bias is not None:
+        with torch.no_grad():
             module.bias.copy_(layer.bias)
     return module.eval()
 
@@ -296,8 +292,8 @@ class Finder:
         site = Site(unit.name, kind, get_binding(kind, unit), *shapes, 2 * unit.macs, layer.weight.numel(), 1)
         for operator in operators:
             try:
-                fitting, values = _fit_strides(find_operator(operator.text), site, {})
-                flops = fitting.cost(_get_binding(fitting, site, layer, values)).flops
+                fitting, values = fit_strides(find_operator(operator.text), site, {})
+                flops = fitting.cost(get_site_binding(fitting, site, layer, values)).flops
             except (ValueError, Error):
                 continue
             if flops <= LARGEST[self.problem.precision] * site.flops:

@@ -147,8 +147,8 @@ class KasModule(ModuleOfParameters):
         """The parameters `weight0`, `weight1`, ..."""
         return [getattr(self, f"weight{index}") for index in range(len(self._weight_shapes))]
 
-    def reset_parameters(self) -> None:
-        """Draws the weights again; the bias becomes 0."""
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draws the weights again, from PyTorch's generator or a given one; the bias becomes 0."""
         if self.bias is not None:
             nn.init.zeros_(self.bias)
         if not self._weight_shapes:
@@ -156,7 +156,7 @@ class KasModule(ModuleOfParameters):
         # Each of W independent factors has the W-th root of the product's variance.
         deviation = (2 / self._fan_in) ** (0.5 / len(self._weight_shapes))
         for weight in self.weights:
-            nn.init.normal_(weight, std=deviation)
+            nn.init.normal_(weight, std=deviation, generator=generator)
 
     def extra_repr(self) -> str:
         """The operator, the binding and the backend."""

@@ -208,7 +208,7 @@ def extract(
     return Sites(module, module.spaces, found, misses)
 
 
-def _fit_strides(operator: Operator, site: Site, given: Mapping[str, int]) -> tuple[Operator, dict[str, int]]:
+def fit_strides(operator: Operator, site: Site, given: Mapping[str, int]) -> tuple[Operator, dict[str, int]]:
     """The operator with the strides that the site has and it does not, and the values of their symbols.
 
     It is the operator itself where the shapes show none.
@@ -231,7 +231,7 @@ def _fit_strides(operator: Operator, site: Site, given: Mapping[str, int]) -> tu
     return (module[operator.name] if dims else operator), values
 
 
-def _get_binding(
+def get_binding(
     operator: Operator | OperatorSequence, site: Site, layer: nn.Module, given: Mapping[str, int]
 ) -> dict[str, int]:
     """The symbols of the operator at the site: what is given, what the shapes say, what the layer has."""
@@ -335,8 +335,8 @@ def substitute(
         try:
             fitting, values = operator, dict(given)
             if isinstance(operator, Operator) and set(given) <= {name for names in operator.symbols for name in names}:
-                fitting, values = _fit_strides(operator, site, given)
-            chosen[site.name] = fitting, _get_binding(fitting, site, modules.get(site.name, model), values)
+                fitting, values = fit_strides(operator, site, given)
+            chosen[site.name] = fitting, get_binding(fitting, site, modules.get(site.name, model), values)
         except (ValueError, Error) as error:
             misfits[site.name] = str(error)
     if not chosen or (misfits and named and strict):

@@ -102,3 +102,11 @@ func.func @dropped(%x: memref<3x4x1xf32>) -> memref<1x1xf32, strided<[4, 3], off
   %0 = memref.subview %x[2, 0, 0] [1, 1, 1] [1, 3, 3] : memref<3x4x1xf32> to memref<1x1xf32, strided<[4, 3], offset: 8>>
   return %0 : memref<1x1xf32, strided<[4, 3], offset: 8>>
 }
+
+// -----
+
+func.func @softmax_of_integers(%x: tensor<4xi32>) -> tensor<4xi32> {
+  // expected-error @+1 {{the pipeline for CPUs requires an operation that it lowers, got 'linalg.softmax'}}
+  %0 = linalg.softmax dimension(0) ins(%x : tensor<4xi32>) outs(%x : tensor<4xi32>) -> tensor<4xi32>
+  return %0 : tensor<4xi32>
+}
