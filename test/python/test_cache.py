@@ -214,6 +214,25 @@ def test_graphs_with_constants_and_other_layouts_come_from_the_cache(directory, 
             assert result.stride() == expected.stride()
 
 
+def test_parts_of_graphs_have_keys_with_their_layouts(directory):
+    """Beside an operation that PyTorch runs: what a part gives follows the layout of what it takes."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch_mlir")
+    import kas.torch
+
+    def network(x):
+        y = (x * 2).exp()
+        return y + 1, torch.linalg.eigvals(y).abs().sum()
+
+    x = torch.randn(4, 4)
+    for data in (x, x.t().contiguous().t(), x):
+        torch._dynamo.reset()
+        for result, expected in zip(torch.compile(network, backend=kas.torch.backend)(data), network(data)):
+            torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-4)
+            assert result.stride() == expected.stride()
+    assert len([*directory.iterdir()]) > 1
+
+
 def test_steps_of_trainings_come_from_the_cache(directory, monkeypatch):
     torch = pytest.importorskip("torch")
     pytest.importorskip("torch_mlir")

@@ -77,11 +77,13 @@ def trace(graph: Callable[..., Any], arguments: Sequence[Any], with_gradients: b
 
 
 def describe(graph: fx.GraphModule) -> str | None:
-    """What the graph computes, as text with digests of constants; None where it has other graphs inside."""
+    """What the graph computes, as text with digests of constants; None where it has other graphs or modules inside."""
     lines: list[str] = []
     names: dict[fx.Node, str] = {}
     for number, node in enumerate(graph.graph.nodes):
         names[node] = f"%{number}"
+        if node.op == "call_module":
+            return None
         if node.op == "get_attr":
             constant = getattr(graph, str(node.target), None)
             if not isinstance(constant, torch.Tensor) or isinstance(constant, FakeTensor):

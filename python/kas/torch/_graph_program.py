@@ -369,7 +369,8 @@ class _Parts:
         for name, static in self.calls:
             part = self.graph.get_submodule(name)
             assert isinstance(part, fx.GraphModule)
-            key = make_key(part, (), "part", static, self.options)
+            tensors = [node.meta["val"] for node in part.graph.find_nodes(op="placeholder")]
+            key = make_key(part, tensors, "part", static, self.options)
             if found := find_function(key, self.options):
                 functions[name] = found[0]
                 continue
