@@ -38,7 +38,6 @@ from .evaluate._halving import Halving
 from .evaluate._latency import measure_latency, measure_own_latency
 from .evaluate._task import NetworkFactory
 from .evaluate._trainer import summarize
-from .evaluate._training import CLASSIFICATION
 from .evaluate._workers import Done, Job, Pool
 from .torch._sites import LayerChoice
 
@@ -51,7 +50,7 @@ def search(
     data: str | Data | TaskData = "digits",
     budget: Any = "15m",
     *,
-    task: Task = CLASSIFICATION,
+    task: Task | None = None,
     space: str | SearchSpace | None = None,
     sites: LayerChoice | None = None,
     limits: Mapping[str, float | Sequence[str | int] | None] = {},
@@ -92,9 +91,9 @@ def search(
     `{"sees": None}` takes one away (docs/reference/dialect.md, `kas.space`). `translation_equivariant` leaves out
     operators whose weights depend on a position, and those that move data by position.
 
-    `task` is what networks are trained for (docs/guide/own-tasks.md), by default classification. Another one has its
-    loss, metrics, optimizer, steps and data (a `kas.evaluate.TaskData`), and its metric takes the place of the
-    accuracy. `model` may be a function that makes the network: see `kas.evaluate.Trainer`.
+    `task` is what networks are trained for (docs/guide/own-tasks.md), by default that of the data, else classification.
+    Another one has its loss, metrics, optimizer, steps and data (a `kas.evaluate.TaskData`), and its metric takes the
+    place of the accuracy. `model` may be a function that makes the network: see `kas.evaluate.Trainer`.
 
     Candidates come from the engine (`algorithm`, `parameters`, `seed`; docs/guide/searching.md), which minimizes
     `objective`, a weighted sum of metrics (accuracy, loss, flops, params, flops_ratio, latency_ms; by default the
@@ -135,7 +134,7 @@ def search(
     trainer = make_trainer(
         model, data, recipe, task, space, sites, binding, flops_ratio, min_flops_ratio, inherit, backend, device
     )
-    objective = task.objective if objective is None else objective
+    objective = trainer.task.objective if objective is None else objective
     check_objective(objective, trainer.metrics)
     if translation_equivariant:
         limits = {**limits, "weights_by_position": 0, "equivariant": 1}

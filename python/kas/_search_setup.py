@@ -76,7 +76,7 @@ def make_trainer(
     model: nn.Module | NetworkFactory,
     data: str | Data | TaskData,
     recipe: Recipe,
-    task: Task,
+    task: Task | None,
     space: str | SearchSpace | None,
     sites: LayerChoice | None,
     binding: Binding,

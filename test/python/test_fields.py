@@ -266,3 +266,19 @@ def test_fields_by_name():
         kas.evaluate.load_data("darcy-8", **options)
     with pytest.raises(TypeError, match=r"the task must be a kas.evaluate.Task, got str"):
         dataclasses.replace(load_any_data("darcy-8", **options), task="relative_error")
+
+
+def test_fields_are_learned_by_their_error_in_python_too():
+    """A name is enough: nobody takes fields for classes."""
+    network = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv2d(4, 1, 1))
+    data = kas.evaluate.darcy(8, train=16, validation=8, test=8)
+    trainer = kas.evaluate.Trainer(network, data, kas.evaluate.Recipe(epochs=1, batch_size=8))
+    assert trainer.task is data.task and trainer.metrics == ["relative_error", "loss"]
+    text = r"classification requires classes as targets, integers of shape \[examples\], got \(16, 1, 8, 8\) of float32"
+    for call in (
+        lambda: kas.evaluate.Trainer(network, data, task=kas.evaluate.Classification()),
+        lambda: kas.accelerate(network, data, task=kas.evaluate.Classification(), progress=False),
+        lambda: kas.search(network, dataclasses.replace(data, task=None), "1 trainings", progress=False),
+    ):
+        with pytest.raises(ValueError, match=text):
+            call()

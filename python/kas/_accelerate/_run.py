@@ -14,8 +14,8 @@ from torch import nn
 
 from ..evaluate import Data, Task, TaskData
 from ..evaluate._data_sets import load_any_data
+from ..evaluate._probe import choose_task
 from ..evaluate._task import Classification
-from ..evaluate._training import CLASSIFICATION
 from ._baselines import make_baselines
 from ._contest import Contender, Job, Result, Row, Trainings, foresee, measure_times, rank, rank_for_time, report
 from ._knapsack import Choice, find_front, thin_out
@@ -60,7 +60,7 @@ def accelerate(
     threads: int = 1,
     batch: int = 1,
     precision: str = "auto",
-    task: Task = CLASSIFICATION,
+    task: Task | None = None,
     seed: int = 0,
     workers: int | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -95,6 +95,7 @@ def accelerate(
     reporter = Reporter(clock, not progress)
     if isinstance(data, str):
         data = load_any_data(data)
+    task = choose_task(task, data)
     check_inputs(model, data, task)
     settings = {
         "model": digest_model(model),

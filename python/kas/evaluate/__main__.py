@@ -25,7 +25,7 @@ from .._errors import Error
 from .._options import add_training_options
 from . import Data, DigitsNetwork, Recipe, Task, TaskData, Trainer, TrainingFailure
 from ._data_sets import call_from_file, load_any_data
-from ._training import CLASSIFICATION
+from ._probe import choose_task
 
 
 def load_network(text: str) -> nn.Module:
@@ -47,7 +47,7 @@ def load_task(text: str | None, data: Data | TaskData) -> Task:
     Data that have none are classified.
     """
     if text is None:
-        return getattr(data, "task", None) or CLASSIFICATION
+        return choose_task(None, data)
     path, _, name = text.rpartition(":")
     if not path or not os.path.isfile(path):
         raise ValueError(f"the task must be FILE.py:NAME with a file that exists, got '{text}'")

@@ -27,15 +27,22 @@ from ._task import (
     describe_shapes,
     map_tensors,
 )
-from ._task_data import TaskData
-from ._training import seed_of
+from ._task_data import TaskData, is_pair
+from ._training import CLASSIFICATION, seed_of
 
 if TYPE_CHECKING:
     from ._trainer import Trainer
 
 
+def choose_task(task: Task | None, data: Data | TaskData) -> Task:
+    """The task that is given, else that of the data, else classification."""
+    own = getattr(data, "task", None) if task is None else task
+    return CLASSIFICATION if own is None else own
+
+
 def check_task(task: Task, data: Data | TaskData, backend: str) -> None:
-    """Raises `TypeError` for what is no task, `ValueError` where compiled steps cannot train for it."""
+    """Raises `TypeError` for what is no task, `ValueError` for targets that are no classes where it is classification,
+    and where compiled steps cannot train for it."""
     if not isinstance(task, Task):
         what = f"the class {task.__name__}" if isinstance(task, type) else type(task).__name__
         raise TypeError(f"the task must be an object of a class that derives from kas.evaluate.Task, got {what}")
@@ -44,6 +51,13 @@ def check_task(task: Task, data: Data | TaskData, backend: str) -> None:
             f"requires the name of a metric and a bool as 'metric' and 'maximize' of a task, got {task.metric!r} and "
             f"{task.maximize!r}"
         )
+    if type(task) is Classification and isinstance(data, TaskData) and is_pair(data.train):
+        targets = data.train[1]
+        if not isinstance(targets, torch.Tensor) or targets.dim() != 1 or targets.dtype.is_floating_point:
+            raise ValueError(
+                "classification requires classes as targets, integers of shape [examples], got "
+                f"{describe_shapes(targets)}; 'task' says what networks are trained for with others"
+            )
     if backend == "native" and (type(task) is not Classification or not isinstance(data, Data)):
         raise ValueError(
             "the backend 'native' requires classification of a kas.evaluate.Data, got the task "

@@ -48,7 +48,7 @@ class TaskData:
     with None an evaluation of all examples in their order. By default epochs have no rest that fills no batch.
 
     `name` is in the settings of search databases, with the sizes of the parts: other data need another name. `task` is
-    what commands train for that get the data by name and no other task.
+    what is trained for where no other one is given.
     """
 
     name: str

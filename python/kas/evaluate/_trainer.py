@@ -25,10 +25,10 @@ from .._sequence import OperatorSequence
 from ..torch._sites import LayerChoice
 from ._data import Data
 from ._data_sets import load_any_data
-from ._probe import check_task, make_network, probe
+from ._probe import check_task, choose_task, make_network, probe
 from ._task import Classification, NetworkFactory, Task, map_tensors
 from ._task_data import TaskData
-from ._training import CLASSIFICATION, Recipe, Training, TrainingFailure, initialize
+from ._training import Recipe, Training, TrainingFailure, initialize
 
 
 def read_operator(text: str) -> Operator | OperatorSequence:
@@ -61,10 +61,10 @@ class Trainer:
     one thread of the CPU, which takes seconds and pays off for longer trainings; a network that cannot be compiled so
     (with dropout, or one that torch-mlir does not export) is a `TrainingFailure`.
 
-    `task` is what is trained for, by default `Classification`; with another one the data may be a `TaskData`, and the
-    metrics are those of the task. `model` may also be a function without arguments that makes the network: it is called
-    for each training under the seed, and layers that stay begin as it makes them. `sites` are layers by their names or
-    by a predicate, as for `kas.torch.extract`, or what that gave.
+    `task` is what is trained for, by default that of the data, else `Classification`; with another one the data may be
+    a `TaskData`, and the metrics are those of the task. `model` may also be a function without arguments that makes the
+    network: it is called for each training under the seed, and layers that stay begin as it makes them. `sites` are
+    layers by their names or by a predicate, as for `kas.torch.extract`, or what that gave.
 
     Called with a `Request` (or an operator, or its text) it trains `seeds` times by the whole recipe and gives the
     means of `accuracy` and `loss` on the validation set, of `test_accuracy`, and `accuracy_deviation` over seeds,
@@ -79,7 +79,7 @@ class Trainer:
         data: str | Data | TaskData = "digits",
         recipe: Recipe = Recipe(),
         *,
-        task: Task = CLASSIFICATION,
+        task: Task | None = None,
         space: str | None = None,
         sites: kas.torch.Sites | LayerChoice | None = None,
         binding: Binding = None,
@@ -103,6 +103,7 @@ class Trainer:
             raise ValueError(f"the number of seeds must be a positive integer, got {seeds!r}")
         if time_limit is not None and not (isinstance(time_limit, (int, float)) and time_limit > 0):
             raise ValueError(f"the time limit must be a positive number of seconds, got {time_limit!r}")
+        task = choose_task(task, data)
         check_task(task, data, backend)
         self.factory = None if isinstance(model, nn.Module) else model
         self.model = model if isinstance(model, nn.Module) else make_network(model, 0)
