@@ -42,7 +42,8 @@ def choose_task(task: Task | None, data: Data | TaskData) -> Task:
 
 def check_task(task: Task, data: Data | TaskData, backend: str) -> None:
     """Raises `TypeError` for what is no task, `ValueError` for targets that are no classes where it is classification,
-    and where compiled steps cannot train for it."""
+    and where compiled steps cannot train for it.
+    """
     if not isinstance(task, Task):
         what = f"the class {task.__name__}" if isinstance(task, type) else type(task).__name__
         raise TypeError(f"the task must be an object of a class that derives from kas.evaluate.Task, got {what}")
