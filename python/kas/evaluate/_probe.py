@@ -41,8 +41,9 @@ def choose_task(task: Task | None, data: Data | TaskData) -> Task:
 
 
 def check_task(task: Task, data: Data | TaskData, backend: str) -> None:
-    """Raises `TypeError` for what is no task, `ValueError` for targets that are no classes where it is classification,
-    and where compiled steps cannot train for it.
+    """Raises `TypeError` for what is no task, `ValueError` where it cannot be trained for.
+
+    Classification requires targets that are classes, and compiled steps require classification.
     """
     if not isinstance(task, Task):
         what = f"the class {task.__name__}" if isinstance(task, type) else type(task).__name__
