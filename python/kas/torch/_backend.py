@@ -18,10 +18,10 @@ from torch import fx, nn
 from .._errors import need
 from ._graph_batch import BATCHES, Batch, find_batch, get_batch_key, set_batch
 from ._graph_flops import count_flops, warn_of_fallback
-from ._graph_import import UnsupportedGraphError, trace
+from ._graph_import import UnsupportedGraphError, make_key, trace
 from ._graph_norms import fold_batch_norms
 from ._graph_parts import replace_strided
-from ._graph_program import BatchProgram, Compiled, compile_graph, compile_whole, find_function, make_key
+from ._graph_program import BatchProgram, Compiled, compile_graph, compile_whole, find_function
 from ._options import Options, read_options
 
 Boxed = Callable[[list[Any]], list[Any]]

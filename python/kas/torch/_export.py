@@ -14,11 +14,13 @@ from torch import fx, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from .. import _cache
 from .._arguments import set_attributes
 from .._errors import need
 from .._module import Module
 from ._comparisons import replace_comparisons
 from ._decompositions import get_table
+from ._graph_import import make_key
 from ._kept_operators import lower_with_operators
 from ._modules import KasModule
 
@@ -42,6 +44,12 @@ class _Lifted(nn.Module):
         self.names = names
         self.count = count
         self.dropout = dropout
+
+    def copy(self) -> _Lifted:
+        """One whose modules keep what they change to themselves; the tensors are the same."""
+        network = self.network[0]
+        shared = {id(tensor): tensor for tensor in (*network.parameters(), *network.buffers())}
+        return _Lifted(copy.deepcopy(network, shared), self.names, self.count, self.dropout).eval()
 
     def forward(self, *arguments: torch.Tensor) -> Any:
         values = dict(zip(self.names, arguments[self.count :]))
@@ -182,6 +190,46 @@ def _prepare(model: nn.Module, fold_batch_norms: bool, keep_operators: bool) -> 
     return model
 
 
+def _make_key(lifted: _Lifted, arguments: tuple[torch.Tensor, ...], kind: str) -> str | None:
+    """The key of what `_lower` makes; None where the network has none.
+
+    Of the graph that PyTorch records of one call, which takes a tenth of the time that it takes to export it.
+    """
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    if not _cache.get_limit():
+        return None
+    try:
+        # Before PyTorch writes operations by others: what is exported begins there, too.
+        graph = make_fx(lifted.copy(), tracing_mode="fake", pre_dispatch=True)(*arguments)
+    except Exception:
+        # The export says why, or can do it.
+        return None
+    return make_key(graph, arguments, kind)
+
+
+def _lower(lifted: _Lifted, arguments: tuple[torch.Tensor, ...], keep_operators: bool) -> str:
+    """The network in linalg on tensors, as text; as it was kept where the same one was lowered before."""
+    key = _make_key(lifted, arguments, f"export {keep_operators}")
+    if key and (found := _cache.load_bytes(key)):
+        return found.decode()
+    # Not before: importing it takes almost as long as the graph.
+    from torch_mlir import fx as importer
+
+    program = torch.export.export(lifted, arguments, strict=False).run_decompositions(get_table())
+    replace_comparisons(program.graph_module)
+    lowered = importer.export_and_import(
+        program,
+        output_type="raw" if keep_operators else "linalg-on-tensors",
+        func_name="forward",
+        decomposition_table={},
+    )
+    text = lower_with_operators(lowered) if keep_operators else str(lowered)
+    if key:
+        _cache.store_bytes(key, text.encode())
+    return text
+
+
 def to_mlir(
     model: nn.Module,
     example: Any,
@@ -215,7 +263,6 @@ def to_mlir(
         raise TypeError(f"expected a torch.nn.Module, got {type(model).__name__}")
     need("torch_mlir", "torch-mlir")
     from torch.nn.attention import SDPBackend, sdpa_kernel
-    from torch_mlir import fx as importer
 
     data = tuple(example) if isinstance(example, (list, tuple)) else (example,)
     network = _prepare(model, fold_batch_norms, keep_operators)
@@ -240,16 +287,7 @@ def to_mlir(
         # Attention as products and a softmax.
         torch.backends.mha.set_fastpath_enabled(False)
         with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
-            program = torch.export.export(lifted, (*data, *tensors.values(), *markers), strict=False)
-            program = program.run_decompositions(get_table())
-            replace_comparisons(program.graph_module)
-            lowered = importer.export_and_import(
-                program,
-                output_type="raw" if keep_operators else "linalg-on-tensors",
-                func_name="forward",
-                decomposition_table={},
-            )
-            text = lower_with_operators(lowered) if keep_operators else str(lowered)
+            text = _lower(lifted, (*data, *tensors.values(), *markers), keep_operators)
     except Exception as error:
         raise ValueError(f"torch-mlir cannot express this network: {type(error).__name__}: {error}") from error
     finally:

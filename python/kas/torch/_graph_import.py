@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from importlib.metadata import version
 from typing import Any
 
 import torch
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
+from .. import _cache
 from .._module import Module
 from ._comparisons import replace_comparisons
 from ._decompositions import get_inference_table
@@ -22,6 +24,7 @@ from ._gradient_decompositions import get_training_table
 from ._graph_constants import fold_constants
 from ._loops import cut_loops, insert_loops
 from ._max_pooling import get_indices_table, uses_indices
+from ._options import Options
 from ._shifts import guard_shifts
 
 
@@ -76,7 +79,7 @@ def trace(graph: Callable[..., Any], arguments: Sequence[Any], with_gradients: b
     return traced
 
 
-def describe(graph: fx.GraphModule) -> str | None:
+def _describe(graph: fx.GraphModule) -> str | None:
     """What the graph computes, as text with digests of constants; None where it has other graphs or modules inside."""
     lines: list[str] = []
     names: dict[fx.Node, str] = {}
@@ -107,6 +110,33 @@ class _Name(str):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def make_key(
+    graph: fx.GraphModule,
+    arguments: Sequence[Any],
+    kind: str,
+    static: Collection[int] = (),
+    options: Options | None = None,
+    batched: Collection[int] = (),
+) -> str | None:
+    """The key of what is made of a graph for these arguments; None where it has none.
+
+    `kind`: what traces it; `static` are the places of weights, `batched` of what has samples.
+    """
+    text = _describe(graph)
+    # Functions that are no operations of PyTorch may have changed.
+    if text is None or " at 0x" in text:
+        return None
+    types = [
+        (tuple(a.shape), a.stride(), a.dtype) if isinstance(a, torch.Tensor) else (type(a).__name__, repr(a))
+        for a in arguments
+    ]
+    # What does not change the code.
+    options = (options or Options())._replace(bind_calls=False, strict=False)
+    defaults = (torch.get_default_dtype(), torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu"))
+    state = (kind, sorted(static), sorted(batched), options, defaults)
+    return _cache.make_key(torch.__version__, version("torch-mlir"), repr(state), repr(types), text)
 
 
 def _as_list(value: Any) -> Sequence[Any]:

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from operator import getitem
 from typing import Any, NamedTuple
 
 import torch
 from torch import fx, nn
 
-from .. import _cache, _kas
+from .. import _kas
 from .._arguments import set_attributes
 from .._errors import Error
 from .._module import Module
 from ._graph_flops import count_flops
-from ._graph_import import UnsupportedGraphError, describe, import_graph
+from ._graph_import import UnsupportedGraphError, import_graph, make_key
 from ._graph_parts import (
     check_integers,
     check_meaning,
@@ -221,32 +220,6 @@ def find_function(key: str | None, options: Options) -> tuple[nn.Module, int] | 
     program, text = found
     plan = _Plan.read(text)
     return _Function(plan, program, options), plan.flops
-
-
-def make_key(
-    graph: fx.GraphModule,
-    arguments: Sequence[Any],
-    kind: str,
-    static: set[int],
-    options: Options,
-    batched: frozenset[int] = frozenset(),
-) -> str | None:
-    """The key of the program that `compile_whole` makes of a graph for these arguments; None where it has none.
-
-    `kind`: what traces it; other arguments as there.
-    """
-    text = describe(graph)
-    # Functions that are no operations of PyTorch may have changed.
-    if text is None or " at 0x" in text:
-        return None
-    types = [
-        (tuple(a.shape), a.stride(), a.dtype) if isinstance(a, torch.Tensor) else (type(a).__name__, repr(a))
-        for a in arguments
-    ]
-    # What does not change the code.
-    options = options._replace(bind_calls=False, strict=False)
-    state = (kind, sorted(static), sorted(batched), options, torch.get_default_dtype())
-    return _cache.make_key(torch.__version__, version("torch-mlir"), repr(state), repr(types), text)
 
 
 class _Source:
