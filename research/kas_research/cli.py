@@ -102,6 +102,7 @@ def _add_fields_options(parser: argparse.ArgumentParser) -> None:
     add("--list", action="store_true", help="list the trainings that are missing, and time and train nothing")
     add("--no-training", action="store_true", help="time what is missing and train nothing")
     add("--report-only", action="store_true", help="time and train nothing")
+    add("--verdict", action="store_true", help="decide on the finalists by what the store has")
     add("--plot", metavar="FILE.svg", help="write the figure")
     add("--page", metavar="FILE.md", help="write the tables where a page has marks for them")
     add("--quiet", action="store_true")

@@ -13,20 +13,27 @@ import torch
 
 from ..protocol._store import Store
 from ._protocol import Experiment, Job, Protocol, read_protocol
-from ._report import update_page, write_plot, write_tables
-from ._results import get_jobs, read_points
+from ._report import VERDICT, update_page, write_plot, write_tables, write_verdict
+from ._results import read_points
+from ._stages import get_jobs, resolve
 from ._time import Widths
 from ._train import Trainer
+from ._verdict import read_verdict
+
+PILOT = "pilot"
+"""The experiment whose report has the rules to stop."""
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Times what has no width yet, trains what is missing, and prints the report: from any stage on."""
     protocol = read_protocol(arguments.spec)
+    store = Store(arguments.store or os.path.splitext(arguments.spec)[0] + ".jsonl")
+    if arguments.verdict:
+        return _decide(protocol, store, arguments)
     if arguments.experiment not in protocol.experiments:
         known = ", ".join(protocol.experiments)
         raise ValueError(f"requires an experiment of {known}, got '{arguments.experiment}'")
-    experiment = protocol.experiments[arguments.experiment]
-    store = Store(arguments.store or os.path.splitext(arguments.spec)[0] + ".jsonl")
+    experiment = resolve(protocol, protocol.experiments[arguments.experiment], store)
 
     def say(text: str) -> None:
         if not arguments.quiet:
@@ -44,8 +51,12 @@ def run(arguments: argparse.Namespace) -> int:
                 print(_describe(job))
         return 0
     if not (arguments.report_only or arguments.no_training):
-        folder = arguments.checkpoints or f"{store.path}.checkpoints"
-        Trainer(protocol, store, folder).run(jobs, lambda record, left: say(_describe_training(record, left)))
+        trainer = Trainer(protocol, store, arguments.checkpoints or f"{store.path}.checkpoints")
+        done: list[Job] = []
+        # Each round of successive halving follows from the one before.
+        while jobs != done:
+            trainer.run(jobs, lambda record, left: say(_describe_training(record, left)))
+            done, jobs = jobs, get_jobs(protocol, experiment, store)
     return _report(protocol, experiment, store, arguments)
 
 
@@ -58,7 +69,7 @@ def find_widths(protocol: Protocol, experiment: Experiment, store: Store, say: A
 
     widths = Widths(protocol, experiment, store, show)
     for equation in experiment.equations:
-        for family in experiment.families:
+        for family in map(str, experiment.families):
             for budget in experiment.budgets:
                 if widths.find(equation, family, budget) is None:
                     say(f"{family} takes more than {budget:g} ms at any width")
@@ -79,15 +90,27 @@ def _describe_training(record: dict[str, Any], left: int) -> str:
 
 def _report(protocol: Protocol, experiment: Experiment, store: Store, arguments: argparse.Namespace) -> int:
     points = read_points(protocol, experiment, store)
-    tables = write_tables(points, protocol.rules, len(experiment.seeds))
+    tables = write_tables(points, protocol.rules, len(experiment.seeds), arguments.experiment == PILOT)
     if not arguments.quiet:
         print(tables)
     if arguments.plot:
         with open(arguments.plot, "w", encoding="utf-8") as file:
             file.write(write_plot(points))
     if arguments.page:
-        with open(arguments.page, encoding="utf-8") as file:
-            page = update_page(file.read(), tables)
-        with open(arguments.page, "w", encoding="utf-8") as file:
-            file.write(page)
+        _update(arguments.page, tables)
     return 0
+
+
+def _decide(protocol: Protocol, store: Store, arguments: argparse.Namespace) -> int:
+    tables = write_verdict(read_verdict(protocol, store))
+    print(tables)
+    if arguments.page:
+        _update(arguments.page, tables, VERDICT)
+    return 0
+
+
+def _update(path: str, tables: str, *marks: tuple[str, str]) -> None:
+    with open(path, encoding="utf-8") as file:
+        page = update_page(file.read(), tables, *marks)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(page)

@@ -218,7 +218,10 @@ class _FactorizedFourier(_Spectral):
         return f.reshape(batch, width, size, 2 * m) @ self.lines
 
 
-_FACTORIES: Mapping[str, Callable[[int, int, Grid], nn.Module]] = {
+Factory = Callable[[int, int, Grid], nn.Module]
+"""Makes the layer of a width at a depth of the trunk."""
+
+_FACTORIES: Mapping[str, Factory] = {
     "pointwise": lambda width, depth, grid: nn.Conv2d(width, width, 1),
     "dense": lambda width, depth, grid: _window(grid, width, width, 3),
     "dilated": lambda width, depth, grid: _window(grid, width, width, 3, 2**depth),
@@ -278,11 +281,11 @@ class Network(nn.Module):
 
 
 class _Residual(Network):
-    """Layers of one family, each beside what it gets."""
+    """Layers of one kind, each beside what it gets."""
 
-    def __init__(self, family: str, width: int, grid: Grid):
+    def __init__(self, factory: Factory, width: int, grid: Grid):
         super().__init__(width, grid)
-        self.blocks = nn.ModuleList(_Block(_FACTORIES[family](width, depth, grid), width) for depth in range(LAYERS))
+        self.blocks = nn.ModuleList(_Block(factory(width, depth, grid), width) for depth in range(LAYERS))
 
     def transform(self, x: torch.Tensor) -> torch.Tensor:
         for block in self.blocks:
@@ -318,17 +321,19 @@ class _UNet(Network):
         return x
 
 
-def make_network(family: str, width: int, grid: Grid, seed: int = 0) -> Network:
-    """A network of the family with initial weights by the seed."""
-    if family not in FAMILIES:
+def make_network(family: str, width: int, grid: Grid, seed: int = 0, factory: Factory | None = None) -> Network:
+    """A network of the family, or with the layers of a factory, with initial weights by the seed."""
+    if factory is None and family not in FAMILIES:
         raise ValueError(f"requires a family of {', '.join(FAMILIES)}, got '{family}'")
     if width < WIDTH_STEP or width % WIDTH_STEP:
         raise ValueError(f"requires a width that is a multiple of {WIDTH_STEP}, got {width}")
-    if family == "unet" and grid.size % 8:
+    if factory is None and family == "unet" and grid.size % 8:
         raise ValueError(f"requires a size that is a multiple of 8 of a unet, got {grid.size}")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return _UNet(width, grid) if family == "unet" else _Residual(family, width, grid)
+        if factory is None and family == "unet":
+            return _UNet(width, grid)
+        return _Residual(factory or _FACTORIES[family], width, grid)
 
 
 def set_statistics(network: Network, targets: torch.Tensor) -> None:

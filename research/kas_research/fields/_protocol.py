@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from kas.evaluate._task_data import TaskData
 
 from .._spec import Reader, compose, describe, read_text
 from ..protocol._store import make_key
+from ._candidates import Candidate
 from ._data import KINDS, Batches, Kind
-from ._families import FAMILIES, Grid
+from ._families import FAMILIES, Grid, Network, make_network
 
 VERSION = 1
 """Of networks and trainer: a change that results follow from raises it, and nothing of before is used."""
@@ -29,16 +31,22 @@ class Equation:
     """An equation with the settings of its data."""
 
     name: str
+    """Of `KINDS`, or any other with a kind."""
     size: int = 32
     train: int = 1000
     validation: int = 200
     test: int = 2000
     seed: int = 0
+    kind_name: str | None = None
+    high: float | None = None
+    """The larger coefficient of `darcy`; None: the default."""
+    like: str | None = None
+    """The equation whose learning rates it gets; None: its own."""
 
     @property
     def kind(self) -> Kind:
         """What it is."""
-        return KINDS[self.name]
+        return KINDS[self.kind_name or self.name]
 
     @property
     def grid(self) -> Grid:
@@ -47,7 +55,8 @@ class Equation:
 
     def load(self) -> TaskData:
         """The data, with batches for training."""
-        data = self.kind.make(self.size, self.train, self.validation, self.test, self.seed)
+        options = {} if self.high is None else {"high": self.high}
+        data = self.kind.make(self.size, self.train, self.validation, self.test, self.seed, **options)
         return replace(data, loader=functools.partial(Batches, self.kind))
 
 
@@ -62,21 +71,32 @@ class Job(NamedTuple):
     learning_rate: float
 
 
+class Best(NamedTuple):
+    """The families of another experiment with the best mean rank, by validation."""
+
+    most: int
+    experiment: str
+
+
 @dataclass(frozen=True)
 class Experiment:
     """Trainings with a common question: all combinations."""
 
     name: str
     equations: tuple[str, ...]
-    families: tuple[str, ...]
+    families: tuple[str | Best, ...]
+    """Families and candidates."""
     budgets: tuple[float, ...]
     """Milliseconds of a field, of the whole network."""
     seeds: tuple[int, ...]
     epochs: int
-    learning_rates: tuple[float, ...] | str
-    """Or the experiment whose best one, by validation, each equation and family gets."""
+    learning_rates: tuple[float, ...] = ()
+    rates_of: tuple[str, ...] = ()
+    """Instead: the experiments whose best one, by validation, each equation and family gets."""
     compilers: tuple[str, ...] = COMPILERS
     """Of which the best one counts for the times."""
+    rounds: tuple[int, ...] = ()
+    """Of successive halving: epochs, with the first seed, after each of which a third goes on."""
 
     def get_jobs(
         self,
@@ -92,9 +112,10 @@ class Experiment:
         for seed, equation, budget, family in itertools.product(
             self.seeds, self.equations, self.budgets, self.families
         ):
+            assert isinstance(family, str), "families are known where there are jobs"
             width = widths.get((equation, family, budget))
             rates = self.learning_rates
-            if isinstance(rates, str):
+            if self.rates_of:
                 rates = tuple(filter(None, [best_rates.get((equation, family))]))
             for rate in rates if width is not None else ():
                 job = Job(equation, family, width or 0, seed, self.epochs, rate)
@@ -123,12 +144,22 @@ class Rules:
 
 
 @dataclass(frozen=True)
+class Roles:
+    """The experiments that the verdict is made from."""
+
+    baselines: str
+    finalists: str
+    replications: str
+
+
+@dataclass(frozen=True)
 class Protocol:
     """All experiments with what they have in common."""
 
     name: str
     equations: Mapping[str, Equation]
     experiments: Mapping[str, Experiment]
+    candidates: Mapping[str, Candidate] = field(default_factory=dict)
     batch: int = 16
     """Fields of a call that is timed."""
     batch_size: int = 20
@@ -137,16 +168,29 @@ class Protocol:
     warmup: float = 0.15
     """The share of the steps in which the learning rate rises."""
     rules: Rules = Rules()
+    verdict: Roles | None = None
+
+    def make_network(self, equation: str, family: str, width: int, seed: int = 0) -> Network:
+        """That of a family or a candidate for an equation."""
+        candidate = self.candidates.get(family)
+        return make_network(family, width, self.equations[equation].grid, seed, candidate.make if candidate else None)
 
     def settings(self, job: Job) -> dict[str, Any]:
         """All that the result of a training follows from."""
         equation = self.equations[job.equation]
+        data = [equation.size, equation.train, equation.validation, equation.test, equation.seed]
+        changed = {"kind": equation.kind_name, "high": equation.high}
         return {
             "version": VERSION,
             **job._asdict(),
-            "data": [equation.size, equation.train, equation.validation, equation.test, equation.seed],
+            "data": data + [value for value in changed.items() if value[1] is not None],
             "recipe": [self.batch_size, self.weight_decay, self.warmup],
+            **self._describe_layer(job.family),
         }
+
+    def _describe_layer(self, family: str) -> dict[str, Any]:
+        """Families are known by their names; of a candidate what it is."""
+        return {"layer": self.candidates[family].settings} if family in self.candidates else {}
 
     def key(self, job: Job) -> str:
         """Of the record of a training."""
@@ -156,26 +200,35 @@ class Protocol:
         """Of the record of a time: of the network, the batch and the compilers, whatever the data."""
         grid = vars(self.equations[equation].grid)
         settings = {"grid": grid, "family": family, "width": width, "batch": self.batch, "compilers": list(compilers)}
-        return make_key({"version": VERSION, **settings})
+        return make_key({"version": VERSION, **settings, **self._describe_layer(family)})
 
 
 class _Reader(Reader):
     def protocol(self, node: Any) -> Protocol:
-        keys = self.mapping(
-            node, ("name", "equations", "timing", "recipe", "experiments", "rules"), "a protocol of fields"
-        )
+        names = ("name", "equations", "timing", "recipe", "candidates", "experiments", "rules", "verdict")
+        keys = self.mapping(node, names, "a protocol of fields")
         for key in ("equations", "experiments"):
             if key not in keys:
                 raise self.fail(node, f"requires the key '{key}' in a protocol of fields, got none")
         equations = self.by_name(keys["equations"], "an equation", self.equation)
-        experiments = self.by_name(
-            keys["experiments"], "an experiment", functools.partial(self.experiment, equations=list(equations))
-        )
+        for node, equation in zip(keys["equations"].value, equations.values()):
+            if equation.like is not None and equation.like not in equations:
+                raise self.fail(node, f"requires the rates of {', '.join(equations)}, got those of '{equation.like}'")
+        values: dict[str, Any] = {"candidates": {}}
+        if "candidates" in keys and keys["candidates"].value:
+            values["candidates"] = self.by_name(keys["candidates"], "a candidate", self.candidate)
+        read = functools.partial(self.experiment, equations=list(equations), candidates=list(values["candidates"]))
+        experiments = self.by_name(keys["experiments"], "an experiment", read)
         for node, experiment in zip(keys["experiments"].value, experiments.values()):
-            if isinstance(experiment.learning_rates, str) and experiment.learning_rates not in experiments:
-                known = ", ".join(experiments)
-                raise self.fail(node, f"requires the best of {known}, got that of '{experiment.learning_rates}'")
-        values: dict[str, Any] = {}
+            for name in (
+                *experiment.rates_of,
+                *(one.experiment for one in experiment.families if isinstance(one, Best)),
+            ):
+                if name not in experiments:
+                    known = ", ".join(experiments)
+                    raise self.fail(node, f"requires the best of {known}, got that of '{name}'")
+        if "verdict" in keys:
+            values["verdict"] = self.roles(keys["verdict"], list(experiments))
         if "timing" in keys:
             values.update(self.numbers(keys["timing"], {"batch": (1, 4096, int)}, "a timing"))
         if "recipe" in keys:
@@ -206,17 +259,56 @@ class _Reader(Reader):
         return {key.replace("-", "_"): self.number(keys[key], f"'{key}'", *ranges[key]) for key in keys}
 
     def equation(self, node: Any) -> Equation:
-        ranges = {"size": (8, 4096, int), "seed": (0, MOST, int)}
+        ranges: dict[str, tuple[float, float, Any]] = {"size": (8, 4096, int), "seed": (0, MOST, int)}
         ranges |= {part: (1, MOST, int) for part in ("train", "validation", "test")}
-        keys = self.mapping(node, ("name", *ranges), "an equation")
+        ranges |= {"high": (1e-9, 1e9, float)}
+        texts = ("name", "kind", "like")
+        keys = self.mapping(node, (*texts, *ranges), "an equation")
         if "name" not in keys:
             raise self.fail(node, "requires the key 'name' in an equation, got none")
-        name = self.choice(keys["name"], list(KINDS), "an equation")
+        kind = self.choice(keys.get("kind", keys["name"]), list(KINDS), "an equation")
+        if "high" in keys and kind != "darcy":
+            raise self.fail(keys["high"], f"requires 'high' in a darcy, got it in a {kind}")
         return Equation(
-            name, **{key: self.number(keys[key], f"'{key}'", *ranges[key]) for key in keys if key != "name"}
+            self.text(keys["name"], "'name'"),
+            kind_name=kind if "kind" in keys else None,
+            like=self.text(keys["like"], "'like'") if "like" in keys else None,
+            **{key: self.number(keys[key], f"'{key}'", *ranges[key]) for key in keys if key not in texts},
         )
 
-    def experiment(self, node: Any, equations: list[str]) -> Experiment:
+    def candidate(self, node: Any) -> Candidate:
+        """A layer that is no family; a `file` is beside the protocol's."""
+        kinds = ("module", "operator", "file")
+        keys = self.mapping(node, ("name", "nearest", *kinds, "binding"), "a candidate")
+        for key in ("name", "nearest"):
+            if key not in keys:
+                raise self.fail(node, f"requires the key '{key}' in a candidate, got none")
+        name = self.text(keys["name"], "'name'")
+        if name in FAMILIES:
+            raise self.fail(keys["name"], f"requires a candidate that is no family, got '{name}'")
+        given = {kind: self.text(keys[kind], f"'{kind}'") for kind in kinds if kind in keys}
+        if "file" in given:
+            given["text"] = read_text(os.path.join(os.path.dirname(self.path), given.pop("file")))
+        binding = {}
+        if "binding" in keys:
+            symbols = [key.value for key, _ in keys["binding"].value]
+            binding = self.numbers(keys["binding"], dict.fromkeys(symbols, (1, MOST, int)), "a binding")
+        nearest = self.choice(keys["nearest"], FAMILIES, "a family")
+        try:
+            return Candidate(name, nearest, **given, binding=binding)
+        except ValueError as error:
+            raise self.fail(node, str(error)) from error
+
+    def roles(self, node: Any, experiments: list[str]) -> Roles:
+        """The experiments of the verdict."""
+        wanted = ("baselines", "finalists", "replications")
+        keys = self.mapping(node, wanted, "a verdict")
+        for key in wanted:
+            if key not in keys:
+                raise self.fail(node, f"requires the key '{key}' in a verdict, got none")
+        return Roles(**{key: self.choice(keys[key], experiments, "an experiment") for key in wanted})
+
+    def experiment(self, node: Any, equations: list[str], candidates: list[str]) -> Experiment:
         wanted = ("name", "equations", "families", "budgets", "seeds", "epochs", "learning-rates")
         keys = self.mapping(node, (*wanted, "compilers"), "an experiment")
         for key in wanted:
@@ -225,20 +317,49 @@ class _Reader(Reader):
         return Experiment(
             self.text(keys["name"], "'name'"),
             self.choices(keys["equations"], equations, "equations", "equation"),
-            self.choices(keys["families"], FAMILIES, "families", "family"),
+            self.families(keys["families"], candidates),
             self.floats(keys["budgets"], "budgets"),
             self.seeds(keys["seeds"]),
-            self.number(keys["epochs"], "'epochs'", 1, 10000),
-            self.rates(keys["learning-rates"]),
-            self.choices(keys["compilers"], COMPILERS, "compilers", "compiler") if "compilers" in keys else COMPILERS,
+            **self.epochs(keys["epochs"]),
+            **self.rates(keys["learning-rates"]),
+            compilers=(
+                self.choices(keys["compilers"], COMPILERS, "compilers", "compiler")
+                if "compilers" in keys
+                else COMPILERS
+            ),
         )
 
-    def rates(self, node: Any) -> tuple[float, ...] | str:
-        """Numbers, or `best of` another experiment."""
+    def families(self, node: Any, candidates: list[str]) -> tuple[str | Best, ...]:
+        """Names of families and candidates, `candidates` (all of them), or `best 5 of` another experiment."""
+        found: list[str | Best] = []
+        nodes = self.sequence(node, "'families'")
+        for one in nodes:
+            words = one.value.split(maxsplit=3) if one.id == "scalar" else []
+            if words == ["candidates"]:
+                found += candidates
+            elif len(words) == 4 and (words[0], words[2]) == ("best", "of") and words[1].isdigit() and int(words[1]):
+                found.append(Best(int(words[1]), words[3]))
+            else:
+                found.append(self.choice(one, [*FAMILIES, *candidates], "family"))
+        if len(set(found)) != len(found):
+            self.distinct(nodes, [one.value for one in nodes], "family")
+            raise self.fail(node, "requires each family once, got one again")
+        return tuple(found)
+
+    def epochs(self, node: Any) -> dict[str, Any]:
+        """A number, or those of the rounds of successive halving."""
+        nodes = self.sequence(node, "'epochs'") if node.id == "sequence" else [node]
+        numbers = [self.number(one, "'epochs'", 1, 10000) for one in nodes]
+        if sorted(set(numbers)) != numbers:
+            raise self.fail(node, f"requires more epochs in each round, got {', '.join(map(str, numbers))}")
+        return {"epochs": numbers[-1], "rounds": tuple(numbers[:-1])}
+
+    def rates(self, node: Any) -> dict[str, Any]:
+        """Numbers, or `best of` other experiments: `best of rates, more-rates`."""
         if node.id == "scalar" and node.value.startswith("best of "):
-            name: str = node.value.removeprefix("best of ")
-            return name
-        return self.floats(node, "learning-rates")
+            names = node.value.removeprefix("best of ").split(",")
+            return {"rates_of": tuple(name.strip() for name in names)}
+        return {"learning_rates": self.floats(node, "learning-rates")}
 
     def floats(self, node: Any, key: str) -> tuple[float, ...]:
         nodes = self.sequence(node, f"'{key}'")

@@ -9,18 +9,21 @@ import math
 from collections.abc import Sequence
 
 from ..protocol import figure, statistics
+from ._bootstrap import Ratio
 from ._protocol import Rules
 from ._results import Finding, Point, check_rules, compare, get_best, get_deviation
+from ._verdict import Outcome, Verdict
 
 BEGIN, END = "<!-- fields: written by kas-research fields -->", "<!-- end of fields -->"
+VERDICT = "<!-- verdict: written by kas-research fields --verdict -->", "<!-- end of verdict -->"
 HEAD = (
     "| budget (ms) | family | width | ms | by | parameters | error (%) | seeds | ratio to the best | CPU s |\n"
     "|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
-def write_tables(points: Sequence[Point], rules: Rules, seeds: int) -> str:
-    """A table for each equation, by budget and error, and the rules to stop."""
+def write_tables(points: Sequence[Point], rules: Rules, seeds: int, stops: bool = True) -> str:
+    """A table for each equation, by budget and error; with `stops` the rules to stop."""
     parts = []
     deviation = get_deviation(points)
     for equation in dict.fromkeys(point.equation for point in points):
@@ -31,7 +34,9 @@ def write_tables(points: Sequence[Point], rules: Rules, seeds: int) -> str:
         done = sum(len(point.errors) + len(point.failures) for point in here)
         text = f"`{equation}`, {done} of {seeds * len(here)} trainings of these points:"
         parts.append("\n".join([text, "", HEAD, *rows]))
-    findings = check_rules(points, rules, seeds)
+    findings = check_rules(points, rules, seeds) if stops else []
+    if not findings:
+        return "\n\n".join(parts)
     parts.append("\n".join(["| rule | |", "|---|---|", *map(_write_finding, findings)]))
     parts.append(f"**{decide(findings)}**")
     return "\n\n".join(parts)
@@ -44,7 +49,7 @@ def _write_rows(points: Sequence[Point], deviation: statistics.Deviation, rules:
     rows = []
     for place in order:
         point, ratio = points[place], ratios[place]
-        error = f"{point.error:.2f}" if point.errors else ", ".join(point.failures)
+        error = f"{point.error:.2f}" if point.errors else ", ".join(point.failures.values())
         if point.errors and math.isfinite(deviation.value):
             error += f" ± {point.error * deviation.value / math.sqrt(len(point.errors)):.2f}"
         beside = "" if ratio is None or best is None or point is best else f"{ratio.value:.2f}"
@@ -71,12 +76,38 @@ def decide(findings: Sequence[Finding]) -> str:
     return "The search goes on."
 
 
-def update_page(page: str, tables: str) -> str:
+def write_verdict(verdict: Verdict) -> str:
+    """What each finalist is beside the envelope, and the verdict."""
+    parts = []
+    if verdict.outcomes:
+        rows = [row for one in verdict.outcomes for row in _write_outcome(one)]
+        head = "| finalist | equation | budget (ms) | baseline | ratio of errors | p, one-sided |"
+        parts.append("\n".join([head, "|---|---|---|---|---|---|", *rows]))
+        rows = [f"| {one.name} | {one.probability:.2g} | {one.verdict} | {one.reason} |" for one in verdict.outcomes]
+        parts.append("\n".join(["| finalist | p, corrected | verdict | why |", "|---|---|---|---|", *rows]))
+    parts += ["\n".join(f"- Missing: {text}." for text in verdict.missing)] if verdict.missing else []
+    return "\n\n".join([*parts, f"**Verdict: {verdict.verdict}.**"])
+
+
+def _write_outcome(one: Outcome) -> list[str]:
+    rows: list[tuple[str, str, str, Ratio]] = [
+        (c.equation, f"{c.budget:g}", c.baseline, c.ratio) for c in one.comparisons
+    ]
+    rows += [(equation, "second-best", "envelope", ratio) for equation, ratio in one.second_best.items()]
+    rows += [(equation, "second-best", "replication", ratio) for equation, ratio in one.replications.items()]
+    return [
+        f"| {one.name} | {equation} | {budget} | {baseline} | {ratio.value:.3f} ({ratio.low:.3f} to {ratio.high:.3f}) "
+        f"| {ratio.probability:.2g} |"
+        for equation, budget, baseline, ratio in rows
+    ]
+
+
+def update_page(page: str, tables: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
     """The page with the tables between its marks."""
-    begin, end = page.find(BEGIN), page.find(END)
+    begin, end = map(page.find, marks)
     if begin < 0 or end < begin:
-        raise ValueError(f"requires a page with the lines '{BEGIN}' and '{END}', got none")
-    return f"{page[: begin + len(BEGIN)]}\n{tables}\n{page[end:]}"
+        raise ValueError(f"requires a page with the lines '{marks[0]}' and '{marks[1]}', got none")
+    return f"{page[: begin + len(marks[0])]}\n{tables}\n{page[end:]}"
 
 
 def write_plot(points: Sequence[Point]) -> str:

@@ -17,8 +17,10 @@ import numpy
 
 from ..protocol import statistics
 from ..protocol._store import Store
+from ._bootstrap import Bootstrap, Ratio, summarize
 from ._families import EXPRESSIBLE
-from ._protocol import Experiment, Job, Protocol, Rules
+from ._protocol import Experiment, Protocol, Rules
+from ._stages import get_jobs, resolve
 from ._time import Widths
 from ._train import unpack
 
@@ -36,7 +38,8 @@ class Point:
     parameters: int | None = None
     errors: dict[int, numpy.ndarray] = field(default_factory=dict)
     """By seed: percent of each test field."""
-    failures: list[str] = field(default_factory=list)
+    failures: dict[int, str] = field(default_factory=dict)
+    """By seed."""
     cpu_seconds: list[float] = field(default_factory=list)
 
     def get_logs(self) -> list[float]:
@@ -50,14 +53,6 @@ class Point:
         return math.exp(sum(logs) / len(logs))
 
 
-class Ratio(NamedTuple):
-    """Of two errors, with the interval of 95 %."""
-
-    value: float
-    low: float
-    high: float
-
-
 class Finding(NamedTuple):
     """A rule to stop, at a budget."""
 
@@ -66,23 +61,9 @@ class Finding(NamedTuple):
     """None where trainings that it needs are missing."""
 
 
-def get_jobs(protocol: Protocol, experiment: Experiment, store: Store) -> list[Job]:
-    """The trainings of an experiment, as far as widths and learning rates are known."""
-    best: dict[tuple[str, str], float] = {}
-    if isinstance(experiment.learning_rates, str):
-        source = protocol.experiments[experiment.learning_rates]
-        trainings = store.read_trainings()
-        errors: dict[tuple[str, str], list[tuple[float, float]]] = {}
-        for job in source.get_jobs(Widths(protocol, source, store).get_all()):
-            record = trainings.get(protocol.key(job))
-            if record and not record["failure"]:
-                errors.setdefault((job.equation, job.family), []).append((record["validation"], job.learning_rate))
-        best = {place: min(found)[1] for place, found in errors.items()}
-    return list(experiment.get_jobs(Widths(protocol, experiment, store).get_all(), best))
-
-
 def read_points(protocol: Protocol, experiment: Experiment, store: Store) -> list[Point]:
-    """The points of an experiment that have a width, with the trainings that are there."""
+    """The points of an experiment that have a width, with the trainings of its last round that are there."""
+    experiment = resolve(protocol, experiment, store)
     widths = Widths(protocol, experiment, store)
     trainings = store.read_trainings()
     jobs = get_jobs(protocol, experiment, store)
@@ -93,7 +74,7 @@ def read_points(protocol: Protocol, experiment: Experiment, store: Store) -> lis
         compiler, ms = widths.get_best(equation, family, width)
         point = Point(equation, family, budget, width, ms, compiler)
         for job in jobs:
-            if (job.equation, job.family, job.width) == (equation, family, width):
+            if (job.equation, job.family, job.width, job.epochs) == (equation, family, width, experiment.epochs):
                 _add(point, job.seed, trainings.get(protocol.key(job)))
         points.append(point)
     return points
@@ -103,7 +84,7 @@ def _add(point: Point, seed: int, record: Mapping[str, Any] | None) -> None:
     if record is None:
         return
     if record["failure"]:
-        point.failures.append(record["failure"])
+        point.failures[seed] = record["failure"]
         return
     point.parameters = record["parameters"]
     point.errors[seed] = unpack(record["errors"])
@@ -111,33 +92,10 @@ def _add(point: Point, seed: int, record: Mapping[str, Any] | None) -> None:
 
 
 def compare(points: Sequence[Point], baseline: Point, draws: int, seed: int = 0) -> list[Ratio | None]:
-    """The ratios of errors of points to a baseline, by a bootstrap over seeds and test fields together.
-
-    Fields are drawn once for all; seeds are paired where both have the same. None where a point has no training.
-    """
-    generator = numpy.random.default_rng(seed)
-    count = len(next(iter(baseline.errors.values())))
-    weights = generator.multinomial(count, numpy.full(count, 1 / count), draws).T / count
-
-    def draw(point: Point, places: numpy.ndarray) -> tuple[float, numpy.ndarray]:
-        errors = numpy.stack([values for _, values in sorted(point.errors.items())])
-        logs = numpy.log(errors @ weights)
-        return float(numpy.log(errors.mean(1)).mean()), numpy.take_along_axis(logs, places, 0).mean(0)
-
-    def choose(point: Point) -> numpy.ndarray:
-        return generator.integers(0, len(point.errors), (len(point.errors), draws))
-
-    own = choose(baseline)
-    estimate, drawn = draw(baseline, own)
-    found: list[Ratio | None] = []
-    for point in points:
-        if not point.errors:
-            found.append(None)
-            continue
-        value, values = draw(point, own if point.errors.keys() == baseline.errors.keys() else choose(point))
-        low, high = numpy.exp(numpy.quantile(values - drawn, [0.025, 0.975]))
-        found.append(Ratio(math.exp(value - estimate), float(low), float(high)))
-    return found
+    """The ratios of errors of points to a baseline, by a bootstrap; None where a point has no training."""
+    bootstrap = Bootstrap(len(next(iter(baseline.errors.values()))), draws, seed)
+    own = bootstrap.draw(baseline.errors)
+    return [summarize(bootstrap.draw(point.errors) - own) if point.errors else None for point in points]
 
 
 def get_deviation(points: Iterable[Point]) -> statistics.Deviation:

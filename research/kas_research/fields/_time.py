@@ -17,7 +17,7 @@ from kas._errors import Error
 
 from ..protocol._latency import CompiledNetwork, _PyTorch, describe_machine
 from ..protocol._store import Store
-from ._families import WIDTH_STEP, Network, make_network, set_by_matrix
+from ._families import WIDTH_STEP, Network, set_by_matrix
 from ._protocol import COMPILERS, Experiment, Protocol
 
 NEAR = 0.9
@@ -36,9 +36,9 @@ def measure(protocol: Protocol, equation: str, family: str, width: int, compiler
     example = torch.randn(protocol.batch, grid.inputs, grid.size, grid.size, generator=torch.Generator().manual_seed(0))
     least: dict[str, float] = {}
     failures: dict[str, str] = {}
-    forms = (False, True) if set_by_matrix(make_network(family, width, grid), True) else (False,)
+    forms = (False, True) if set_by_matrix(protocol.make_network(equation, family, width), True) else (False,)
     for by_matrix in forms:
-        network = make_network(family, width, grid).eval()
+        network = protocol.make_network(equation, family, width).eval()
         set_by_matrix(network, by_matrix)
         for compiler in compilers:
             if compiler == "kas" and by_matrix != forms[-1]:
@@ -123,6 +123,10 @@ class Widths:
     def _get_key(self, equation: str, family: str, width: int) -> str:
         return self.protocol.time_key(equation, family, width, self.experiment.compilers)
 
+    def is_known(self, equation: str, family: str, budget: float) -> bool:
+        """Whether all was measured that the choice for a budget follows from."""
+        return get_next_width(self.get_times(equation, family), budget) is None
+
     def choose(self, equation: str, family: str, budget: float) -> int | None:
         """The widest network that was measured to be within a budget."""
         times = self.get_times(equation, family)
@@ -148,7 +152,7 @@ class Widths:
         return {
             (equation, family, budget): self.choose(equation, family, budget)
             for equation in self.experiment.equations
-            for family in self.experiment.families
+            for family in map(str, self.experiment.families)
             for budget in self.experiment.budgets
         }
 

@@ -25,7 +25,7 @@ from kas.evaluate._task_data import TaskData
 from kas.evaluate._training import seed_of
 
 from ..protocol._store import Store
-from ._families import make_network, set_by_matrix, set_statistics
+from ._families import set_by_matrix, set_statistics
 from ._protocol import Job, Protocol
 
 
@@ -63,9 +63,7 @@ class Trainer:
     def start(self, job: Job) -> Training:
         """A training that has not begun."""
         data = self.get_data(job.equation)
-        network = make_network(
-            job.family, job.width, self.protocol.equations[job.equation].grid, seed_of(job.seed, "weights")
-        )
+        network = self.protocol.make_network(job.equation, job.family, job.width, seed_of(job.seed, "weights"))
         set_statistics(network, data.train[1])
         set_by_matrix(network, True)
         steps = job.epochs * data.num_batches(self.protocol.batch_size)

@@ -17,7 +17,7 @@ from kas.evaluate import RelativeError
 from kas.evaluate._fields import solve_darcy
 from kas_research._spec import SpecError
 from kas_research.cli import main
-from kas_research.fields import _report, _results, _time, _train
+from kas_research.fields import _report, _results, _stages, _time, _train
 from kas_research.fields._data import KINDS, Batches, turn
 from kas_research.fields._families import FAMILIES, Grid, make_network, set_by_matrix, set_statistics
 from kas_research.fields._protocol import COMPILERS, Rules, parse_protocol, read_protocol
@@ -298,13 +298,13 @@ def make_point(family, error, budget=0.25, seeds=3, spread=0.02, width=16, ms=0.
         seed: error * fields * numpy.exp(spread * generator.standard_normal() + 0.1 * generator.standard_normal(500))
         for seed in range(seeds)
     }
-    return _results.Point("darcy", family, budget, width, ms, "kas", 100, errors, [], [1.0] * seeds)
+    return _results.Point("darcy", family, budget, width, ms, "kas", 100, errors, {}, [1.0] * seeds)
 
 
 def test_ratios_have_intervals_over_seeds_and_fields():
     base, worse, same = make_point("fno-8", 2.0), make_point("dense", 3.0), make_point("axial", 2.0)
     ratios = _results.compare([base, worse, same, make_point("unet", 1.0, seeds=0)], base, 2000)
-    assert ratios[0] == (1.0, 1.0, 1.0) and ratios[3] is None
+    assert ratios[0] == (1.0, 1.0, 1.0, 1.0) and ratios[3] is None
     assert ratios[1].low < 1.5 < ratios[1].high and ratios[1].high - ratios[1].low < 0.2
     assert ratios[2].low < 1.0 < ratios[2].high
     assert ratios == _results.compare([base, worse, same, make_point("unet", 1.0, seeds=0)], base, 2000)
@@ -329,7 +329,7 @@ def test_rules_to_stop():
     assert decide(good, seeds=4) == decide(good[1:]) == "Open: trainings are missing."
     failed = make_point("unet", 4, seeds=2)
     assert decide([*good, failed]) == "Open: trainings are missing."
-    failed.failures.append("the loss is nan")
+    failed.failures[2] = "the loss is nan"
     assert decide([*good, failed]) == "The search goes on."
 
 
@@ -358,11 +358,11 @@ def test_learning_rates_are_the_best_of_an_experiment(queue):
         ms = {"kas": 0.95}
         store.add({"kind": "time", "key": key, "family": family, "width": width, "grid": grid, "batch": 16, "ms": ms})
     more = protocol.experiments["more"]
-    assert _results.get_jobs(protocol, more, store) == []
+    assert _stages.get_jobs(protocol, more, store) == []
     pilot = protocol.experiments["pilot"]
-    for job in _results.get_jobs(protocol, pilot, store)[:2]:
+    for job in _stages.get_jobs(protocol, pilot, store)[:2]:
         store.add({"kind": "training", "key": protocol.key(job), "failure": None, "validation": math.pi})
-    jobs = _results.get_jobs(protocol, more, store)
+    jobs = _stages.get_jobs(protocol, more, store)
     assert [(job.family, job.learning_rate) for job in jobs] == [("pointwise", 4e-3), ("dense", 4e-3)]
 
 
