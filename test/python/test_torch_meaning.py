@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
+import weakref
 
 import pytest
 
@@ -17,6 +19,7 @@ import torch_suite  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
 import kas.torch  # noqa: E402
+from kas.torch._graph_import import import_graph, trace  # noqa: E402
 
 
 def compile_and_compare(call, *inputs, is_compiled=True, exact_zeros=True):
@@ -135,6 +138,24 @@ def test_constants():
             assert result.dtype == wanted.dtype, number
             torch.testing.assert_close(result, wanted, equal_nan=True, msg=f"{number}: {result} instead of {wanted}")
             assert not wanted.is_floating_point() or torch.equal(result.signbit(), wanted.signbit()), number
+
+
+def test_constants_of_booleans(monkeypatch):
+    """torch-mlir knows them by the addresses of bytes it makes of them, which must not be another's before it ends."""
+    from torch_mlir.extras import fx_importer
+
+    make, made = fx_importer._make_vtensor_literal_op, []
+
+    def make_and_watch(tensor, *arguments):
+        made.append(weakref.ref(tensor))
+        assert all(reference() is not None for reference in made)
+        return make(tensor, *arguments)
+
+    monkeypatch.setattr(fx_importer, "_make_vtensor_literal_op", make_and_watch)
+    masks = [*itertools.product([False, True], repeat=4)]
+    graph = trace(lambda x: tuple(x & torch.tensor(mask) for mask in masks), [torch.ones(4, dtype=torch.bool)], False)
+    import_graph(graph)
+    assert len(made) > 10
 
 
 def test_constants_beside_data():

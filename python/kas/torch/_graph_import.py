@@ -143,6 +143,24 @@ def _as_list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, (tuple, list)) else [value]
 
 
+def _keep_literals() -> Any:
+    """Hooks of torch-mlir's importer by which all constants live as long as it does.
+
+    It knows a constant by its address. Booleans are constants of bytes that it makes and drops, so that the next one
+    may take the address, and with it the values, of one before.
+    """
+    from torch_mlir.extras.fx_importer import FxImporterHooks
+
+    class KeepLiterals(FxImporterHooks):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.kept: list[Any] = []
+
+        def resolve_literal(self, importer: Any, literal: Any, info: Any) -> None:
+            self.kept.append(literal)
+
+    return KeepLiterals()
+
+
 def import_graph(graph: fx.GraphModule, is_narrowed: bool = True) -> Module:
     """The graph in linalg on tensors; UnsupportedGraphError where torch-mlir cannot express it.
 
@@ -173,7 +191,7 @@ def import_graph(graph: fx.GraphModule, is_narrowed: bool = True) -> Module:
             module = importer.stateless_fx_import(
                 graph,
                 output_type="linalg-on-tensors",
-                fx_importer=FxImporter(context=context),
+                fx_importer=FxImporter(context=context, hooks=_keep_literals()),
                 model_name="forward",
             )
             if loops:
