@@ -9,6 +9,8 @@
 #include "Searcher.h"
 #include "Module.h"
 #include "kas-c/Search.h"
+#include <chrono>
+#include <future>
 
 using namespace kas::python;
 namespace nb = nanobind;
@@ -38,10 +40,30 @@ public:
     });
   }
 
-  std::string ask(size_t count) {
-    return read([&](KasStream stream, KasDiagnostics sink) {
-      return kasSearcherAsk(searcher.get(), count, stream, sink);
+  /// Handlers of signals run in the main thread of the interpreter: there the
+  /// call is another thread's, and what a handler raises, as that of Ctrl-C
+  /// does, stops the searcher.
+  std::string ask(size_t count, bool isMainThread) {
+    if (!isMainThread)
+      return read([&](KasStream stream, KasDiagnostics sink) {
+        return kasSearcherAsk(searcher.get(), count, stream, sink);
+      });
+    Text text;
+    Diagnostics diagnostics;
+    std::future<bool> answer = std::async(std::launch::async, [&] {
+      return kasSearcherAsk(searcher.get(), count, text.stream(),
+                            diagnostics.sink());
     });
+    while (!waitFor(answer))
+      if (PyErr_CheckSignals() != 0) {
+        nb::python_error error;
+        stop();
+        while (!waitFor(answer))
+          ;
+        throw error;
+      }
+    diagnostics.check(answer.get());
+    return text.take();
   }
   void tellMetrics(uint64_t id, const std::vector<std::string> &names,
                    const std::vector<double> &values) {
@@ -124,6 +146,14 @@ public:
   }
 
 private:
+  /// Whether the answer came within a moment, in which others may have the lock
+  /// of the interpreter.
+  static bool waitFor(const std::future<bool> &answer) {
+    nb::gil_scoped_release release;
+    return answer.wait_for(std::chrono::milliseconds(50)) ==
+           std::future_status::ready;
+  }
+
   struct Destroy {
     void operator()(KasSearcher *searcher) const {
       kasSearcherDestroy(searcher);
@@ -151,7 +181,7 @@ void kas::python::addSearcher(nb::module_ &m) {
                     const std::vector<std::string> &>(),
            "module"_a, "space"_a.none(), "algorithm"_a, "seed"_a,
            "parameters"_a, "objective"_a, "database"_a.none(), "settings"_a)
-      .def("ask", &Searcher::ask, "count"_a)
+      .def("ask", &Searcher::ask, "count"_a, "is_main_thread"_a)
       .def("tell_metrics", &Searcher::tellMetrics, "id"_a, "names"_a,
            "values"_a)
       .def("tell_failure", &Searcher::tellFailure, "id"_a, "reason"_a)

@@ -242,10 +242,14 @@ class Searcher:
             yield candidates[0]
 
     def ask(self, count: int = 1) -> list[Candidate]:
-        """Up to `count` candidates; fewer when the space is exhausted or the effort of a call is spent."""
+        """Up to `count` candidates; fewer when the space is exhausted or the effort of a call is spent.
+
+        Ctrl-C ends it, and stops the searcher.
+        """
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             raise ValueError(f"the number of candidates must be a non-negative integer, got {count!r}")
-        candidates = [_candidate(entry) for entry in json.loads(self._handle.ask(count))]
+        is_main = threading.current_thread() is threading.main_thread()
+        candidates = [_candidate(entry) for entry in json.loads(self._handle.ask(count, is_main))]
         with self._lock:
             self._in_flight.update((candidate.id, candidate) for candidate in candidates)
         return candidates

@@ -4,7 +4,10 @@
 """kas.accelerate: operators that the search lists for layers, as alternatives of these."""
 
 import copy
+import dataclasses
 import functools
+import threading
+import time
 import types
 
 import numpy
@@ -14,8 +17,8 @@ import torch
 from torch import nn
 
 import kas
-from kas._accelerate import _distill, _files, _found, _imitation, _library, _page, _problem, _times, _units
-from kas._accelerate._progress import Clock, Reporter
+from kas._accelerate import _distill, _files, _found, _imitation, _learnt, _library, _page, _problem, _times, _units
+from kas._accelerate._progress import Clock, EndedError, Ending, Reporter
 from kas._accelerate._store import Store
 from kas.torch import KasModule
 
@@ -38,7 +41,7 @@ def make_network():
     ).eval()
 
 
-def make_problem(network, folder=None, seconds=1000.0, precision="f32"):
+def make_problem(network, folder=None, seconds=1000.0, precision="f32", wins=()):
     problem = types.SimpleNamespace(
         model=network,
         example=torch.randn(1, *SHAPE, generator=torch.Generator().manual_seed(0)),
@@ -46,9 +49,10 @@ def make_problem(network, folder=None, seconds=1000.0, precision="f32"):
         precision=precision,
         store=Store(folder, {}),
         reporter=types.SimpleNamespace(show=lambda *_: None, message=lambda *_: None),
+        ending=Ending(),
     )
     problem.map = functools.partial(_problem.Problem.map, problem)
-    return problem, _found.Finder(problem, _found.Allowance(seconds))
+    return problem, _found.Finder(problem, _found.Allowance(seconds), wins)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -170,8 +174,49 @@ def test_what_was_listed_is_not_listed_again(tmp_path, monkeypatch):
     units = _units.find_units(network, problem.example).layers
     first = [form for _, form, _ in finder.find(units)]
     monkeypatch.setattr(_found, "list_operators", None)
+    problem.store.close()
     _, again = make_problem(network, tmp_path, seconds=1.0)
     assert first and [form for _, form, _ in again.find(units)] == first
+
+
+def test_operators_that_won_are_known_next_time(found, tmp_path, monkeypatch):
+    monkeypatch.setenv("KAS_LAYERS", str(tmp_path / "layers.jsonl"))
+    unit, other = found.units[0], found.units[-1]
+    forms = [form for one, form, _ in found.jobs if one is unit and found.finder.operators[form].named is None]
+    described = found.finder.describe(forms)
+    learnt = [
+        _learnt.Learnt(
+            *_learnt.describe_layer(found.network[0], unit), form, 1, 2.0, 1.0, 0.1, "f32", "x", "1", described[form]
+        )
+        for form in forms
+    ]
+    broken = dataclasses.replace(learnt[0], form="operator x", operator={**learnt[0].operator, "text": "kas.operator"})
+    _learnt.add([*learnt, broken])
+    # Without the time to list any: those of the same kind of layer, with their weights.
+    _, finder = make_problem(found.network, seconds=0.0, wins=_learnt.read_all())
+    recalled = finder.recall(unit)
+    assert set(recalled) <= set(forms) and len(recalled) == min(len(forms), _found.MOST_OF_CLASS - 1)
+    assert finder.recall(other) == {} and set(finder.describe(recalled)) == set(recalled)
+    for make in recalled.values():
+        assert make()(torch.randn(1, *unit.data_shape)).shape[1:] == unit.output_shape
+    library = _library.order_forms([*recalled, "depthwise"], _learnt.read_all(), learnt[0].space, learnt[0].kind)
+    assert library[-1] == "depthwise"
+
+
+def test_an_interrupt_ends_the_listing_of_operators(tmp_path):
+    wide = _units.Unit("0", (8, 224, 224), (64, 224, 224), 8 * 64 * 49 * 224 * 224)
+    space = _found.list_spaces("window 7", [wide])["window, one weight"]
+    problem, finder = make_problem(make_network(), tmp_path)
+    timer = threading.Timer(0.2, problem.ending.set)
+    timer.start()
+    start = time.monotonic()
+    assert _found.list_operators(space, 0, 1000.0, problem.ending) == []
+    assert time.monotonic() - start < 5
+    # What ended early is no list to go on with.
+    with pytest.raises(EndedError):
+        finder.find(_units.find_units(problem.model, problem.example).layers)
+    assert "operators" not in problem.store and len(problem.store.values) == 1
+    problem.store.close()
 
 
 def test_where_layers_are_faster_in_int8_operators_are_smaller(found):

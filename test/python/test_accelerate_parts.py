@@ -7,7 +7,11 @@ import itertools
 import json
 import math
 import random
+import resource
+import signal
+import subprocess
 import sys
+import threading
 import time
 import types
 
@@ -34,6 +38,7 @@ from kas._accelerate import (
     _units,
 )
 from kas._accelerate._problem import Options
+from kas._accelerate._progress import EndedError, Ending
 from kas._accelerate._store import Store
 from kas.zoo._backbones import NETWORKS
 from kas.zoo._layers import LAYERS, Shuffle
@@ -583,6 +588,38 @@ def test_a_full_disk_leaves_the_layers_that_are_there(user_layers, monkeypatch):
     assert _learnt.read(user_layers) == [good] and len(list(user_layers.parent.iterdir())) == 1
 
 
+ADD = """
+import dataclasses, sys
+from kas._accelerate import _learnt
+entry = _learnt.read(_learnt.SHIPPED)[0]
+for number in range(20):
+    name = f"{sys.argv[1]} {number}"
+    _learnt.add([dataclasses.replace(entry, form=name, run=name)])
+"""
+
+
+def test_runs_that_end_at_once_keep_the_layers_of_all(user_layers):
+    processes = [subprocess.Popen([sys.executable, "-c", ADD, name]) for name in "abc"]
+    assert [one.wait() for one in processes] == [0, 0, 0]
+    kept = [one.form for one in _learnt.read(user_layers)]
+    assert sorted(kept) == sorted(f"{name} {number}" for name in "abc" for number in range(20))
+    assert list(user_layers.parent.iterdir()) == [user_layers]
+
+
+def test_a_run_keeps_its_layers_once(user_layers):
+    layer = nn.Conv2d(16, 16, 3, padding=1)
+    own = [make_learnt(layer, form, run="1") for form in ("depthwise", "pointwise")]
+    other = make_learnt(layer, "depthwise", run="2")
+    _learnt.add(own)
+    _learnt.add([other])
+    # It was killed before it noted that they are kept, and goes on; a later version of kas had written a line, too.
+    with user_layers.open("a") as file:
+        file.write('{"space": "of a later version"}\n')
+    _learnt.add(own)
+    assert _learnt.read(user_layers) == [other, *own]
+    assert "of a later version" in user_layers.read_text()
+
+
 def test_the_report_shows_layers(user_layers, capsys):
     _learnt.add([make_learnt(nn.Linear(64, 32), "low-rank-8", (64,), own_ms=50.0)])
     assert cli.main(["report", "--layers"]) == 0
@@ -608,6 +645,30 @@ def test_trainings_end_in_time_with_a_small_rate(monkeypatch):
     assert rates[-1] < 0.01 * max(rates)
 
 
+def test_an_interrupt_ends_trainings(monkeypatch):
+    data, rates, ending = kas.evaluate.digits(), [], Ending()
+    monkeypatch.setattr(_distill, "recalibrate", lambda *arguments: None)
+    teacher = _distill.Teacher(nn.Flatten(), data)
+    with ending.calling(lambda: rates.append("heard")):
+        timer = threading.Timer(0.2, ending.set)
+        timer.start()
+        with pytest.raises(EndedError):
+            _distill.train(
+                nn.Identity(),
+                teacher,
+                None,
+                _distill.Schedule(1e4, batch_size=50),
+                0,
+                SlowSteps(50, rates),
+                ending=ending,
+            )
+        timer.join()
+    assert 0 < len(rates) < 1000 and rates.count("heard") == 1
+    # What begins later hears of it at once.
+    with ending.calling(lambda: rates.append("heard")):
+        assert rates[-1] == "heard"
+
+
 def test_a_store_goes_on_and_refuses_another_run(tmp_path):
     store = Store(tmp_path, {"model": "1"})
     store.put("a", [1.5, "x"])
@@ -616,15 +677,41 @@ def test_a_store_goes_on_and_refuses_another_run(tmp_path):
     # The process ended in the middle of a line.
     with open(tmp_path / "state" / "steps.jsonl", "a") as file:
         file.write('{"step": "b", "va')
+    with pytest.raises(ValueError, match=f"requires a folder that no other run is at work in, got '{tmp_path}'"):
+        Store(tmp_path, {"model": "1"})
+    store.close()
     again = Store(tmp_path, {"model": "1"})
     assert "a" in again and again["a"] == [1.5, "x"] and "b" not in again
     other = nn.Linear(2, 3)
     assert again.get_state("weights", other) and torch.equal(other.weight, layer.weight)
     assert not again.get_state("others", other)
     again.put("b", 2)
-    assert Store(tmp_path, {"model": "1"})["b"] == 2
+    again.close()
+    last = Store(tmp_path, {"model": "1"})
+    assert last["b"] == 2
+    last.close()
     with pytest.raises(ValueError, match="holds another run: model is '1' there, '2' here"):
         Store(tmp_path, {"model": "2"})
+
+
+def test_a_full_disk_leaves_no_part_of_a_line(tmp_path):
+    store = Store(tmp_path, {})
+    store.put("a", 1)
+    log = tmp_path / "state" / "steps.jsonl"
+    limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (log.stat().st_size + 20, limits[1]))
+    try:
+        with pytest.raises(OSError):
+            store.put("b", "x" * 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    # As another thread, which has the space.
+    store.put("c", 2)
+    store.close()
+    again = Store(tmp_path, {})
+    assert "b" not in again and (again["a"], again["c"]) == (1, 2)
+    again.close()
 
 
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):

@@ -5,9 +5,11 @@
 
 import math
 import os
+import signal
 import sqlite3
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -289,3 +291,31 @@ def test_kas_opt_searches_alike(space, algorithm, tmp_path):
     for one, other in zip(found[1], found[3]):
         # The evaluator of kas-opt also says what the least time is.
         assert one == pytest.approx({name: other[name] for name in one}, rel=1e-12)
+
+
+LARGE = """kas.space @layers<N, Cin, Cout, H, W | k, g> [N, Cout unordered, H, W] from [N, Cin unordered, H, W]
+  bindings [<N = 1, Cin = 8, Cout = 64, H = 224, W = 224, k = 7, g = 4>]
+  limits {depth = 10, equivariant = 1, expand = 0, merge = 2, reduce = 4, shift = 1, split = 2, stride = 0, unfold = 2,
+          weights = 1, weights_by_position = 0, sees = ["k", "k"]}
+  budget {flops_ratio = 0.75, min_flops_ratio = 0.02, baseline_flops = 2517630976}"""
+"""A space in which the moves of the first state alone take seconds."""
+
+
+@pytest.mark.parametrize("algorithm", ["random", "exhaustive", "mcts"])
+def test_stop_is_heeded_before_there_is_a_candidate(algorithm):
+    with kas.Searcher(kas.SearchSpace.parse(LARGE), algorithm) as searcher:
+        threading.Timer(0.2, searcher.stop).start()
+        start = time.monotonic()
+        searcher.ask(1000)
+        assert time.monotonic() - start < 2
+        assert not searcher.is_exhausted and searcher.ask(1) == []
+
+
+def test_ctrl_c_is_heeded_before_there_is_a_candidate():
+    with kas.Searcher(kas.SearchSpace.parse(LARGE), "random") as searcher:
+        threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+        start = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            searcher.ask(1000)
+        assert time.monotonic() - start < 2
+        assert searcher.ask(1) == []

@@ -87,9 +87,9 @@ void CandidateSpace::prepare() {
         std::chrono::steady_clock::now() - begin;
     return options.treeSeconds > 0 && elapsed.count() >= options.treeSeconds;
   };
-  // In small pieces, so that it can be stopped. The enumerator checks its
-  // limits only; `stopped` and the clock are looked at between calls.
+  // In small pieces, so that the clock can be looked at between calls.
   Enumerator::Limits limits;
+  limits.stopped = &stopped;
   auto status = Enumerator::Status::Interrupted;
   while (status == Enumerator::Status::Interrupted && !stopped && !isLate()) {
     uint64_t done = enumerator.getStatistics().expansions;

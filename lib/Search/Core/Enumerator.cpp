@@ -177,7 +177,8 @@ Enumerator::Status Enumerator::run(const Limits &limits, Found found) {
   for (uint64_t step = 0; depth > 0; ++step) {
     uint64_t expansions = statistics.expansions - firstExpansion;
     uint64_t numFound = statistics.solutions - firstSolution;
-    if (stopped || (limits.expansions && expansions >= limits.expansions) ||
+    if (stopped || (limits.stopped && *limits.stopped) ||
+        (limits.expansions && expansions >= limits.expansions) ||
         (limits.solutions && numFound >= limits.solutions))
       return Status::Interrupted;
     // The clock costs about as much as a step of a simple problem. That is why

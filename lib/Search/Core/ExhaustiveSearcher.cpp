@@ -48,9 +48,10 @@ ExhaustiveSearcher::Draw ExhaustiveSearcher::enumerate(Path &path) {
     enumerator =
         std::make_unique<Enumerator>(space->getRoot().clone(), settings);
   }
-  // Pieces of 1000 states, so that `stop` takes effect soon.
+  // In pieces, as what is found is to be proposed soon.
   Enumerator::Limits limits;
   limits.expansions = 1000;
+  limits.stopped = &getStopped();
   while (ahead.empty() && !isComplete) {
     if (isStopped())
       return Draw::GaveUp;

@@ -114,6 +114,12 @@ public:
   bool isTerminal() const override { return variant && !part && !isDead; }
   std::shared_ptr<const Solution> getSolution() const override;
   uint64_t key() const override;
+  // All parts: which one is at hand is another thread's to know.
+  void stop() override {
+    for (const SequenceVariant &roots : space->variants)
+      for (const std::unique_ptr<State> &root : roots)
+        root->stop();
+  }
 
 private:
   void choose(uint32_t number);

@@ -142,6 +142,7 @@ public:
   bool isTerminal() const override { return data.isFinished; }
   std::shared_ptr<const Solution> getSolution() const override;
   uint64_t key() const override;
+  void stop() override { space->distance.stop(); }
 
   const GraphStateData &getData() const { return data; }
   const GraphSpace &getSpace() const { return *space; }

@@ -370,7 +370,7 @@ bool ShapeDistance::isWithin(llvm::ArrayRef<ShapeItem> unsorted,
                              const ShapeBudget &budget, int limit) {
   if (limit < 0 || isTooFar(unsorted, budget, limit))
     return false;
-  if (unsorted.size() > maxItems)
+  if (unsorted.size() > maxItems || stopped)
     return true;
   llvm::SmallVector<ShapeItem, maxItems> items(unsorted);
   uint64_t sum = 0;
@@ -391,6 +391,9 @@ bool ShapeDistance::isWithin(llvm::ArrayRef<ShapeItem> unsorted,
           .isFeasible() ||
       (canBeWithViews(items, budget, limit) &&
        (canStride(items, budget, limit) || canMerge(items, budget, limit)));
+  // Then yes is no finding.
+  if (stopped)
+    return true;
   // All that is known is dropped when the memory is full: simpler than
   // choosing, and rare.
   if (memo.isFull() && 2 * memo.getMemorySize() > maxBytes)

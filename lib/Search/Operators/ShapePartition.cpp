@@ -165,6 +165,8 @@ bool ShapePartition::canMakeWindows(const Counts &counts) const {
 /// Equal items take choices in ascending order, since exchanging them changes
 /// nothing.
 bool ShapePartition::visit(unsigned index, const Counts &counts) {
+  if (distance.stopped)
+    return true;
   // Primary symbols that neither items nor merges can give any more.
   if (isOver(index, counts) ||
       (available[index] + merged - lackingInAll).hasNegative())

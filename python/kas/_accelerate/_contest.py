@@ -130,7 +130,9 @@ class Trainings:
             schedule = Schedule(job.epochs, learning_rate=choose_rate(one.predicted_loss))
             allowed = max(1.0, slack * self._get_work(job))
             try:
-                found = train(network, self.teacher, problem.task, schedule, job.seed, one.steps, allowed)
+                found = train(
+                    network, self.teacher, problem.task, schedule, job.seed, one.steps, allowed, problem.ending
+                )
             except TrainingFailure as failure:
                 one.failure = str(failure)
                 return None

@@ -31,6 +31,7 @@ from ..evaluate._task import Classification, Task, call, count_examples, map_ten
 from ..evaluate._training import EVALUATION_BATCH, TrainingFailure, _recalibrate, seed_of
 from ..torch._export import to_mlir
 from ..torch._modules import KasModule
+from ._progress import Ending
 from ._times import TRACING
 
 EVALUATED = 4096
@@ -325,11 +326,12 @@ def train(
     seed: int,
     steps: Steps | None = None,
     seconds: float = math.inf,
+    ending: Ending | None = None,
 ) -> Trained:
     """A copy of the network that was trained; `network` stays as it is. `steps` are those of `compile_steps`.
 
     Where steps are so slow that `seconds` would not do, there are fewer of them, in the same schedule. Raises
-    `TrainingFailure` where the loss is no finite number.
+    `TrainingFailure` where the loss is no finite number, `EndedError` where the run is interrupted.
     """
     start = time.perf_counter()
     network, data = copy.deepcopy(network), teacher.data
@@ -340,6 +342,8 @@ def train(
     while done < total:
         generator = torch.Generator().manual_seed(seed_of(seed, "distillation", epoch))
         for inputs, targets, outputs in teacher.batches(steps.size, generator):
+            if ending is not None:
+                ending.check()
             value = stepper.step(inputs, targets, outputs, schedule.get_rate(done, total))
             if not math.isfinite(value):
                 raise TrainingFailure(f"the loss is {value} in step {done}")
@@ -349,7 +353,7 @@ def train(
                 break
             if done % 16 == 0:
                 each = (time.perf_counter() - start) / done
-                total = max(done + 1, min(total, math.floor(seconds / each)))
+                total = max(done + 1, math.floor(min(total, seconds / each)))
         epoch += 1
     stepper.finish()
     recalibrate(network, data)

@@ -29,7 +29,9 @@ from ..torch._sites import Site, fit_strides
 from ..torch._sites import get_binding as get_site_binding
 from ..torch._sizes import find_operator
 from ._alternatives import SHARE, Factory
+from ._learnt import Learnt, describe_layer
 from ._problem import Problem
+from ._progress import Ending
 from ._units import Unit, get_module
 
 TIME_SHARE, LEAST_SECONDS = 0.1, 10.0
@@ -154,9 +156,9 @@ def list_spaces(kind: str, units: Sequence[Unit]) -> dict[str, SearchSpace]:
     return found
 
 
-def list_operators(space: SearchSpace, seed: int, seconds: float) -> list[Candidate]:
+def list_operators(space: SearchSpace, seed: int, seconds: float, ending: Ending) -> list[Candidate]:
     """Some of a space, always the same for a seed; fewer where that takes more than `seconds`."""
-    with Searcher(space, "random", seed=seed) as searcher:
+    with Searcher(space, "random", seed=seed) as searcher, ending.calling(searcher.stop):
         timer = threading.Timer(seconds, searcher.stop)
         timer.daemon = True
         timer.start()
@@ -235,10 +237,10 @@ def make_module(operator: FoundOperator, site: Site, layer: nn.Conv2d | nn.Linea
 
 
 class Finder:
-    """Lists operators for layers, as long as the allowance lasts."""
+    """Lists operators for layers, as long as the allowance lasts; those that won before come first."""
 
-    def __init__(self, problem: Problem, allowance: Allowance):
-        self.problem, self.allowance = problem, allowance
+    def __init__(self, problem: Problem, allowance: Allowance, wins: Sequence[Learnt] = ()):
+        self.problem, self.allowance, self.wins = problem, allowance, wins
         self.operators: dict[str, FoundOperator] = {}
         """All that were taken for a layer, by their form."""
 
@@ -253,8 +255,31 @@ class Finder:
         found = self._list(kinds)
         jobs: list[tuple[Unit, str, Factory]] = []
         for kind, own in kinds.items():
-            jobs += [job for unit in own for job in self._fit(found[kind], kind, unit)]
+            for unit in own:
+                known = self.recall(unit)
+                listed = [one for one in found[kind] if one.form not in known]
+                jobs += self._fit(listed, kind, unit)
         return sorted(jobs, key=lambda job: units.index(job[0]))
+
+    def recall(self, unit: Unit) -> dict[str, Factory]:
+        """Operators that won for such a layer before, those for one of the same sizes first, the latest of them."""
+        layer = get_module(self.problem.model, unit.name)
+        if (found_kind := find_kind(layer, unit)) is None:
+            return {}
+        space, kind = describe_layer(layer, unit)
+
+        def choose() -> list[dict[str, Any]]:
+            own = [one for one in reversed(self.wins) if one.kind == kind]
+            entries: dict[str, dict[str, Any]] = {}
+            for one in sorted(own, key=lambda one: one.space != space):
+                if one.operator is not None:
+                    entries.setdefault(one.form, one.operator)
+            return list(entries.values())[:MOST_OF_CLASS]
+
+        # What another run keeps meanwhile changes nothing in a call that goes on.
+        entries = self.problem.store.remember(f"operators that won for {space}", choose)
+        jobs = self._fit([FoundOperator(**one) for one in entries], found_kind, unit)
+        return {form: make for _, form, make in jobs}
 
     def _list(self, kinds: Mapping[str, Sequence[Unit]]) -> dict[str, list[FoundOperator]]:
         """Operators by the kind of layer that they are for."""
@@ -271,7 +296,9 @@ class Finder:
                 with self.allowance.count_if(True, workers):
                     seconds = workers * (LISTING * self.allowance.seconds - self.allowance.spent)
                     names = _find_names(space)
-                    chosen = choose_operators(space, list_operators(space, self.problem.options.seed, seconds))
+                    listed = list_operators(space, self.problem.options.seed, seconds, self.problem.ending)
+                    self.problem.ending.check()
+                    chosen = choose_operators(space, listed)
                 store.put(step, [asdict(_describe(one, properties, names)) for one in chosen])
             return [FoundOperator(**entry) for entry in store[step]]
 

@@ -4,18 +4,21 @@
 """Layers that won in earlier runs, of kas and of the user: what they replaced, their times and losses.
 
 They are tried first for layers of the same space or kind. The user's are lines of JSON in `$KAS_LAYERS`, else in
-`kas/layers.jsonl` of `$XDG_DATA_HOME` or `~/.local/share`; kas comes with a few.
+`kas/layers.jsonl` of `$XDG_DATA_HOME` or `~/.local/share`; kas comes with a few. Runs that end at once, or are killed,
+lose none of them: one at a time replaces the file as a whole.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import math
 import os
 import pathlib
-import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from torch import nn
 
@@ -25,6 +28,7 @@ MOST = 1000
 """The layers that are kept, the latest."""
 SHIPPED = pathlib.Path(__file__).with_name("layers.jsonl")
 _NUMBERS = ("macs", "own_ms", "ms", "loss")
+_OPERATOR = ("form", "text", "formula", "properties")
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,10 @@ class Learnt:
     precision: str
     data: str
     """The name of the data set."""
+    run: str = ""
+    """The run that it comes from: what one has kept it keeps once."""
+    operator: dict[str, Any] | None = None
+    """Where it is an operator of the search: its text, formula, class and name (`FoundOperator`)."""
 
 
 def describe_layer(layer: nn.Module, unit: Unit) -> tuple[str, str]:
@@ -86,7 +94,12 @@ def _read_line(line: str) -> Learnt | None:
     except (ValueError, TypeError, RecursionError):
         return None
     numbers = [getattr(entry, name) for name in _NUMBERS]
-    texts = [value for name, value in asdict(entry).items() if name not in _NUMBERS]
+    texts = [value for name, value in vars(entry).items() if name not in (*_NUMBERS, "operator")]
+    if entry.operator is not None:
+        if not isinstance(entry.operator, dict) or set(entry.operator) != {*_OPERATOR, "named"}:
+            return None
+        texts += [entry.operator[name] for name in _OPERATOR]
+        texts.append(entry.operator["named"] or "")
     if not all(isinstance(one, (int, float)) and math.isfinite(one) and one >= 0 for one in numbers):
         return None
     return entry if all(isinstance(one, str) for one in texts) else None
@@ -97,20 +110,45 @@ def read_all() -> list[Learnt]:
     return [*read(SHIPPED), *read(get_path())]
 
 
-def add(entries: Iterable[Learnt]) -> None:
-    """Keeps layers in the file of the user, which is there as a whole or as it was. Raises `OSError`."""
-    path = get_path()
-    if path is None:
-        return
-    kept = [*read(path), *entries][-MOST:]
+@contextlib.contextmanager
+def _alone(path: pathlib.Path) -> Iterator[None]:
+    """Nobody else replaces the file meanwhile."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+    while True:
+        with open(path, "ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            with contextlib.suppress(FileNotFoundError):
+                # Another process may have replaced it before this one had its turn.
+                if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
+                    yield
+                    return
+
+
+def add(entries: Iterable[Learnt]) -> None:
+    """Keeps layers in the file of the user, which is there as a whole or as it was. Raises `OSError`.
+
+    Those that their runs kept before are replaced. Lines of other versions of kas stay as they are.
+    """
+    path, entries = get_path(), list(entries)
+    if path is None or not entries:
+        return
+    # Where the name is a link, the file that it leads to.
+    path = pathlib.Path(os.path.realpath(path))
+    runs = {one.run for one in entries if one.run}
+    with _alone(path):
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        known = [(line, _read_line(line)) for line in lines if line.strip()]
+        kept = [line for line, one in known if one is None or one.run not in runs]
+        kept += [json.dumps(asdict(one)) for one in entries]
+        new = path.with_name(path.name + ".new")
         try:
-            file.writelines(json.dumps(asdict(one)) + "\n" for one in kept)
-            file.close()
-            os.replace(file.name, path)
+            with open(new, "w", encoding="utf-8") as file:
+                file.writelines(line + "\n" for line in kept[-MOST:])
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(new, path)
         except BaseException:
-            os.unlink(file.name)
+            new.unlink(missing_ok=True)
             raise
 
 
@@ -138,6 +176,6 @@ def make_table(entries: Sequence[Learnt], count_shipped: int) -> str:
         owner = "kas" if number < count_shipped else "you"
         lines.append(
             f"{one.space:58}{one.form:30}{one.ms:9.4g}{one.own_ms:12.4g}{one.loss:10.2g}  {one.precision:6}"
-            f"{one.data:16}{owner:>5}"
+            f"{one.data:16}{owner:>5}" + (f"  {one.operator['formula']}" if one.operator else "")
         )
     return "\n".join(lines)

@@ -89,7 +89,8 @@ class Library:
         """All that are there, also those that others beat."""
         self.allowance = Allowance(problem.clock.total)
         """Of operators that the search lists: they come after all others."""
-        self.finder = Finder(problem, self.allowance)
+        self.wins = read_all()
+        self.finder = Finder(problem, self.allowance, self.wins)
 
     def build(self) -> None:
         """Times, imitations and losses."""
@@ -103,15 +104,14 @@ class Library:
     def _measure(self) -> None:
         problem, least = self.problem, LEAST_SHARE * self.units.macs
         layers = [unit for unit in self.units.layers if unit.macs >= least]
-        wins = read_all()
         jobs: list[tuple[int, Unit, str, Factory]] = []
         for unit in layers:
             layer = get_module(problem.model, unit.name)
             ms = self.times.measure(layer, unit.data_shape)
             if ms is not None:
                 self.own_ms[unit.name] = ms
-                forms = list_forms(layer, unit)
-                order = order_forms(forms, wins, *describe_layer(layer, unit))
+                forms = {**list_forms(layer, unit), **self.finder.recall(unit)}
+                order = order_forms(forms, self.wins, *describe_layer(layer, unit))
                 jobs += [(place, unit, form, forms[form]) for place, form in enumerate(order)]
         left_out = 0
         # What an earlier call had the time for.
@@ -269,8 +269,9 @@ class Library:
         count = left / max(each, 1e-9) - RECALIBRATED
         return int(min(EVALUATED, max(LEAST_EVALUATED, count)))
 
-    def list_learnt(self, layers: dict[str, str]) -> list[Learnt]:
+    def list_learnt(self, layers: dict[str, str], run: str) -> list[Learnt]:
         """What is worth to be known later, of alternatives that took the place of layers."""
+        operators = self.finder.describe(layers.values())
         return [
             Learnt(
                 *describe_layer(get_module(self.problem.model, one.unit.name), one.unit),
@@ -281,6 +282,8 @@ class Library:
                 loss=one.loss,
                 precision=self.problem.precision,
                 data=self.problem.data.name,
+                run=run,
+                operator=operators.get(one.form),
             )
             for one in self.alternatives
             if layers.get(one.unit.name) == one.form

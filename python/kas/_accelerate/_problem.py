@@ -20,7 +20,7 @@ from ..evaluate import Data, Task, TaskData
 from ..evaluate._probe import check_task, probe
 from ..evaluate._task import call, map_tensors
 from ..torch._layers import observing
-from ._progress import Clock, Reporter
+from ._progress import Clock, Ending, Reporter
 from ._statistics import Outputs, measure, predict
 from ._store import Store
 from ._times import PRECISIONS, Program, UntraceableError, compile_network, export
@@ -101,7 +101,7 @@ class Problem:
         self.model = copy.deepcopy(model).eval().cpu()
         self.model.requires_grad_(False)
         self.data, self.task, self.options = data, task, options
-        self.store, self.clock, self.reporter = store, clock, reporter
+        self.store, self.clock, self.reporter, self.ending = store, clock, reporter, Ending()
         self.example = data.example
         batch = next(iter(data.in_order(data.validation, options.batch)))[0]
         self.batch = repeat_to(batch, options.batch)
@@ -146,6 +146,7 @@ class Problem:
             except BaseException:
                 for future in futures:
                     future.cancel()
+                self.ending.set()
                 raise
         if items:
             self.reporter.show(phase, len(items), len(items))

@@ -1,12 +1,15 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The progress of a run, and the time that it has left."""
+"""The progress of a run, the time that it has left, and its early end."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
 
 
 class Clock:
@@ -25,6 +28,46 @@ class Clock:
     def left(self) -> float:
         """Until the end; 0 when it has passed."""
         return max(0.0, self.total - self.seconds)
+
+
+class EndedError(Exception):
+    """What ends the work of a thread of a run that was interrupted."""
+
+
+class Ending:
+    """Whether a run was interrupted: what takes long hears of it, and ends."""
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._calls: list[Callable[[], None]] = []
+        self._lock = threading.Lock()
+
+    def set(self) -> None:
+        """From any thread."""
+        with self._lock:
+            self.is_set = True
+            calls = list(self._calls)
+        for one in calls:
+            one()
+
+    def check(self) -> None:
+        """Raises `EndedError` in a run that was interrupted."""
+        if self.is_set:
+            raise EndedError
+
+    @contextlib.contextmanager
+    def calling(self, function: Callable[[], None]) -> Iterator[None]:
+        """Calls the function where the run is interrupted meanwhile."""
+        with self._lock:
+            self._calls.append(function)
+            is_late = self.is_set
+        try:
+            if is_late:
+                function()
+            yield
+        finally:
+            with self._lock:
+                self._calls.remove(function)
 
 
 class Reporter:

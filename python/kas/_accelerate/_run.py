@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -186,7 +187,9 @@ class _Run:
         if best is None or best.kind != "ours" or self.library is None or step in self.problem.store:
             return
         try:
-            add_learnt(self.library.list_learnt(best.layers))
+            # The same in each call that goes on with the folder: a kill after the first of these lines keeps them once.
+            run = self.problem.store.remember("run", lambda: uuid.uuid4().hex)
+            add_learnt(self.library.list_learnt(best.layers, run))
             self.problem.store.put(step, True)
         except OSError as error:
             self.problem.reporter.message(f"the layers that won are not kept for other runs: {error}")

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -28,11 +30,31 @@ class Store:
         self.is_temporary = path is None
         self.path = tempfile.mkdtemp(prefix="kas-accelerate-") if path is None else os.path.join(path, "state")
         os.makedirs(self.path, exist_ok=True)
+        self._folder = self._occupy()
         self._log = os.path.join(self.path, "steps.jsonl")
         self.values: dict[str, Any] = {}
         self._lock = threading.Lock()
-        self._read()
-        self._check({"version": str(VERSION), **settings})
+        try:
+            self._read()
+            self._check({"version": str(VERSION), **settings})
+        except BaseException:
+            self.close()
+            raise
+
+    def _occupy(self) -> int:
+        """The folder, open and locked until this is closed or the process ends, however it does."""
+        folder = os.open(self.path, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(folder)
+            raise ValueError(
+                f"requires a folder that no other run is at work in, got '{os.path.dirname(self.path)}'"
+            ) from None
+        except OSError:
+            # Some file systems of networks have no locks.
+            pass
+        return folder
 
     def _read(self) -> None:
         if not os.path.exists(self._log):
@@ -70,10 +92,18 @@ class Store:
 
     def put(self, step: str, value: Any) -> None:
         """Keeps a number, text, list or dictionary."""
+        line = json.dumps({"step": step, "value": value}) + "\n"
         # Threads put at once, and a long line is more than one call of the system.
-        with self._lock, open(self._log, "a", encoding="utf-8") as file:
-            file.write(json.dumps({"step": step, "value": value}) + "\n")
-            file.flush()
+        with self._lock:
+            size = os.path.getsize(self._log) if os.path.exists(self._log) else 0
+            try:
+                with open(self._log, "a", encoding="utf-8") as file:
+                    file.write(line)
+            except OSError:
+                # What another thread puts must not follow a part of a line.
+                with contextlib.suppress(OSError):
+                    os.truncate(self._log, size)
+                raise
             self.values[step] = value
 
     def _get_file(self, step: str) -> str:
@@ -108,7 +138,10 @@ class Store:
         return True
 
     def close(self) -> None:
-        """Removes a temporary folder."""
+        """Lets others have the folder, and removes a temporary one."""
+        if self._folder >= 0:
+            os.close(self._folder)
+            self._folder = -1
         if self.is_temporary:
             shutil.rmtree(self.path, ignore_errors=True)
 

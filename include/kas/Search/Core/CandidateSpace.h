@@ -96,7 +96,10 @@ public:
   std::shared_ptr<const Solution> getSolution(llvm::ArrayRef<Move> path) const;
 
   /// Makes `prepare` and rollouts without a tree end soon. From any thread.
-  void stop() { stopped = true; }
+  void stop() {
+    stopped = true;
+    root->stop();
+  }
 
   uint64_t getNumExpansions() const { return numExpansions; }
   uint64_t getNumDeadEnds() const { return numDeadEnds; }

@@ -41,6 +41,8 @@ public:
     uint64_t solutions = 0;
     /// What is found then depends on the speed of the machine.
     double seconds = 0;
+    /// As `stop`, while it is true; of whoever enumerates.
+    const std::atomic<bool> *stopped = nullptr;
   };
 
   enum class Status {

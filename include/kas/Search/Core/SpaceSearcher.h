@@ -66,6 +66,7 @@ protected:
 
   virtual bool hasProposedAll() const { return space->isExhausted(); }
   bool isStopped() const { return stopped; }
+  const std::atomic<bool> &getStopped() const { return stopped; }
 
   std::unique_ptr<CandidateSpace> space;
   /// The candidate that the one being proposed is a variation of.

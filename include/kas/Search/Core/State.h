@@ -111,6 +111,11 @@ public:
   /// the key of a transposition table. That of a terminal state is the key of
   /// its solution.
   virtual uint64_t key() const = 0;
+
+  /// Makes what this state, or another one of the same root, is working out end
+  /// soon, and so all that comes later: moves may then lead nowhere. From any
+  /// thread. Problems whose moves are found quickly need not do anything.
+  virtual void stop() {}
 };
 
 } // namespace kas::search

@@ -16,6 +16,7 @@
 #include "kas/Search/Operators/SizeTable.h"
 #include "kas/Support/FlatMap.h"
 #include "kas/Support/Random.h"
+#include <atomic>
 
 namespace kas::search {
 
@@ -107,6 +108,10 @@ public:
                           unsigned numReductions);
   /// What they may be.
   void allowReductions(llvm::ArrayRef<SizeId> reductions);
+
+  /// Makes a question that is being worked out end soon, and all later ones:
+  /// the answer is yes, which excludes nothing. From any thread.
+  void stop() { stopped = true; }
 
   /// The least limit up to `limit` within which the bound is, if any.
   std::optional<int> measure(llvm::ArrayRef<ShapeItem> items,
@@ -214,6 +219,7 @@ private:
   };
   FlatMap<Known> memo;
   size_t maxBytes;
+  std::atomic<bool> stopped = false;
   Statistics statistics;
 };
 

@@ -57,6 +57,21 @@ TEST_F(ShapeDistanceTest, OfTheInputIsNone) {
   EXPECT_EQ(measure({{get("H"), 0}, {get("C"), 0}}, makeBudget()), 0);
 }
 
+TEST_F(ShapeDistanceTest, ExcludesNothingWhenStopped) {
+  std::array<ShapeItem, 3> items = {
+      ShapeItem{get("C"), 0}, {get("H"), 0}, {get("k"), 0}};
+  ShapeBudget budget = makeBudget();
+  EXPECT_FALSE(distance.isWithin(items, budget, 0));
+  budget.split = 0;
+  uint64_t sum = 0;
+  for (const ShapeItem &item : items)
+    sum += ShapeDistance::hashItem(item);
+  // A new question is not worked out, and its answer not remembered.
+  distance.stop();
+  EXPECT_TRUE(distance.isWithin(items, budget, 1));
+  EXPECT_FALSE(distance.recall(ShapeDistance::getKey(sum, budget), 1));
+}
+
 TEST_F(ShapeDistanceTest, JoinsCostOneEach) {
   ShapeBudget budget = makeBudget();
   EXPECT_EQ(measure({{get("C/g"), 0}, {get("g"), 0}, {get("H"), 0}}, budget),
