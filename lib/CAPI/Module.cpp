@@ -298,7 +298,8 @@ bool kasModuleGetText(KasModule *module, const char *name, KasStream output,
   return true;
 }
 
-/// The fields of a `kas.sequence`: steps between operators, and the operators.
+/// The fields of a `kas.sequence`: steps between operators, the operators, and
+/// the sizes of what the last ones give.
 static void writeStages(llvm::json::OStream &writer, SequenceOp op) {
   writer.attributeArray("between", [&] {
     for (unsigned index : llvm::seq<unsigned>(op.getBetween().size()))
@@ -307,6 +308,15 @@ static void writeStages(llvm::json::OStream &writer, SequenceOp op) {
   writer.attributeArray("stages", [&] {
     for (auto stage : op.getStages().getAsRange<FlatSymbolRefAttr>())
       writer.value(stage.getValue());
+  });
+  writer.attributeArray("output", [&] {
+    for (SizeAttr size : op.getOutputSizes()) {
+      std::string text;
+      llvm::raw_string_ostream stream(text);
+      printSize(stream, size.getValue(),
+                llvm::to_vector_of<StringRef>(size.getNames()));
+      writer.value(text);
+    }
   });
 }
 

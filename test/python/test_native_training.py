@@ -83,6 +83,40 @@ def test_an_operator_is_trained_as_by_pytorch(data, name):
     assert metrics["loss"] == pytest.approx(expected["loss"], rel=1e-3)
 
 
+BRANCHES = """
+kas.operator @rows<N, Cin, Cout, H, W | k>(%n: N, %o: Cout, %h: H, %w: W) from [N, Cin, H, W] {
+  %r = kas.reduce sum : H
+  %r_d, %r_w = kas.share %r : H
+  %c = kas.reduce sum : Cin
+  %c_d, %c_w = kas.share %c : Cin
+  kas.yield data(%n, %c_d, %r_d, %w) weight(%h, %r_w) weight(%o, %c_w)
+}
+kas.operator @window<N, Cin, Cout, H, W | k>(%n: N, %o: Cout, %h: H, %w: W) from [N, Cin, H, W] {
+  %i = kas.reduce sum : k
+  %i_d, %i_w = kas.share %i : k
+  %c = kas.reduce sum : Cin
+  %c_d, %c_w = kas.share %c : Cin
+  %x = kas.unfold %w, %i_d : W, k
+  kas.yield data(%n, %c_d, %h, %x) weight(%o, %c_w, %i_w)
+}
+kas.operator @last<N, Cin, Cout, H, W | k>(%n: N, %o: Cout, %h: H, %w: W) from [N, JOINED, H, W] {
+  %c = kas.reduce sum : JOINED
+  %c_d, %c_w = kas.share %c : JOINED
+  kas.yield data(%n, %c_d, %h, %w) weight(%o, %c_w)
+}
+kas.sequence @branches [@rows STEP @window, @last] between [normalize_relu]
+"""
+
+
+@pytest.mark.parametrize("step", ["add", "multiply", "join"])
+def test_parallel_operators_are_trained_as_by_pytorch(data, step):
+    text = BRANCHES.replace("STEP", step).replace("JOINED", "2*Cout" if step == "join" else "Cout")
+    sequence = kas.parse(text).sequences["branches"]
+    expected, _ = train(data, RECIPE, "pytorch", sequence)
+    metrics, _ = train(data, RECIPE, "native", sequence)
+    assert metrics["loss"] == pytest.approx(expected["loss"], rel=1e-3)
+
+
 def test_sizes_of_the_user_take_the_place_of_those_of_layers(data):
     expected, _ = train(data, RECIPE, "pytorch", kas.operator("conv2d"), {"k": 5})
     metrics, _ = train(data, RECIPE, "native", kas.operator("conv2d"), {"k": 5})

@@ -216,6 +216,34 @@ def test_sequences_are_modules(step):
     numpy.testing.assert_allclose(run(model, [data.numpy()]), expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("step", ["add", "multiply", "join"])
+def test_parallel_operators_are_added_multiplied_or_joined(step):
+    import torch
+
+    import kas.torch
+
+    torch.manual_seed(0)
+    text = SEQUENCE[: SEQUENCE.index("kas.sequence")].replace("Cout", "Cin")
+    last = "pointwise" if step != "join" else "wide"
+    text += """kas.operator @wide<N, Cin, H, W>(%n: N, %o: Cin, %h: H, %w: W) from [N, 2*Cin, H, W] {
+      %c = kas.reduce sum : 2*Cin
+      %c_d, %c_w = kas.share %c : 2*Cin
+      kas.yield data(%n, %c_d, %h, %w) weight(%o, %c_w)
+    }
+    """
+    text += f"kas.sequence @branches [@depthwise {step} @pointwise, @{last}] between [normalize_relu]"
+    sequence = kas.parse(text.replace("Cin, Cin", "Cin")).sequences["branches"]
+    module = kas.torch.SequenceModule(sequence, SIZES, "pytorch").eval()
+    for name, tensor in module.state_dict().items():
+        if "norm" in name and not name.endswith("tracked"):
+            tensor.uniform_(0.5, 1.5)
+    model = kas.onnx.export(sequence, SIZES, weights=module.state_dict())
+    data = torch.randn(2, 4, 5, 7)
+    with torch.no_grad():
+        expected = module(data).numpy()
+    numpy.testing.assert_allclose(run(model, [data.numpy()]), expected, rtol=1e-4, atol=1e-5)
+
+
 def test_weights_are_inputs_or_constants(tmp_path):
     operator, path = kas.operator("conv2d"), tmp_path / "conv2d.onnx"
     shapes = operator.shapes(SIZES)

@@ -93,3 +93,103 @@ def test_a_sequence_takes_the_place_of_layers():
     assert [type(module) for module in changed[1:]] == [kas.torch.SequenceModule] * 2
     assert changed[1][1].bias is changed[1].get_parameter("1.bias")
     assert changed(torch.zeros(2, 1, 8, 8)).shape == (2, 8, 8, 8)
+
+
+BRANCHES = """
+kas.operator @rows<N, C, H, W | k>(%n: N, %c: C, %h: H, %w: W) from [N, C, H, W] {
+  %r = kas.reduce sum : H
+  %r_d, %r_w = kas.share %r : H
+  %c_d, %c_w = kas.share %c : C
+  kas.yield data(%n, %c_d, %r_d, %w) weight(%c_w, %h, %r_w)
+}
+kas.operator @mixing<N, C, H, W | k>(%n: N, %o: C, %h: H, %w: W) from [N, C, H, W] {
+  %i = kas.reduce sum : k
+  %i_d, %i_w = kas.share %i : k
+  %c = kas.reduce sum : C
+  %c_d, %c_w = kas.share %c : C
+  %x = kas.unfold %w, %i_d : W, k
+  kas.yield data(%n, %c_d, %h, %x) weight(%o, %c_w, %i_w)
+}
+kas.operator @last<N, C, H, W | k>(%n: N, %o: C, %h: H, %w: W) from [N, 2*C, H, W] {
+  %c = kas.reduce sum : 2*C
+  %c_d, %c_w = kas.share %c : 2*C
+  kas.yield data(%n, %c_d, %h, %w) weight(%o, %c_w)
+}
+kas.sequence @added [@rows add @mixing, @rows] between [normalize_relu]
+kas.sequence @gated [@mixing, @rows multiply @mixing] between [relu]
+kas.sequence @joined [@rows join @mixing, @last] between [normalize_relu]
+kas.sequence @ends_joined [@mixing, @rows join @mixing] between [none]
+"""
+OF_BRANCHES = {"N": 2, "C": 4, "H": 3, "W": 5, "k": 3}
+
+
+def compute_branches(name, module, data):
+    """The sequences by hand, of modules of their operators and the normalization."""
+
+    def norm(value):
+        return nn.functional.batch_norm(value, None, None, training=True).relu()
+
+    def apply(number, x):
+        weight = module[number].weight0
+        if module[number].operator_name == "rows":
+            return torch.einsum("nciw,chi->nchw", x, weight)
+        if module[number].operator_name == "last":
+            return torch.einsum("nihw,oi->nohw", x, weight)
+        return nn.functional.conv2d(x, weight[:, :, None, :], padding=(0, 1))
+
+    if name == "added":
+        return apply(2, norm(apply(0, data) + apply(1, data)))
+    if name == "gated":
+        middle = apply(0, data).relu()
+        return apply(1, middle) * apply(2, middle)
+    if name == "joined":
+        return apply(2, norm(torch.cat([apply(0, data), apply(1, data)], 1)))
+    middle = apply(0, data)
+    return torch.cat([apply(1, middle), apply(2, middle)], 1)
+
+
+@pytest.mark.parametrize("name", ["added", "gated", "joined", "ends_joined"])
+@pytest.mark.parametrize("backend", ["pytorch", "compiled"])
+def test_parallel_operators_are_added_multiplied_or_joined(name, backend):
+    torch.manual_seed(0)
+    sequence = kas.parse(BRANCHES).sequences[name]
+    assert sequence.sizes["output"] == ["N", "2*C" if name == "ends_joined" else "C", "H", "W"]
+    module = kas.torch.SequenceModule(sequence, OF_BRANCHES, backend, threads=1, bias_dim=1)
+    data = torch.randn(2, 4, 3, 5, requires_grad=True)
+    bias = module[-1].bias
+    with torch.no_grad():
+        bias.normal_()
+    output = module(data)
+    assert output.shape == sequence.shapes(OF_BRANCHES).output
+    expected = compute_branches(name, module, data) + bias[:, None, None]
+    torch.testing.assert_close(output, expected, rtol=1e-4, atol=1e-5)
+    tensors = [data, *(parameter for key, parameter in module.named_parameters() if "norm" not in key)]
+    gradients = torch.autograd.grad(output.square().sum(), tensors)
+    expected_gradients = torch.autograd.grad(expected.square().sum(), tensors)
+    for one, other in zip(gradients, expected_gradients):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["added", "gated", "joined", "ends_joined"])
+def test_gradients_of_parallel_operators_are_differences(name):
+    torch.manual_seed(0)
+    sequence = kas.parse(BRANCHES).sequences[name]
+    module = kas.torch.SequenceModule(sequence, OF_BRANCHES, "pytorch").double()
+    assert torch.autograd.gradcheck(module, torch.randn(2, 4, 3, 5, dtype=torch.float64, requires_grad=True))
+    for parameter in module.parameters():
+        with torch.no_grad():
+            parameter.add_(0.1)
+    names = [name for name, _ in module.named_parameters()]
+
+    def compute(data, *values):
+        return torch.func.functional_call(module, dict(zip(names, values)), (data,))
+
+    values = [torch.randn_like(parameter, requires_grad=True) for parameter in module.parameters()]
+    assert torch.autograd.gradcheck(compute, (torch.randn(2, 4, 3, 5, dtype=torch.float64), *values))
+
+
+def test_steps_of_parallel_operators():
+    sequence = kas.parse(BRANCHES).sequences["gated"]
+    assert sequence.steps == ["relu", "multiply"]
+    assert [sequence.is_parallel(number) for number in range(3)] == [False, False, True]
+    assert kas.OperatorSequence(kas.parse(str(sequence)), "gated").steps == sequence.steps

@@ -23,8 +23,9 @@ namespace kas {
 /// A tensor that a sequence needs beside its data.
 struct SequenceArgument {
   /// `0.weight`, or `0.weight.0`, ... of several weights of a stage; of the
-  /// normalization after it `0.norm.weight`, `0.norm.bias`,
-  /// `0.norm.running_mean`, `0.norm.running_var`.
+  /// normalization after it, or after what parallel stages have given of which
+  /// it is the last, `0.norm.weight`, `0.norm.bias`, `0.norm.running_mean`,
+  /// `0.norm.running_var`.
   std::string name;
   mlir::RankedTensorType type;
   /// A `kas.init`.

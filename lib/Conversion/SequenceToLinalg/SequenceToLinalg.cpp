@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Lowers a sequence of operators to a function: the stages, and the
-// normalizations and rectifiers between them.
+// normalizations and rectifiers between them; results of parallel stages are
+// added, multiplied or joined.
 // Stages stay `kas.apply`, which the pipelines specialize and lower; what is
 // between them is written element by element, so that fusion makes it an
 // epilogue of the stage before (docs/internals/code-generation.md).
@@ -52,6 +53,16 @@ static void addWeights(SequenceSignature &signature, unsigned stage,
          getWeightInitializer(op, binding)});
 }
 
+/// Of results that are combined: only joining changes the shape.
+static RankedTensorType combineTypes(SequenceStep step, RankedTensorType first,
+                                     RankedTensorType second) {
+  if (step != SequenceStep::Join)
+    return first;
+  SmallVector<int64_t> shape(first.getShape());
+  shape[1] += second.getDimSize(1);
+  return first.clone(shape);
+}
+
 /// One binding for all stages; each takes the symbols that it has.
 FailureOr<SequenceSignature> kas::getSequenceSignature(SequenceOp op,
                                                        BindingAttr binding,
@@ -66,8 +77,12 @@ FailureOr<SequenceSignature> kas::getSequenceSignature(SequenceOp op,
     if (number == 0)
       signature.data =
           getType(stage, stage.getDataSizes(), *values, elementType);
-    signature.result =
+    RankedTensorType result =
         getType(stage, stage.getOutputSizes(), *values, elementType);
+    signature.result =
+        op.isParallel(number)
+            ? combineTypes(op.getStep(number - 1), signature.result, result)
+            : result;
     addWeights(signature, number, stage, *values, elementType);
     // There is one step fewer than stages: the last stage has none after it.
     if (number == op.getBetween().size() || !normalizes(op.getStep(number)))
@@ -145,23 +160,47 @@ static Value emitRectifier(OpBuilder &builder, Location loc, Value data) {
       .map({{data, {}}}, body);
 }
 
+/// One tensor of the results of parallel stages.
+static Value emitCombination(OpBuilder &builder, Location loc,
+                             SequenceStep step, Value first, Value second) {
+  if (step == SequenceStep::Join)
+    return tensor::ConcatOp::create(builder, loc, /*dim=*/1,
+                                    ValueRange{first, second});
+  auto body = [&](OpBuilder &builder, Location loc, ValueRange v) -> Value {
+    if (step == SequenceStep::Add)
+      return arith::AddFOp::create(builder, loc, v[0], v[1]);
+    return arith::MulFOp::create(builder, loc, v[0], v[1]);
+  };
+  return TensorEmitter(builder, loc, cast<RankedTensorType>(first.getType()))
+      .map({{first, {}}, {second, {}}}, body);
+}
+
 Value kas::emitSequence(OpBuilder &builder, Location loc, SequenceOp op,
                         BindingAttr binding, Value data, ValueRange arguments) {
   Type elementType = cast<ShapedType>(data.getType()).getElementType();
+  // What the stages have given so far that are parallel to the next one.
+  Value result;
   for (auto [number, stage] : llvm::enumerate(op.getOperators())) {
     BindingAttr attr = getStageBinding(stage, binding);
     FailureOr<Binding> values =
         getBinding(stage, attr, [&] { return op.emitError(); });
     assert(succeeded(values) && "the signature was had with this binding");
     unsigned numWeights = stage.getNumWeights();
-    data = ApplyOp::create(
+    Value applied = ApplyOp::create(
         builder, loc,
         getType(stage, stage.getOutputSizes(), *values, elementType),
         FlatSymbolRefAttr::get(stage.getSymNameAttr()), attr, data,
         arguments.take_front(numWeights));
     arguments = arguments.drop_front(numWeights);
+    result = op.isParallel(number)
+                 ? emitCombination(builder, loc, op.getStep(number - 1), result,
+                                   applied)
+                 : applied;
     if (number == op.getBetween().size())
       break;
+    if (op.isParallel(number + 1))
+      continue;
+    data = result;
     if (normalizes(op.getStep(number))) {
       data = emitNormalization(builder, loc, data, arguments.take_front(4));
       arguments = arguments.drop_front(4);
@@ -169,7 +208,7 @@ Value kas::emitSequence(OpBuilder &builder, Location loc, SequenceOp op,
     if (rectifies(op.getStep(number)))
       data = emitRectifier(builder, loc, data);
   }
-  return data;
+  return result;
 }
 
 FailureOr<OwningOpRef<ModuleOp>>

@@ -105,7 +105,7 @@ static double predictPass(const SearchProblem &stage, const Target &target,
   return sum;
 }
 
-/// Only `relu` costs a pass of its own.
+/// Only `relu` and what combines results cost a pass of their own.
 static Expected<StepMetrics>
 makePredictedSteps(std::shared_ptr<const SequenceProblem> problem) {
   Expected<Target> target = getTarget();
@@ -119,7 +119,7 @@ makePredictedSteps(std::shared_ptr<const SequenceProblem> problem) {
                          uint32_t variant, size_t stage, SequenceStep step) {
     // Normalizations, rectified or not, are computed where the stage before
     // stores its result; a rectifier alone is a pass of its own.
-    if (step != SequenceStep::Relu)
+    if (step != SequenceStep::Relu && !combines(step))
       return Metrics();
     double time =
         predictPass(*problem->variants[variant].stages[stage], target, model);

@@ -388,6 +388,9 @@ Expected<GivenSequence> kas::search::readSequence(SequenceOp op,
     if (!given)
       return given.takeError();
     // The step before this stage, as the number of a choice.
+    if (number && op.getStep(number - 1) == SequenceStep::Join)
+      return createStringError("requires a sequence without 'join', got '" +
+                               op.getSymName() + "'");
     if (number) {
       problem->steps.push_back(op.getStep(number - 1));
       solution->parts.push_back(std::make_shared<Choice>(number - 1));

@@ -118,6 +118,10 @@ mlir::FailureOr<SequenceProblem> SequenceProblem::get(SequenceSpaceOp op) {
   problem.layers = SearchProblem::get(op.getLayerSpace());
   for (int32_t step : op.getBetween())
     problem.steps.push_back(static_cast<SequenceStep>(step));
+  auto names = op.getStages().getAsRange<mlir::FlatSymbolRefAttr>();
+  for (mlir::FlatSymbolRefAttr name : names)
+    problem.spaces.push_back(
+        std::distance(names.begin(), llvm::find(names, name)));
   for (const Widths &widths : getChoices(op)) {
     Variant &variant = problem.variants.emplace_back();
     variant.widths = widths;
@@ -146,8 +150,8 @@ static GraphCost operator+(const GraphCost &a, const GraphCost &b) {
 }
 
 /// Element-wise on the result of the stage: two operations for scale and
-/// offset, one for the rectifier. A normalization has two parameters per
-/// channel, dimension 1.
+/// offset, one for the rectifier, one for a sum or product with another result.
+/// A normalization has two parameters per channel, dimension 1.
 GraphCost SequenceProblem::getStepCost(uint32_t variant, size_t stage,
                                        SequenceStep step) const {
   const SearchProblem &before = *variants[variant].stages[stage];
@@ -161,7 +165,7 @@ GraphCost SequenceProblem::getStepCost(uint32_t variant, size_t stage,
           elements,
           static_cast<uint64_t>(dimension.size.evaluate(binding).value_or(0)));
     uint64_t operations =
-        (normalizes(step) ? 2 : 0) + (rectifies(step) ? 1 : 0);
+        (normalizes(step) ? 2 : 0) + (rectifies(step) || combines(step));
     cost.flops = llvm::SaturatingAdd(
         cost.flops, llvm::SaturatingMultiply(elements, operations));
     if (normalizes(step))
@@ -264,6 +268,35 @@ static bool isWithin(const SequenceProblem &problem,
          (!isComplete || flops >= budget.minFlops.value_or(flops));
 }
 
+/// Whether the stage that was completed last is in the one order of those that
+/// it can be exchanged with: the stages before it, back to the beginning of the
+/// parallel ones or to another step than the one before it. The first of all
+/// has no such step, so that it can be exchanged with the second.
+static bool isInOrder(const SequenceProblem &problem,
+                      const SequenceView &view) {
+  size_t last = view.getNumStages() - 1;
+  for (size_t stage = last; stage > 0; --stage) {
+    SequenceStep step = view.getStep(stage - 1);
+    if (!combines(step) || step != view.getStep(last - 1))
+      return true;
+    // Left of another combination is its result, and no stage.
+    bool isResult = stage > 1 && combines(view.getStep(stage - 2)) &&
+                    view.getStep(stage - 2) != step;
+    if (isResult)
+      return true;
+    if (problem.spaces[stage - 1] != problem.spaces[last])
+      continue;
+    const OperatorGraph &before = view.getStage(stage - 1);
+    const OperatorGraph &own = view.getStage(last);
+    if (before.key() > own.key())
+      return false;
+    if (before.key() == own.key() && step == SequenceStep::Add &&
+        own.weights.size() == 1)
+      return false;
+  }
+  return true;
+}
+
 /// Parts alternate: stage, step, stage, ...
 std::unique_ptr<State>
 kas::search::makeSequenceSearch(std::shared_ptr<const SequenceProblem> problem,
@@ -283,7 +316,9 @@ kas::search::makeSequenceSearch(std::shared_ptr<const SequenceProblem> problem,
   options.variantName = "widths";
   options.isAllowed = [problem, stages = std::move(stages)](uint32_t variant,
                                                             Parts parts) {
-    return isWithin(*problem, stages[variant], variant, parts);
+    SequenceView view(*problem, variant, parts);
+    return (parts.size() % 2 == 0 || isInOrder(*problem, view)) &&
+           isWithin(*problem, stages[variant], variant, parts);
   };
   return makeSequenceState(std::move(variants), std::move(options));
 }

@@ -82,11 +82,12 @@ def _find_tensors(form: Form, binding: Binding, batch: int) -> tuple[dict[str, A
         weights = {f"weight{index}": shape for index, shape in enumerate(of_operator.weights)}
         return {"data": of_operator.data}, weights
     found: dict[str, Any] = {}
+    outputs = form.output_shapes(binding)
     for number, (operator, values) in enumerate(zip(form.operators, form.bindings(binding))):
         stage = operator.shapes(values)
         found |= {f"{number}.weight{index}": shape for index, shape in enumerate(stage.weights)}
         if number < len(form.steps) and form.steps[number].startswith("normalize"):
-            found |= {f"{number}.norm.{part}": (stage.output[1],) for part in _NORMALIZATION}
+            found |= {f"{number}.norm.{part}": (outputs[number][1],) for part in _NORMALIZATION}
     return {"data": form.shapes(binding).data}, found
 
 
@@ -94,16 +95,30 @@ def _write_sequence(
     body: Body, sequence: OperatorSequence, binding: Binding, data: Value, weights: Sequence[Value]
 ) -> Value:
     rest = list(weights)
+    output = data
     for number, (operator, values) in enumerate(zip(sequence.operators, sequence.bindings(binding))):
         own, rest = rest[: operator.num_weights], rest[operator.num_weights :]
-        data = write_operator(body, operator, values, data, own)
+        if sequence.is_parallel(number):
+            result = write_operator(body, operator, values, data, own)
+            output = _combine(body, sequence.steps[number - 1], output, result)
+        else:
+            data = output
+            output = write_operator(body, operator, values, data, own)
         step = sequence.steps[number] if number < len(sequence.steps) else "none"
         if step.startswith("normalize"):
             norm, rest = rest[: len(_NORMALIZATION)], rest[len(_NORMALIZATION) :]
-            data = body.add("BatchNormalization", [data, *norm], data.shape, epsilon=_EPSILON)
+            output = body.add("BatchNormalization", [output, *norm], output.shape, epsilon=_EPSILON)
         if step.endswith("relu"):
-            data = body.elementwise("Relu", data)
-    return data
+            output = body.elementwise("Relu", output)
+    return output
+
+
+def _combine(body: Body, step: str, first: Value, second: Value) -> Value:
+    """One tensor of the results of parallel operators."""
+    if step != "join":
+        return body.elementwise({"add": "Add", "multiply": "Mul"}[step], first, second)
+    shape = (first.shape[0], first.shape[1] + second.shape[1], *first.shape[2:])
+    return body.add("Concat", [first, second], shape, axis=1)
 
 
 def finish_model(

@@ -167,7 +167,9 @@ class KasModule(ModuleOfParameters):
         if self._has_rows and data.ndim > 2:
             rows = self.forward(data.flatten(0, -2))
             return rows.reshape(*data.shape[:-1], rows.shape[-1])
-        output = self._apply_operator(data)
+        return self._add_bias(self._apply_operator(data))
+
+    def _add_bias(self, output: torch.Tensor) -> torch.Tensor:
         if self.bias is None or self.bias_dim is None:
             return output
         return output + self.bias.reshape([-1] + [1] * (output.ndim - self.bias_dim - 1))

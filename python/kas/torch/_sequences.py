@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import nn
 
@@ -16,25 +18,56 @@ _NORMS: dict[int, type[nn.Module]] = {2: nn.BatchNorm1d, 3: nn.BatchNorm1d, 4: n
 """By the rank of the data."""
 
 
-class _Stage(KasModule):
-    """An operator of a sequence with the step after it."""
+_COMBINATIONS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    "add": torch.add,
+    "multiply": torch.mul,
+    "join": lambda first, second: torch.cat([first, second], 1),
+}
+"""What becomes of the results of two parallel operators."""
 
-    def __init__(self, operator: Operator, binding: Binding, step: str, backend: str, threads: int):
-        super().__init__(operator, binding, backend, threads=threads)
+
+class _Stage(KasModule):
+    """An operator of a sequence with the steps before and after it; of parallel ones the last has the step."""
+
+    def __init__(
+        self,
+        operator: Operator,
+        binding: Binding,
+        combination: str | None,
+        output: tuple[int, ...],
+        step: str | None,
+        backend: str,
+        *,
+        threads: int,
+        bias_dim: int | None,
+    ):
+        super().__init__(operator, binding, backend, threads=threads, bias_dim=bias_dim)
+        self.combination = combination
         self.step = step
-        if step.startswith("normalize"):
-            output = operator.shapes(binding).output
+        if self.bias_dim is not None:
+            self.bias = nn.Parameter(torch.zeros(output[self.bias_dim]))
+        if step is not None and step.startswith("normalize"):
             if len(output) not in _NORMS:
                 raise ValueError(f"requires data of rank 2 to 5 for a normalization, got {len(output)}")
             self.norm = _NORMS[len(output)](output[1])
 
     def extra_repr(self) -> str:
-        """The operator, the binding, the backend and the step."""
-        return f"{super().extra_repr()}, then {self.step}"
+        """The operator, the binding, the backend and the steps."""
+        before = f"{self.combination} to what is parallel: " if self.combination else ""
+        after = f", then {self.step}" if self.step else ""
+        return f"{before}{super().extra_repr()}{after}"
 
-    def forward(self, data: torch.Tensor) -> torch.Tensor:
-        """The output after the step, differentiable."""
-        output = super().forward(data)
+    def forward(self, data: torch.Tensor, parallel: torch.Tensor | None = None) -> torch.Tensor:
+        """The output after the step, differentiable; `parallel` is that of the parallel operators before it."""
+        if self._has_rows and data.ndim > 2:
+            rows = self.forward(data.flatten(0, -2), None if parallel is None else parallel.flatten(0, -2))
+            return rows.reshape(*data.shape[:-1], rows.shape[-1])
+        output = self._apply_operator(data)
+        if self.combination is not None and parallel is not None:
+            output = _COMBINATIONS[self.combination](parallel, output)
+        output = self._add_bias(output)
+        if self.step is None or self.step == "none":
+            return output
         if self.step.startswith("normalize"):
             output = self.norm(output)
         return output.relu() if self.step.endswith("relu") else output
@@ -44,8 +77,9 @@ class SequenceModule(nn.Sequential):
     """A `kas.OperatorSequence` as a module: one `KasModule` after the other.
 
     Each but the last normalizes and rectifies its output as the sequence says; a normalization is its child `norm`, a
-    batch norm of PyTorch. So parameters are `0.weight0`, `0.norm.weight`, `1.weight0` ... `backend`, `threads` and
-    `bias_dim` (a bias of the output) are those of `KasModule`.
+    batch norm of PyTorch. So parameters are `0.weight0`, `0.norm.weight`, `1.weight0` ... Of parallel operators, whose
+    results are added, multiplied or joined, the last one has the normalization. `backend`, `threads` and `bias_dim` (a
+    bias of the output) are those of `KasModule`.
     """
 
     def __init__(
@@ -59,11 +93,27 @@ class SequenceModule(nn.Sequential):
     ):
         if not isinstance(sequence, OperatorSequence):
             raise TypeError(f"expected a kas.OperatorSequence, got {type(sequence).__name__}")
-        *bindings, last = sequence.bindings(binding)
-        stages: list[KasModule] = [
-            _Stage(operator, values, step, backend, threads)
-            for operator, values, step in zip(sequence.operators, bindings, sequence.steps)
-        ]
-        stages.append(KasModule(sequence.operators[-1], last, backend, threads=threads, bias_dim=bias_dim))
+        stages: list[KasModule] = []
+        outputs = sequence.output_shapes(binding)
+        for number, (operator, values) in enumerate(zip(sequence.operators, sequence.bindings(binding))):
+            is_last = number == len(sequence.steps)
+            combination = sequence.steps[number - 1] if sequence.is_parallel(number) else None
+            step = None if is_last or sequence.is_parallel(number + 1) else sequence.steps[number]
+            own_bias = bias_dim if is_last else None
+            stage = _Stage(
+                operator, values, combination, outputs[number], step, backend, threads=threads, bias_dim=own_bias
+            )
+            stages.append(stage)
         super().__init__(*stages)
         self.sequence_name = sequence.name
+        self._is_parallel = [sequence.is_parallel(number) for number in range(len(stages))]
+
+    def forward(self, data: torch.Tensor) -> torch.Tensor:
+        """The output of the last operator, or of the last parallel ones together, differentiable."""
+        output = data
+        for stage, is_parallel in zip(self, self._is_parallel):
+            if is_parallel:
+                output = stage(data, output)
+            else:
+                data, output = output, stage(output)
+        return output

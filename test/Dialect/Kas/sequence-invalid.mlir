@@ -333,6 +333,177 @@ kas.sequence_space @j10_twice of @layers [@windows, @mixings]
 
 // -----
 
+kas.operator @window<N, C, W | k>(%n: N, %c: C, %w: W) from [N, C, W] {
+  %i = kas.reduce sum : k
+  %i_d, %i_w = kas.share %i : k
+  %c_d, %c_w = kas.share %c : C
+  %x = kas.unfold %w, %i_d : W, k
+  kas.yield data(%n, %c_d, %x) weight(%c_w, %i_w)
+}
+kas.operator @wider<N, D, W>(%n: N, %o: D, %w: W) from [N, D, W] {
+  %c = kas.reduce sum : D
+  %c_d, %c_w = kas.share %c : D
+  kas.yield data(%n, %c_d, %w) weight(%o, %c_w)
+}
+// expected-error @+1 {{'kas.sequence' op J11: requires parallel operators with data of the same sizes, got others of "wider"}}
+kas.sequence @j11 [@window add @wider] between []
+
+// -----
+
+kas.operator @window<N, C, W | k>(%n: N, %c: C, %w: W) from [N, C, W] {
+  %i = kas.reduce sum : k
+  %i_d, %i_w = kas.share %i : k
+  %c_d, %c_w = kas.share %c : C
+  %x = kas.unfold %w, %i_d : W, k
+  kas.yield data(%n, %c_d, %x) weight(%c_w, %i_w)
+}
+kas.operator @half<N, C, W>(%n: N, %o: C/2, %w: W) from [N, C, W] {
+  %c = kas.reduce sum : C
+  %c_d, %c_w = kas.share %c : C
+  kas.yield data(%n, %c_d, %w) weight(%o, %c_w)
+}
+// expected-error @+1 {{'kas.sequence' op J11: requires results of the same sizes to multiply, got others of "half"}}
+kas.sequence @j11_result [@window multiply @half] between []
+
+// -----
+
+kas.operator @row<W | k>(%w: W) from [W] {
+  %i = kas.reduce sum : k
+  %i_d, %i_w = kas.share %i : k
+  %x = kas.unfold %w, %i_d : W, k
+  kas.yield data(%x) weight(%i_w)
+}
+// expected-error @+1 {{'kas.sequence' op J11: requires samples and channels of one rank to join, got ranks 1 and 1}}
+kas.sequence @j11_rank [@row join @row] between []
+
+// -----
+
+kas.operator @window<N, C, W | k>(%n: N, %c: C, %w: W) from [N, C, W] {
+  %i = kas.reduce sum : k
+  %i_d, %i_w = kas.share %i : k
+  %c_d, %c_w = kas.share %c : C
+  %x = kas.unfold %w, %i_d : W, k
+  kas.yield data(%n, %c_d, %x) weight(%c_w, %i_w)
+}
+kas.operator @turned<N, C, W>(%n: N, %o: C, %w: C) from [N, C, W] {
+  %r = kas.reduce sum : W
+  %r_d, %r_w = kas.share %r : W
+  kas.yield data(%n, %o, %r_d) weight(%w, %r_w)
+}
+// expected-error @+1 {{'kas.sequence' op J11: requires results of the same sizes but for dimension 1 to join, got others of "turned"}}
+kas.sequence @j11_others [@window join @turned] between []
+
+// -----
+
+kas.operator @window<N, C, W | k>(%n: N, %c: C, %w: W) from [N, C, W] {
+  %i = kas.reduce sum : k
+  %i_d, %i_w = kas.share %i : k
+  %c_d, %c_w = kas.share %c : C
+  %x = kas.unfold %w, %i_d : W, k
+  kas.yield data(%n, %c_d, %x) weight(%c_w, %i_w)
+}
+kas.operator @other<N, C, D, W>(%n: N, %o: D, %w: W) from [N, C, W] {
+  %c = kas.reduce sum : C
+  %c_d, %c_w = kas.share %c : C
+  kas.yield data(%n, %c_d, %w) weight(%o, %c_w)
+}
+// expected-error @+1 {{'kas.sequence' op J11: requires channels to join whose sum is a size, got #kas.size<C> and #kas.size<D>}}
+kas.sequence @j11_sum [@window join @other] between []
+
+// -----
+
+kas.operator @window<N, C, W | k>(%n: N, %c: C, %w: W) from [N, C, W] {
+  %i = kas.reduce sum : k
+  %i_d, %i_w = kas.share %i : k
+  %c_d, %c_w = kas.share %c : C
+  %x = kas.unfold %w, %i_d : W, k
+  kas.yield data(%n, %c_d, %x) weight(%c_w, %i_w)
+}
+// expected-error @+1 {{'kas.sequence' op J2: requires one step between each two of 3 stages, got 1}}
+kas.sequence @j2_parallel [@window add @window, @window] between []
+
+// -----
+
+kas.operator @row<W | k>(%w: W) from [W] {
+  %i = kas.reduce sum : k
+  %i_d, %i_w = kas.share %i : k
+  %x = kas.unfold %w, %i_d : W, k
+  kas.yield data(%x) weight(%i_w)
+}
+// expected-error @+1 {{'kas.sequence' op J5: requires samples and channels to normalize, got a tensor of rank 1}}
+kas.sequence @j5_parallel [@row add @row, @row] between [normalize]
+
+// -----
+
+kas.operator @window<N, C, W | k>(%n: N, %c: C, %w: W) from [N, C, W] {
+  %i = kas.reduce sum : k
+  %i_d, %i_w = kas.share %i : k
+  %c_d, %c_w = kas.share %c : C
+  %x = kas.unfold %w, %i_d : W, k
+  kas.yield data(%n, %c_d, %x) weight(%c_w, %i_w)
+}
+kas.operator @half<N, C, W>(%n: N, %o: C/2, %w: W) from [N, C, W] {
+  %c = kas.reduce sum : C
+  %c_d, %c_w = kas.share %c : C
+  kas.yield data(%n, %c_d, %w) weight(%o, %c_w)
+}
+// expected-error @+1 {{'kas.sequence' op J3: requires a stage whose data has the sizes of the result before it, got "window" after "half"}}
+kas.sequence @j3_joined [@window join @half, @window] between [none]
+
+// -----
+
+kas.space @layers<N, C, W>
+    [N, C unordered, W] from [N, C unordered, W]
+    bindings [<C = 8, N = 1, W = 12>]
+kas.space @halves<N, C, W>
+    [N, C/2 unordered, W] from [N, C unordered, W]
+    bindings [<C = 8, N = 1, W = 12>]
+kas.space @back<N, C, W>
+    [N, C unordered, W] from [N, C/2 unordered, W]
+    bindings [<C = 8, N = 1, W = 12>]
+// expected-error @+1 {{'kas.sequence_space' op J7: requires inputs of the sizes}}
+kas.sequence_space @j7_parallel of @layers [@halves, @back] between [none, add]
+
+// -----
+
+kas.space @layers<N, C, W>
+    [N, C unordered, W] from [N, C unordered, W]
+    bindings [<C = 8, N = 1, W = 12>]
+kas.space @halves<N, C, W>
+    [N, C/2 unordered, W] from [N, C unordered, W]
+    bindings [<C = 8, N = 1, W = 12>]
+kas.space @back<N, C, W>
+    [N, C unordered, W] from [N, C/2 unordered, W]
+    bindings [<C = 8, N = 1, W = 12>]
+// expected-error @+1 {{'kas.sequence_space' op J7: requires outputs of the sizes}}
+kas.sequence_space @j7_parallel_output of @layers [@layers, @halves] between [add]
+
+// -----
+
+kas.space @layers<N, C, W>
+    [N, C unordered, W] from [N, C unordered, W]
+    bindings [<C = 8, N = 1, W = 12>]
+kas.space @halves<N, C, W>
+    [N, C/2 unordered, W] from [N, C unordered, W]
+    bindings [<C = 8, N = 1, W = 12>]
+kas.space @back<N, C, W>
+    [N, C unordered, W] from [N, C/2 unordered, W]
+    bindings [<C = 8, N = 1, W = 12>]
+// expected-error @+1 {{'kas.sequence_space' op J10: requires steps that keep sizes, got 'join'}}
+"kas.sequence_space"() {sym_name = "j10_join", layers = @layers, stages = [@layers, @layers], between = array<i32: 6>, widths = {}} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected none, relu, normalize, normalize_relu, add or multiply, got 'join'}}
+kas.sequence_space @join of @layers [@layers, @layers] between [join]
+
+// -----
+
+// expected-error @+1 {{expected none, relu, normalize or normalize_relu, got 'add'}}
+kas.sequence @between [@window, @window] between [add]
+
+// -----
+
 // expected-error @+1 {{expected none, relu, normalize or normalize_relu, got 'gelu'}}
 kas.sequence @step [@window, @window] between [gelu]
 

@@ -42,7 +42,7 @@ struct GivenSequence {
   std::shared_ptr<const Solution> solution;
 };
 
-/// The same for a sequence of such operators.
+/// The same for a sequence of such operators, of which none are joined.
 llvm::Expected<GivenSequence> readSequence(SequenceOp op,
                                            const SearchProblem &layers);
 

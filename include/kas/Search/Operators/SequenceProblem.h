@@ -32,6 +32,9 @@ struct SequenceProblem {
   /// The signature, the bindings and the budget of the layers.
   SearchProblem layers;
   std::vector<SequenceStep> steps;
+  /// By stage: the number of the first stage of the same space. Empty where no
+  /// candidates are listed.
+  std::vector<size_t> spaces;
   std::vector<Variant> variants;
 
   size_t getNumStages() const { return variants.front().stages.size(); }

@@ -44,36 +44,100 @@ static void printVisibility(OpAsmPrinter &printer, Operation *,
   printer << visibility.getValue();
 }
 
-/// `[normalize_relu, none]`.
-static ParseResult parseSteps(OpAsmParser &parser, DenseI32ArrayAttr &steps) {
-  SmallVector<int32_t> values;
+/// `[normalize_relu, none]`; `parallel`: with steps that are between parallel
+/// operators.
+static ParseResult parseSteps(OpAsmParser &parser,
+                              SmallVectorImpl<int32_t> &values, bool parallel) {
   auto parseStep = [&]() -> ParseResult {
     StringRef keyword;
     SMLoc location = parser.getCurrentLocation();
     if (parser.parseKeyword(&keyword))
       return failure();
     std::optional<SequenceStep> step = symbolizeSequenceStep(keyword);
-    if (!step)
+    if (!step || *step == SequenceStep::Join || (combines(*step) && !parallel))
       return parser.emitError(location)
-             << "expected none, relu, normalize or normalize_relu, got '"
+             << "expected none, relu, normalize"
+             << (parallel ? ", normalize_relu, add or multiply, got '"
+                          : " or normalize_relu, got '")
              << keyword << "'";
     values.push_back(static_cast<int32_t>(*step));
     return success();
   };
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseStep))
-    return failure();
-  steps = parser.getBuilder().getDenseI32ArrayAttr(values);
-  return success();
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                        parseStep);
 }
 
 /// Only for verified ops: a number without a name would print as nothing.
-static void printSteps(OpAsmPrinter &printer, Operation *,
-                       DenseI32ArrayAttr steps) {
+static void printSteps(OpAsmPrinter &printer, ArrayRef<int32_t> steps) {
   printer << '[';
-  llvm::interleaveComma(steps.asArrayRef(), printer, [&](int32_t step) {
+  llvm::interleaveComma(steps, printer, [&](int32_t step) {
     printer << stringifySequenceStep(static_cast<SequenceStep>(step));
   });
   printer << ']';
+}
+
+/// `@a add @b`: operators with the same data, and the steps between them.
+static ParseResult parseParallel(OpAsmParser &parser,
+                                 SmallVectorImpl<Attribute> &stages,
+                                 SmallVectorImpl<int32_t> &steps) {
+  StringRef keyword;
+  do {
+    if (!keyword.empty())
+      steps.push_back(static_cast<int32_t>(*symbolizeSequenceStep(keyword)));
+    FlatSymbolRefAttr stage;
+    if (parser.parseAttribute(stage))
+      return failure();
+    stages.push_back(stage);
+  } while (succeeded(
+      parser.parseOptionalKeyword(&keyword, {"add", "multiply", "join"})));
+  return success();
+}
+
+/// `[@a add @b, @c] between [relu]`: the steps are in one list, in the order of
+/// the operators. J2 is for the verifier.
+static ParseResult parseStagesAndSteps(OpAsmParser &parser, ArrayAttr &stages,
+                                       DenseI32ArrayAttr &between) {
+  SmallVector<Attribute> operators;
+  SmallVector<SmallVector<int32_t>> groups;
+  SmallVector<int32_t> given, steps;
+  if (parser.parseCommaSeparatedList(
+          AsmParser::Delimiter::Square,
+          [&] {
+            return parseParallel(parser, operators, groups.emplace_back());
+          }) ||
+      parser.parseKeyword("between") ||
+      parseSteps(parser, given, /*parallel=*/false))
+    return failure();
+  ArrayRef<int32_t> rest = given;
+  for (auto [number, group] : llvm::enumerate(groups)) {
+    if (number > 0 && !rest.empty())
+      steps.push_back(rest.consume_front());
+    llvm::append_range(steps, group);
+  }
+  llvm::append_range(steps, rest);
+  stages = parser.getBuilder().getArrayAttr(operators);
+  between = parser.getBuilder().getDenseI32ArrayAttr(steps);
+  return success();
+}
+
+static void printStagesAndSteps(OpAsmPrinter &printer, SequenceOp op,
+                                ArrayAttr stages, DenseI32ArrayAttr between) {
+  SmallVector<int32_t> steps;
+  printer << '[';
+  for (auto [number, stage] : llvm::enumerate(stages)) {
+    if (number > 0) {
+      SequenceStep step = op.getStep(number - 1);
+      if (combines(step)) {
+        printer << ' ' << stringifySequenceStep(step) << ' ';
+      } else {
+        printer << ", ";
+        steps.push_back(static_cast<int32_t>(step));
+      }
+    }
+    printer << stage;
+  }
+  printer << "] between ";
+  printSteps(printer, steps);
 }
 
 /// `[relu] widths {M = [C, 2*C]}`, or only the steps.
@@ -102,19 +166,21 @@ static ParseResult parseStepsAndWidths(OpAsmParser &parser,
     entries.append(name, parser.getBuilder().getArrayAttr(sizes));
     return success();
   };
-  if (parseSteps(parser, steps) ||
+  SmallVector<int32_t> values;
+  if (parseSteps(parser, values, /*parallel=*/true) ||
       (succeeded(parser.parseOptionalKeyword("widths")) &&
        parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces,
                                       parseEntry)))
     return failure();
+  steps = parser.getBuilder().getDenseI32ArrayAttr(values);
   widths = entries.getDictionary(parser.getContext());
   return success();
 }
 
-static void printStepsAndWidths(OpAsmPrinter &printer, Operation *op,
+static void printStepsAndWidths(OpAsmPrinter &printer, Operation *,
                                 DenseI32ArrayAttr steps,
                                 DictionaryAttr widths) {
-  printSteps(printer, op, steps);
+  printSteps(printer, steps);
   if (widths.empty())
     return;
   printer << " widths {";
@@ -144,6 +210,19 @@ SizeAttr kas::substituteSymbol(SizeAttr size, StringAttr name, SizeAttr width) {
       size = size.multiply(width);
   }
   return size;
+}
+
+/// Only of equal monomials: their constants are added.
+SizeAttr kas::addSizes(SizeAttr a, SizeAttr b) {
+  SizeAttr ratio = a.divide(b);
+  if (!ratio || !ratio.getNames().empty())
+    return nullptr;
+  Size value = ratio.getValue();
+  std::optional<Size> sum = Size::constant(
+      value.getNumerator() + value.getDenominator(), value.getDenominator());
+  return sum ? b.multiply(SizeAttr::getNormal(b.getContext(), *sum,
+                                              ArrayRef<StringRef>()))
+             : nullptr;
 }
 
 /// The entries of `binding` that the stage declares: others would be an error.
@@ -207,6 +286,18 @@ SmallVector<OperatorOp> SequenceOp::getOperators() {
       });
 }
 
+/// Only joining changes sizes.
+SmallVector<SizeAttr> SequenceOp::getOutputSizes() {
+  SmallVector<SizeAttr> sizes;
+  for (auto [index, stage] : llvm::enumerate(getOperators())) {
+    SmallVector<SizeAttr> own = stage.getOutputSizes();
+    if (isParallel(index) && getStep(index - 1) == SequenceStep::Join)
+      own[1] = addSizes(sizes[1], own[1]);
+    sizes = std::move(own);
+  }
+  return sizes;
+}
+
 /// J1 and J2, which need no symbols of other ops.
 LogicalResult SequenceOp::verify() {
   if (getStages().empty())
@@ -215,6 +306,37 @@ LogicalResult SequenceOp::verify() {
     return emitOpError("J2: requires one step between each two of ")
            << getStages().size() << " stages, got " << getBetween().size();
   return verifySteps(*this, "J2", getBetween());
+}
+
+/// J11.
+/// The sizes of what `op` makes of results of these sizes, of which stage
+/// `index` has the second.
+static FailureOr<SmallVector<SizeAttr>>
+combineSizes(SequenceOp op, unsigned index, ArrayRef<SizeAttr> first,
+             ArrayRef<SizeAttr> second, Attribute stage) {
+  SequenceStep step = op.getStep(index - 1);
+  if (step != SequenceStep::Join) {
+    if (first == second)
+      return llvm::to_vector(first);
+    return op.emitOpError("J11: requires results of the same sizes to ")
+           << stringifySequenceStep(step) << ", got others of " << stage;
+  }
+  SmallVector<SizeAttr> sizes(first);
+  if (first.size() < 2 || first.size() != second.size())
+    return op.emitOpError("J11: requires samples and channels of one rank to "
+                          "join, got ranks ")
+           << first.size() << " and " << second.size();
+  sizes[1] = second[1];
+  if (ArrayRef(sizes) != second)
+    return op.emitOpError("J11: requires results of the same sizes but for "
+                          "dimension 1 to join, got others of ")
+           << stage;
+  sizes[1] = addSizes(first[1], second[1]);
+  if (!sizes[1])
+    return op.emitOpError("J11: requires channels to join whose sum is a size, "
+                          "got ")
+           << first[1] << " and " << second[1];
+  return sizes;
 }
 
 /// J3 compares sizes as symbols: they must agree at every binding.
@@ -226,21 +348,36 @@ LogicalResult SequenceOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
       return emitOpError("J1: requires kas.operators as stages, got ") << name;
     stages.push_back(stage);
   }
+  SmallVector<SizeAttr> data = stages[0].getDataSizes();
+  SmallVector<SizeAttr> result = stages[0].getOutputSizes();
   for (unsigned index = 1; index < stages.size(); ++index) {
-    SmallVector<SizeAttr> result = stages[index - 1].getOutputSizes();
-    SmallVector<SizeAttr> data = stages[index].getDataSizes();
-    if (result != data)
+    OperatorOp stage = stages[index];
+    StringAttr name = stage.getSymNameAttr();
+    bool hasSameData = isParallel(index);
+    if (hasSameData && stage.getDataSizes() != data)
+      return emitOpError("J11: requires parallel operators with data of the "
+                         "same sizes, got others of ")
+             << name;
+    if (!hasSameData && stage.getDataSizes() != result)
       return emitOpError("J3: requires a stage whose data has the sizes of "
                          "the result before it, got ")
-             << stages[index].getSymNameAttr() << " after "
-             << stages[index - 1].getSymNameAttr();
+             << name << " after " << stages[index - 1].getSymNameAttr();
     for (unsigned before = 0; before < index; ++before)
       if (failed(verifyKinds(*this, "J4", stages[before].getSymbolSet(),
-                             stages[index].getSymbolSet())))
+                             stage.getSymbolSet())))
         return failure();
-    if (failed(verifyNormalized(*this, getBetween().slice(index - 1, 1),
-                                data.size())))
+    if (!hasSameData) {
+      if (failed(verifyNormalized(*this, getBetween().slice(index - 1, 1),
+                                  result.size())))
+        return failure();
+      data = std::exchange(result, stage.getOutputSizes());
+      continue;
+    }
+    auto combined =
+        combineSizes(*this, index, result, stage.getOutputSizes(), name);
+    if (failed(combined))
       return failure();
+    result = std::move(*combined);
   }
   return success();
 }
@@ -267,6 +404,9 @@ LogicalResult SequenceSpaceOp::verify() {
   if (getStages().size() > 1 && getBetween().empty())
     return emitOpError("J10: requires a step at least between two stages, got "
                        "none");
+  if (llvm::is_contained(getBetween(),
+                         static_cast<int32_t>(SequenceStep::Join)))
+    return emitOpError("J10: requires steps that keep sizes, got 'join'");
   llvm::SmallSet<int32_t, 4> steps;
   for (int32_t step : getBetween())
     if (!steps.insert(step).second)
@@ -288,17 +428,38 @@ LogicalResult SequenceSpaceOp::verify() {
 }
 
 /// J7.
-/// The stages are a chain from the input to the output of the layers.
+/// The stages are a chain from the input to the output of the layers, or may be
+/// parallel, or both.
 static LogicalResult verifyShapes(SequenceSpaceOp op, SpaceOp layers,
                                   ArrayRef<SpaceOp> stages) {
+  auto isCombination = [](int32_t step) {
+    return combines(static_cast<SequenceStep>(step));
+  };
+  bool someParallel = llvm::any_of(op.getBetween(), isCombination);
+  bool allParallel =
+      someParallel && llvm::all_of(op.getBetween(), isCombination);
   ArrayAttr sizes = layers.getInputSizes();
-  for (SpaceOp stage : stages) {
-    if (stage.getInputSizes() != sizes)
-      return op.emitOpError("J7: requires inputs of the sizes ")
-             << sizes << " for stage " << stage.getSymNameAttr() << ", got "
-             << stage.getInputSizes();
+  auto reportInputs = [&](SpaceOp stage, ArrayAttr sizes) {
+    return op.emitOpError("J7: requires inputs of the sizes ")
+           << sizes << " for stage " << stage.getSymNameAttr() << ", got "
+           << stage.getInputSizes();
+  };
+  for (size_t index = 0; index < stages.size(); ++index) {
+    SpaceOp stage = stages[index];
+    if ((index == 0 || !allParallel) && stage.getInputSizes() != sizes)
+      return reportInputs(stage, sizes);
+    if (index > 0 && someParallel) {
+      SpaceOp before = stages[index - 1];
+      if (stage.getInputSizes() != before.getInputSizes())
+        return reportInputs(stage, before.getInputSizes());
+      if (stage.getOutputSizes() != before.getOutputSizes())
+        return op.emitOpError("J7: requires outputs of the sizes ")
+               << before.getOutputSizes() << " for stage "
+               << stage.getSymNameAttr() << ", which may be parallel, got "
+               << stage.getOutputSizes();
+    }
     sizes = stage.getOutputSizes();
-    bool isLast = stage == stages.back();
+    bool isLast = index + 1 == stages.size();
     if (!isLast && failed(verifyNormalized(op, op.getBetween(), sizes.size())))
       return failure();
   }

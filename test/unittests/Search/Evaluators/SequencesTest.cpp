@@ -12,10 +12,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Conversion/SequenceToLinalg.h"
-#include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/InitAll.h"
-#include "kas/Reference/Evaluator.h"
+#include "kas/Reference/SequenceEvaluator.h"
 #include "kas/Search/Core/Enumerator.h"
 #include "kas/Search/Evaluators/SequenceEvaluators.h"
 #include "kas/Search/Operators/GraphState.h"
@@ -147,7 +146,9 @@ TEST_F(SequencesTest, CostWhatTheirStepsDo) {
   for (auto [step, flops, params] : {std::tuple(SequenceStep::None, 0, 0),
                                      {SequenceStep::Relu, 200, 0},
                                      {SequenceStep::Normalize, 400, 40},
-                                     {SequenceStep::NormalizeRelu, 600, 40}}) {
+                                     {SequenceStep::NormalizeRelu, 600, 40},
+                                     {SequenceStep::Add, 200, 0},
+                                     {SequenceStep::Multiply, 200, 0}}) {
     GraphCost cost = problem->getStepCost(0, 0, step);
     EXPECT_EQ(cost.flops, uint64_t(flops));
     EXPECT_EQ(cost.params, uint64_t(params));
@@ -156,59 +157,146 @@ TEST_F(SequencesTest, CostWhatTheirStepsDo) {
 }
 
 //===----------------------------------------------------------------------===//
+// Parallel operators
+//===----------------------------------------------------------------------===//
+
+/// Stages are of two spaces that keep the sizes [N, C, W].
+static std::string getParallelText(llvm::StringRef stages,
+                                   llvm::StringRef steps) {
+  std::string signature = "[N, C unordered, W] from [N, C unordered, W]\n"
+                          "bindings [<C = 4, N = 2, W = 7, g = 2, k = 3>]\n";
+  return "kas.space @layers<N, C, W | g, k> " + signature +
+         "kas.space @windows<N, C, W | g, k> " + signature +
+         "limits {depth = 5, reduce = 2, split = 1, merge = 1, shift = 0, "
+         "unfold = 1, weights = 1, weight_takes = 0, sees = [\"k\"], "
+         "weights_by_position = 0}\n"
+         "kas.space @mixings<N, C, W | g, k> " +
+         signature +
+         "limits {depth = 4, reduce = 2, split = 1, merge = 1, shift = 0, "
+         "unfold = 0, weights = 2, weights_by_position = 0}\n"
+         "kas.sequence_space @sequences of @layers [" +
+         stages.str() + "] between [" + steps.str() + "]\n";
+}
+
+namespace {
+/// A tensor that depends on the data: the data, an operator of one, a step
+/// after one, or a sum or product of several in any order.
+struct Term {
+  std::string kind;
+  std::vector<std::string> parts;
+  bool isDouble = false;
+
+  std::string print() const {
+    std::string text = kind + "(";
+    for (const std::string &part : parts)
+      text += part + ",";
+    return text + ")";
+  }
+};
+} // namespace
+
+/// All orders and groupings of equal combinations give one term.
+static Term combine(SequenceStep step, const Term &first, const Term &second,
+                    bool hasOneWeight) {
+  Term term{llvm::StringRef(stringifySequenceStep(step)).str(), {}};
+  term.isDouble = first.isDouble;
+  term.parts =
+      first.kind == term.kind ? first.parts : std::vector{first.print()};
+  if (step == SequenceStep::Add && hasOneWeight &&
+      llvm::is_contained(term.parts, second.print()))
+    term.isDouble = true;
+  term.parts.push_back(second.print());
+  llvm::sort(term.parts);
+  return term;
+}
+
+/// The term of a candidate; `parts` as those of a solution.
+static Term getTerm(const SequenceProblem &problem, uint32_t variant,
+                    Parts parts) {
+  SequenceView view(problem, variant, parts);
+  Term data{"data", {}}, result;
+  for (size_t stage = 0; stage < view.getNumStages(); ++stage) {
+    bool isParallel = stage > 0 && combines(view.getStep(stage - 1));
+    if (stage > 0 && !isParallel)
+      data = {stringifySequenceStep(view.getStep(stage - 1)).str(),
+              {result.print()},
+              result.isDouble};
+    Term own{"operator",
+             {std::to_string(view.getStage(stage).key()), data.print()},
+             data.isDouble};
+    result = isParallel ? combine(view.getStep(stage - 1), result, own,
+                                  view.getStage(stage).weights.size() == 1)
+                        : own;
+  }
+  return result;
+}
+
+/// The terms of all choices of operators and steps, without those that add an
+/// operator with one weight to itself.
+static void addTerms(const SequenceProblem &problem,
+                     llvm::ArrayRef<Solutions> stages,
+                     std::vector<std::shared_ptr<const Solution>> &parts,
+                     std::set<std::string> &terms) {
+  if (parts.size() + 2 == 2 * stages.size()) {
+    for (const auto &last : stages.back()) {
+      parts.push_back(last);
+      Term term = getTerm(problem, 0, parts);
+      if (!term.isDouble)
+        terms.insert(term.print());
+      parts.pop_back();
+    }
+    return;
+  }
+  for (const auto &own : stages[parts.size() / 2])
+    for (uint32_t step = 0; step < problem.steps.size(); ++step) {
+      parts.push_back(own);
+      parts.push_back(std::make_shared<Choice>(step));
+      addTerms(problem, stages, parts, terms);
+      parts.resize(parts.size() - 2);
+    }
+}
+
+TEST_F(SequencesTest, ListParallelOperatorsOnce) {
+  for (auto [stages, steps] :
+       {std::pair("@mixings, @mixings", "add"),
+        {"@windows, @mixings", "add, multiply"},
+        {"@windows, @windows", "relu, add, multiply"},
+        {"@mixings, @mixings, @mixings", "add, multiply"},
+        {"@mixings, @windows, @mixings", "multiply, add"},
+        {"@windows, @windows, @mixings", "add, none"},
+        {"@windows, @windows, @windows", "add, normalize_relu"}}) {
+    SCOPED_TRACE(std::string(stages) + " between " + steps);
+    module = mlir::parseSourceString<mlir::ModuleOp>(
+        getParallelText(stages, steps), &context);
+    ASSERT_TRUE(module);
+    auto given =
+        SequenceProblem::get(*module->getOps<SequenceSpaceOp>().begin());
+    ASSERT_TRUE(mlir::succeeded(given));
+    auto problem = std::make_shared<const SequenceProblem>(std::move(*given));
+    std::vector<Solutions> lists;
+    for (const auto &stage : problem->variants.front().stages)
+      lists.push_back(list(makeGraphState(stage)));
+    std::vector<std::shared_ptr<const Solution>> parts;
+    std::set<std::string> expected, found;
+    addTerms(*problem, lists, parts, expected);
+    Solutions solutions = listSequences(problem);
+    for (const auto &solution : solutions)
+      found.insert(
+          getTerm(*problem, 0,
+                  static_cast<const SequenceSolution &>(*solution).parts)
+              .print());
+    EXPECT_EQ(found.size(), solutions.size()) << "some come twice";
+    EXPECT_EQ(found, expected);
+    EXPECT_GT(found.size(), 20u);
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
 
-/// The step of a sequence, on `[N, C, W]`; parameters as in its signature.
-static void applyStep(SequenceStep step, Tensor &tensor,
-                      llvm::ArrayRef<Tensor> parameters) {
-  llvm::ArrayRef<int64_t> shape = tensor.getShape();
-  for (auto [index, value] : llvm::enumerate(tensor.getValues())) {
-    size_t channel = index / shape[2] % shape[1];
-    if (normalizes(step)) {
-      auto get = [&](unsigned number) -> double {
-        return parameters[number].getValues()[channel];
-      };
-      value = (value - get(2)) / std::sqrt(get(3) + 1e-5) * get(0) + get(1);
-    }
-    if (rectifies(step))
-      value = std::max(value, 0.0f);
-  }
-}
-
 static reference::ReferenceTensor toReference(const Tensor &tensor) {
   return {tensor.getShape(), tensor.getValues()};
-}
-
-/// What `op` computes of `arguments`, stage by stage.
-static Tensor evaluate(SequenceOp op, BindingAttr binding,
-                       llvm::ArrayRef<Tensor> arguments) {
-  auto emitError = [&] { return op.emitError(); };
-  const Tensor *data = &arguments.front();
-  Tensor last({1});
-  arguments = arguments.drop_front();
-  for (auto [number, stage] : llvm::enumerate(op.getOperators())) {
-    auto values = getBinding(stage, getStageBinding(stage, binding), emitError);
-    mlir::OpBuilder builder(stage);
-    auto concrete = specialize(builder, stage, *values, "concrete", emitError);
-    EXPECT_TRUE(mlir::succeeded(concrete));
-    Tensor result(reference::getShapes(*concrete).output);
-    auto weights = llvm::map_to_vector(
-        arguments.take_front(stage.getNumWeights()), toReference);
-    EXPECT_TRUE(mlir::succeeded(
-        reference::evaluateOperator(*concrete, toReference(*data), weights,
-                                    result.getValues(), emitError)));
-    concrete->erase();
-    arguments = arguments.drop_front(stage.getNumWeights());
-    last = std::move(result);
-    data = &last;
-    if (number == op.getBetween().size())
-      break;
-    applyStep(op.getStep(number), last, arguments);
-    if (normalizes(op.getStep(number)))
-      arguments = arguments.drop_front(4);
-  }
-  return last;
 }
 
 /// Compares the compiled sequence with the reference at one binding.
@@ -228,10 +316,14 @@ static void check(SequenceOp op, BindingAttr binding, uint64_t seed) {
         value = 0.5f + static_cast<float>(random.below(1000)) / 1000;
   auto results = llvm::cantFail(function.getSignature().makeResults());
   ASSERT_FALSE(llvm::errorToBool(function(arguments, results)));
-  Tensor expected = evaluate(op, binding, arguments);
-  ASSERT_EQ(expected.getShape(), results[0].getShape());
+  auto tensors = llvm::map_to_vector(arguments, toReference);
+  auto expected = reference::evaluateSequence(
+      op, binding, tensors.front(), llvm::ArrayRef(tensors).drop_front(),
+      [&] { return op.emitError(); });
+  ASSERT_TRUE(mlir::succeeded(expected));
+  ASSERT_EQ(llvm::ArrayRef(expected->shape), results[0].getShape());
   for (auto [value, wanted] :
-       llvm::zip_equal(results[0].getValues(), expected.getValues()))
+       llvm::zip_equal(results[0].getValues(), expected->values))
     ASSERT_NEAR(value, wanted, 1e-4 * (1 + std::abs(wanted)));
 }
 

@@ -199,6 +199,16 @@ kas.operator @b<N, C, D, W>(%n: N, %d: D, %w: W) from [N, C, W] {
   // As the search counts such a sequence: test/Search/sequences.mlir.
   EXPECT_EQ(view.getCost().flops, 1632u);
   EXPECT_EQ(view.getCost().params, 72u);
+  auto joined = parseOp<SequenceOp>(
+      (text + "kas.sequence @s [@a join @a] between []").str());
+  EXPECT_EQ(llvm::toString(readSequence(joined, *problem).takeError()),
+            "requires a sequence without 'join', got 's'");
+  auto gate = parseOp<SequenceOp>(
+      (text + "kas.sequence @s [@b multiply @b] between []").str());
+  GivenSequence two = llvm::cantFail(readSequence(gate, *problem));
+  // Twice the operator, and one product for each element.
+  EXPECT_EQ(SequenceView(*two.problem, *two.solution).getCost().flops,
+            2u * 2 * 8 * 4 * 12 + 4 * 12);
   auto half =
       parseOp<SequenceOp>((text + "kas.sequence @s [@a] between []").str());
   EXPECT_EQ(llvm::toString(readSequence(half, *problem).takeError()),

@@ -18,6 +18,13 @@
 
 #include "kas/Dialect/Kas/IR/KasSequenceEnums.h.inc"
 
+namespace kas {
+
+/// Makes one tensor of what two operators give for the same data.
+inline bool combines(SequenceStep step) { return step >= SequenceStep::Add; }
+
+} // namespace kas
+
 #define GET_OP_CLASSES
 #include "kas/Dialect/Kas/IR/KasSequenceOps.h.inc"
 
@@ -36,6 +43,9 @@ inline constexpr double sequenceEpsilon = 1e-5;
 /// `size` with `width` in the place of the symbol `name`; null when that does
 /// not fit. `width` must not have that symbol.
 SizeAttr substituteSymbol(SizeAttr size, mlir::StringAttr name, SizeAttr width);
+
+/// a + b, or null where that is no monomial.
+SizeAttr addSizes(SizeAttr a, SizeAttr b);
 
 /// The binding of a stage of a sequence, where `binding` gives values to the
 /// symbols of all stages.

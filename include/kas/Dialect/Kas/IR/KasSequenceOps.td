@@ -24,7 +24,10 @@ def Kas_SequenceStep
     I32EnumAttrCase<"None", 0, "none">,
     I32EnumAttrCase<"Relu", 1, "relu">,
     I32EnumAttrCase<"Normalize", 2, "normalize">,
-    I32EnumAttrCase<"NormalizeRelu", 3, "normalize_relu">]> {
+    I32EnumAttrCase<"NormalizeRelu", 3, "normalize_relu">,
+    I32EnumAttrCase<"Add", 4, "add">,
+    I32EnumAttrCase<"Multiply", 5, "multiply">,
+    I32EnumAttrCase<"Join", 6, "join">]> {
   let cppNamespace = "::kas";
   let genSpecializedAttr = 0;
 }
@@ -39,7 +42,7 @@ def Kas_SequenceOp : Kas_Op<"sequence", [
   let description = [{
     The result of each operator (`stages`), after the step that `between` has
     for it, is the data of the next one. A symbol is the same size in all of
-    them. Steps are
+    them. Steps in the list are
 
     * `none`;
     * `relu`: max(x, 0);
@@ -47,6 +50,13 @@ def Kas_SequenceOp : Kas_Op<"sequence", [
       training and by running statistics in evaluation, with an epsilon of 1e-5
       and a scale and an offset per channel, which are weights of the sequence;
     * `normalize_relu`: both, in this order.
+
+    Operators may be *parallel*: then they have the same data, and what they give
+    becomes one tensor. `add` and `multiply` (a gate) between two operators do so
+    element by element, `join` puts their results one after the other along
+    dimension 1; several are done from left to right. The next step is for the
+    one tensor. The attribute `between` has these among the other steps, in the
+    order of the text.
 
     What a search for a `kas.sequence_space` finds; `-kas-substitute` puts it in
     the place of layers.
@@ -57,9 +67,13 @@ def Kas_SequenceOp : Kas_Op<"sequence", [
     * J3: the result of a stage has the sizes that the data of the next one has.
     * J4: symbols of one name are all primary or all coefficients.
     * J5: what is normalized has two dimensions at least.
+    * J11: parallel operators have data of the same sizes; results that are added
+      or multiplied have the same sizes, those that are joined the same but for
+      dimension 1, and the sum of these is a size (C/2 and C, but not C and D).
 
     ```mlir
     kas.sequence @separable [@depthwise, @pointwise] between [normalize_relu]
+    kas.sequence @two_branches [@rows add @window, @pointwise] between [relu]
     ```
   }];
   let arguments = (ins
@@ -68,8 +82,8 @@ def Kas_SequenceOp : Kas_Op<"sequence", [
     FlatSymbolRefArrayAttr:$stages,
     DenseI32ArrayAttr:$between);
   let assemblyFormat = [{
-    (custom<Visibility>($sym_visibility)^)? $sym_name $stages
-    `between` custom<Steps>($between) attr-dict-with-keyword
+    (custom<Visibility>($sym_visibility)^)? $sym_name
+    custom<StagesAndSteps>($stages, $between) attr-dict-with-keyword
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -78,6 +92,13 @@ def Kas_SequenceOp : Kas_Op<"sequence", [
     }
     /// The operators, looked up from here; null for what is none.
     ::llvm::SmallVector<::kas::OperatorOp> getOperators();
+    /// Of the last operator, or of what the last parallel ones give together;
+    /// only of a verified op.
+    ::llvm::SmallVector<::kas::SizeAttr> getOutputSizes();
+    /// Stage `index` has the data of the stage before it.
+    bool isParallel(unsigned index) {
+      return index > 0 && ::kas::combines(getStep(index - 1));
+    }
   }];
 }
 
@@ -101,6 +122,12 @@ def Kas_SequenceSpaceOp : Kas_Op<"sequence_space", [
     normalized, one for each that is rectified, and two weights per normalized
     channel; a stage may have a budget of its own.
 
+    With `add` or `multiply` among the steps operators may be parallel. Those that
+    can be exchanged (all that are added, or multiplied, without another such step
+    between them) and are of one space are in one order; an operator with one
+    weight is not added to itself, which would be the operator with another
+    weight.
+
     A candidate is given by the widths, the steps and the operators. Two
     candidates may compute the same: without a step between them two operators
     may be one of another space. A dimension that is `unordered` in the result
@@ -112,14 +139,16 @@ def Kas_SequenceSpaceOp : Kas_Op<"sequence_space", [
     * J6: `of` and the stages are spaces, one stage at least.
     * J7: the input of the first stage has the sizes of that of the layers, each
       other one those of the output before it, the last output those of the
-      output of the layers.
+      output of the layers. Stages that may be parallel have inputs of the same
+      sizes, and outputs, too; where all must be, inputs need not be as outputs.
     * J8: a stage has as many bindings as the layers have, with the same
       multiplicities and values; symbols of one name are all primary or all
       coefficients, and those that the layers do not have are widths.
     * J9: a width is a primary symbol of a stage and none of the layers; its
       sizes, one at least and each once, have symbols of the layers that each
       stage with the width declares, and are integers of at least 1.
-    * J10: each step is given once, and one at least where there are two stages.
+    * J10: each step is given once, and one at least where there are two stages;
+      `join` is none of them.
 
     ```mlir
     kas.sequence_space @separable of @conv2d [@window, @mixing]
