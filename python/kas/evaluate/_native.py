@@ -102,6 +102,9 @@ def _names(network: nn.Module, arguments: Sequence[str]) -> dict[str, str]:
         # A weight of an operator, which has the name of the layer's where it is as large.
         weight = re.fullmatch(r"(.*\.|)weight(\d+)", name)
         choices = [name] + ([f"{weight[1]}weight.{weight[2]}", f"{weight[1]}weight"] if weight else [])
+        # The bias of a layer, which the last operator of a sequence in its place has.
+        if bias := re.fullmatch(r"(.*\.|)\d+\.bias", name):
+            choices.append(f"{bias[1]}bias")
         found = [choice for choice in choices if choice in known]
         if not found:
             raise UnsupportedNetworkError(f"requires '{name}' among the arguments of the exported network, got none")
