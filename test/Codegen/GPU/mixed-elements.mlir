@@ -5,12 +5,16 @@
 // RUN: kas-run %s --function=forward --device=emulator:sm_90 --elements=bf16 --precision=bf16 --check=%s --tolerance=1e-2 \
 // RUN:   | FileCheck %s --check-prefix=VALUES
 
-// A contraction has inputs of 16 bits and a result of 32; vectors are of the inputs' type.
-// CHECK: gpu.func @{{.*}}memref<5120xf16>{{.*}}memref<10xf32>
+// A contraction has inputs of 16 bits and sums of 32, which are rounded after the bias is added; vectors are of the
+// inputs' type.
+// CHECK: gpu.func @{{.*}}memref<5120xf16>{{.*}}memref<10xf16>{{.*}}memref<10xf16>
 // CHECK: vector.load {{.*}} : memref<5120xf16>, vector<{{[248]}}xf16>
 // CHECK: arith.extf {{.*}} to vector<{{[248]}}xf32>
-// CORES: gpu.func @{{.*}}memref<5120xbf16>{{.*}}memref<10xf32>
-// CORES-NOT: vector.load {{.*}}xf32>
+// CHECK: arith.addf
+// CHECK: arith.truncf
+// CHECK-NOT: gpu.func
+// CORES: gpu.func @{{.*}}memref<5120xbf16>{{.*}}memref<10xbf16>{{.*}}memref<10xbf16>
+// CORES-NOT: vector.load {{.*}} : memref<{{[0-9]+}}xf32>,
 // VALUES: ok
 
 #matrix = affine_map<(d0, d1) -> (d0, d1)>

@@ -22,6 +22,8 @@
 #include "kas/Pipelines/GPU/GPU.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "gtest/gtest.h"
 
 using namespace kas;
@@ -239,6 +241,18 @@ std::vector<float> callRounded(CompiledModule::Function function,
   return widen(buffers.back(), type);
 }
 
+/// Calls a function on tensors of 32 bits.
+std::vector<float> callPlain(CompiledModule::Function function,
+                             const Inputs &inputs) {
+  std::vector<float> output(*getNumElements(inputs.shapes.output), NAN);
+  std::vector<void *> pointers = {const_cast<float *>(inputs.data.data())};
+  for (const std::vector<float> &weight : inputs.weights)
+    pointers.push_back(const_cast<float *>(weight.data()));
+  pointers.push_back(output.data());
+  llvm::cantFail(execution::call(function, pointers.data()));
+  return output;
+}
+
 unsigned countWarpgroupKernels(ModuleOp module) {
   unsigned count = 0;
   module->walk([&](gpu::GPUFuncOp kernel) {
@@ -285,54 +299,194 @@ TEST(GPUStrategies, ContractionsOnWarpgroupsAgreeWithTheReference) {
 }
 
 namespace {
+
+/// 1 or -1, as if at random.
+float getSign(uint64_t number) {
+  return (number * 0x9e3779b97f4a7c15u) >> 40 & 1 ? -1.0f : 1.0f;
+}
+
+/// The sign of element `flat` of a result: a product of one of its own, and of
+/// one for each dimension.
+float getSign(ArrayRef<int64_t> shape, uint64_t flat) {
+  float sign = getSign(flat);
+  uint64_t rest = flat;
+  for (size_t dim = shape.size(); dim-- > 0;) {
+    sign *= getSign(1000 * (dim + 1) + rest % shape[dim]);
+    rest /= shape[dim];
+  }
+  return sign;
+}
+
+/// Multiplies the result of `function` by signs, which loses nothing: those of
+/// all elements in the opposite order of dimensions, and those of dimensions.
+void addEpilogue(func::FuncOp function) {
+  Operation *end = function.getBody().front().getTerminator();
+  Value result = end->getOperand(0);
+  auto type = cast<RankedTensorType>(result.getType());
+  int64_t rank = type.getRank(), elements = type.getNumElements();
+  OpBuilder builder(end);
+  Location loc = end->getLoc();
+  SmallVector<Value> inputs{result};
+  SmallVector<AffineMap> maps{builder.getMultiDimIdentityMap(rank)};
+  auto addInput = [&](ArrayRef<int64_t> shape, ArrayRef<float> values,
+                      AffineMap map) {
+    auto constant = RankedTensorType::get(shape, builder.getF32Type());
+    inputs.push_back(arith::ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(constant, values)));
+    maps.push_back(map);
+  };
+  // Element `flat` lies at `place` where the last dimension is the slowest.
+  std::vector<float> reversed(elements);
+  for (int64_t flat = 0; flat < elements; ++flat) {
+    int64_t place = 0, stride = elements, rest = flat;
+    for (int64_t size : llvm::reverse(type.getShape())) {
+      stride /= size;
+      place += rest % size * stride;
+      rest /= size;
+    }
+    reversed[place] = getSign(flat);
+  }
+  auto dims = llvm::to_vector(llvm::reverse(type.getShape()));
+  SmallVector<AffineExpr> order;
+  for (int64_t dim = rank; dim-- > 0;)
+    order.push_back(builder.getAffineDimExpr(dim));
+  addInput(dims, reversed, AffineMap::get(rank, 0, order, loc.getContext()));
+  for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+    std::vector<float> signs;
+    for (int64_t i = 0; i < size; ++i)
+      signs.push_back(getSign(1000 * (dim + 1) + i));
+    addInput(size, signs,
+             AffineMap::get(rank, 0, builder.getAffineDimExpr(dim)));
+  }
+  maps.push_back(maps.front());
+  Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                        type.getElementType());
+  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
+  auto signs = linalg::GenericOp::create(
+      builder, loc, TypeRange(type), inputs, empty, maps, loops,
+      [](OpBuilder &body, Location place, ValueRange values) {
+        Value product = values.front();
+        for (Value sign : values.drop_front().drop_back())
+          product = arith::MulFOp::create(body, place, product, sign);
+        linalg::YieldOp::create(body, place, product);
+      });
+  end->setOperand(0, signs.getResult(0));
+}
+
+unsigned countLaunches(ModuleOp module) {
+  unsigned count = 0;
+  module->walk([&](gpu::LaunchFuncOp) { ++count; });
+  return count;
+}
+
+/// Gives all functions of a batch an epilogue, which no kernel of its own
+/// computes.
+void addEpilogues(Batch &batch, const GPUFrontOptions &front) {
+  auto addFrontHalf = [&](OpPassManager &manager) {
+    buildGPUFrontHalf(manager, front);
+  };
+  OwningOpRef<ModuleOp> before = batch.run(addFrontHalf);
+  for (auto function : batch.getModule().getOps<func::FuncOp>())
+    addEpilogue(function);
+  OwningOpRef<ModuleOp> after = batch.run(addFrontHalf);
+  ASSERT_TRUE(before && after);
+  EXPECT_EQ(countLaunches(*before), countLaunches(*after));
+}
+
 /// What kernels of 16 bits are compiled for.
 struct Kernels {
   StringRef device;
   GPUStrategyChoice strategy;
   bool isBF16;
+
+  StringRef getType() const { return isBF16 ? "bf16" : "f16"; }
+  GPUFrontOptions getFront() const {
+    return {.device = device.str(),
+            .strategy = strategy,
+            .precision = *symbolizeGPUPrecision(getType()),
+            .elements = *symbolizeGPUElements(getType())};
+  }
 };
+
+/// Compares what kernels store with the reference, from where signs are taken
+/// back where they have epilogues.
+void checkStores(Batch &batch, const Kernels &kernels, bool hasEpilogues) {
+  CPUPipelineOptions serial;
+  serial.threads = 1;
+  const llvm::fltSemantics &type =
+      kernels.isBF16 ? llvm::APFloat::BFloat() : llvm::APFloat::IEEEhalf();
+  batch.check(
+      [&](OpPassManager &manager) {
+        buildGPUFrontHalf(manager, kernels.getFront());
+        manager.addPass(createKasGPUToCPULoopsPass({/*checkRaces=*/true}));
+      },
+      {.pipeline = serial,
+       .comparison = compareRounded(kernels.getType(), /*elements=*/true),
+       .call = [&](CompiledModule::Function function, const Inputs &inputs,
+                   const std::vector<float> &) {
+         std::vector<float> values = callRounded(function, inputs, type);
+         if (hasEpilogues)
+           for (auto [flat, value] : llvm::enumerate(values))
+             value *= getSign(inputs.shapes.output, flat);
+         return values;
+       }});
+}
+
 } // namespace
 
 // Results are stored as vectors: from fragments with and without `stmatrix`,
-// exchanged by threads, of one thread; at all edges of small tensors. No two
-// threads meet in workgroup memory without a barrier.
+// exchanged by threads, of one thread; at all edges of small tensors; as they
+// are and with epilogues. No two threads meet in workgroup memory without a
+// barrier.
 TEST(GPUStrategies, KernelsOf16BitsAgreeWithTheReference) {
-  CPUPipelineOptions serial;
-  serial.threads = 1;
   for (const Kernels &kernels :
        {Kernels{"sm_90", GPUStrategyChoice::TensorCore, false},
         Kernels{"sm_80", GPUStrategyChoice::TensorCore, true},
         Kernels{"sm_90", GPUStrategyChoice::Direct, false},
-        Kernels{"sm_90a", GPUStrategyChoice::Auto, true}})
-    for (bool isContraction : {false, true}) {
-      StringRef name = kernels.isBF16 ? "bf16" : "f16";
-      SCOPED_TRACE((kernels.device + " " + name).str());
-      const llvm::fltSemantics &type =
-          kernels.isBF16 ? llvm::APFloat::BFloat() : llvm::APFloat::IEEEhalf();
+        Kernels{"sm_90a", GPUStrategyChoice::Auto, true},
+        Kernels{"sm_90a", GPUStrategyChoice::Warpgroup, false}})
+    for (bool hasEpilogues : {false, true}) {
+      SCOPED_TRACE((kernels.device + " " + kernels.getType()).str());
       auto check = [&](Batch &batch) {
-        batch.check(
-            [&](OpPassManager &manager) {
-              buildGPUFrontHalf(manager,
-                                {.device = kernels.device.str(),
-                                 .strategy = kernels.strategy,
-                                 .precision = *symbolizeGPUPrecision(name),
-                                 .elements = *symbolizeGPUElements(name)});
-              manager.addPass(
-                  createKasGPUToCPULoopsPass({/*checkRaces=*/true}));
-            },
-            {.pipeline = serial,
-             .comparison = compareRounded(name, /*elements=*/true),
-             .call = [&](CompiledModule::Function function,
-                         const Inputs &inputs, const std::vector<float> &) {
-               return callRounded(function, inputs, type);
-             }});
+        if (hasEpilogues)
+          addEpilogues(batch, kernels.getFront());
+        checkStores(batch, kernels, hasEpilogues);
       };
-      if (isContraction)
-        forEachBatchOf(makeContractions(1 << 17), getNumOperators(3, 100),
-                       check);
-      else
-        forEachBatch(getNumOperators(20, 500), {}, check);
+      forEachBatchOf(makeContractions(1 << 17), getNumOperators(3, 100), check);
+      // Few operators suit warpgroups.
+      if (kernels.strategy != GPUStrategyChoice::Warpgroup)
+        forEachBatch(getNumOperators(hasEpilogues ? 5 : 20, 500), {}, check);
     }
+}
+
+// The same where results have 32 bits: pairs of a fragment, vectors of a tile.
+TEST(GPUStrategies, EpiloguesOf32BitsAgreeWithTheReference) {
+  CPUPipelineOptions serial;
+  serial.threads = 1;
+  for (StringRef name : {"none", "tf32", "vulkan"}) {
+    GPUFrontOptions front{.device = name == "vulkan" ? "vulkan" : "sm_90"};
+    if (name == "tf32")
+      front = onTensorCores(name);
+    auto check = [&](Batch &batch) {
+      addEpilogues(batch, front);
+      batch.check(
+          [&](OpPassManager &manager) {
+            buildGPUFrontHalf(manager, front);
+            manager.addPass(createKasGPUToCPULoopsPass({/*checkRaces=*/true}));
+          },
+          {.pipeline = serial,
+           .comparison = name == "tf32" ? compareRounded(name) : Comparison(),
+           .call = [&](CompiledModule::Function function, const Inputs &inputs,
+                       const std::vector<float> &) {
+             std::vector<float> values = callPlain(function, inputs);
+             for (auto [flat, value] : llvm::enumerate(values))
+               value *= getSign(inputs.shapes.output, flat);
+             return values;
+           }});
+    };
+    forEachBatchOf(makeContractions(1 << 17), getNumOperators(2, 100), check);
+    forEachBatch(getNumOperators(5, 500), {}, check);
+  }
 }
 
 TEST(GPUStrategies, ContractionsOnWarpgroupsAreAssembledWithoutSpills) {

@@ -131,7 +131,8 @@ def KasGPUSchedulePass : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
     the same, each with an attribute `kas_gpu.schedule` that says how it is cut
     into blocks, threads and register tiles, and the module with the attribute
     `kas_gpu.device` that the choice depends on. A schedule that is there already
-    stays. `max-threads` and `shared-bytes` take the place of the device's.
+    stays, and the epilogue of a kernel (see `-kas-gpu-outline`) gets none.
+    `max-threads` and `shared-bytes` take the place of the device's.
 
     The cost model counts, for each candidate, the instructions of a thread and
     the bytes that go through each level of memory, and how many threads a
@@ -175,9 +176,15 @@ def KasGPUOutlinePass : Pass<"kas-gpu-outline", "::mlir::ModuleOp"> {
     `linalg.generic` a thread computes one point: such schedules are direct, with
     tiles of one point.
 
+    An elementwise `linalg.generic` without a schedule that alone reads what a sum of
+    products, an operator or a reduction computes, directly or through reshapes, and
+    each element for the same one of its own, is the epilogue of that kernel: it is
+    computed of the sums before they are stored. Where it reads several such results
+    the last sum of products has it. Example: `test/Codegen/GPU/epilogues.mlir`.
+
     Arguments of kernels are one-dimensional buffers of static size: the data, the
     weights, the output; of other `linalg.generic`s what they read, then their
-    results (the attribute `kas_gpu.access` says which are read and
+    results; what an epilogue reads lies before the results (the attribute `kas_gpu.access` says which are read and
     which are written). There are no other arguments: constants are inside. Tiles
     at edges are guarded: nothing outside of a buffer is read or written. Indices
     are computed in the type `index`, which both back ends make 32 bits wide.

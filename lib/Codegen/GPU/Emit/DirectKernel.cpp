@@ -179,13 +179,13 @@ private:
     int64_t exchanged = offsets.getAlignment(tiles.getWidth(8));
     int64_t threads = launch.block[0];
     if (exchanged == 1 || threads % exchanged != 0 ||
-        threads * numPoints * bytes > declaredBytes)
+        threads * numPoints * getExchangeBytes() > declaredBytes)
       return;
     width = exchanged;
     auto space = gpu::AddressSpaceAttr::get(b.getContext(),
                                             gpu::AddressSpace::Workgroup);
     exchange = kernel.addWorkgroupAttribution(
-        MemRefType::get({threads * numPoints}, elementType,
+        MemRefType::get({threads * numPoints}, getExchangeType(),
                         MemRefLayoutAttrInterface(), space),
         b.getLoc());
   }
@@ -219,13 +219,19 @@ private:
             scf::IfOp::create(b, point.exists, /*withElseRegion=*/false);
         b.setInsertionPointToStart(exists.thenBlock());
       }
-      emitStore(getAddress(point.axes), value);
+      emitStore(getAddress(point.axes),
+                emitEpilogue(value, getOutput(point.axes)));
     }
   }
 
+  ArrayRef<AffineExpr> getOutput(ArrayRef<AffineExpr> axes) const {
+    return axes.take_front(coordinates.numOutputs);
+  }
   AffineExpr getAddress(ArrayRef<AffineExpr> axes) const {
-    return linearize(axes.take_front(coordinates.numOutputs), problem.output,
-                     b.getContext());
+    return linearize(getOutput(axes), problem.output, b.getContext());
+  }
+  int64_t getExchangeBytes() const {
+    return getExchangeType().getIntOrFloatBitWidth() / 8;
   }
 
   /// Hands on the results of a thread: point by point, those of all threads.
@@ -234,8 +240,10 @@ private:
     for (auto [i, value] : llvm::enumerate(results)) {
       Value place = arith::AddIOp::create(
           b, thread, index.createConstant(static_cast<int64_t>(i) * threads));
-      memref::StoreOp::create(b, arith::TruncFOp::create(b, elementType, value),
-                              exchange, place);
+      Value handed = value;
+      if (handed.getType() != getExchangeType())
+        handed = arith::TruncFOp::create(b, getExchangeType(), handed);
+      memref::StoreOp::create(b, handed, exchange, place);
     }
   }
 
@@ -269,14 +277,12 @@ private:
         emitIf(index.emitGuard(
             {axes[axis], getExtent(static_cast<unsigned>(axis))}));
       }
-      auto alignment = llvm::MaybeAlign(width * 2);
+      int64_t bytes = std::min<int64_t>(width * getExchangeBytes(), 16);
       Value values = vector::LoadOp::create(
-          b, VectorType::get({width}, elementType), exchange,
+          b, VectorType::get({width}, getExchangeType()), exchange,
           ValueRange(index.emit(point * threads + place)),
-          /*nontemporal=*/false, alignment);
-      vector::StoreOp::create(b, values, output,
-                              ValueRange(index.emit(getAddress(axes))),
-                              /*nontemporal=*/false, alignment);
+          /*nontemporal=*/false, llvm::MaybeAlign(bytes));
+      emitStore(getAddress(axes), emitEpilogue(values, getOutput(axes)));
     }
   }
 

@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelEmitter.h"
+#include "Epilogue.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -254,11 +255,28 @@ int64_t GPUKernelEmitter::getResultWidth(ArrayRef<unsigned> batches,
 }
 
 void GPUKernelEmitter::emitResult(Value sum, ArrayRef<AxisValues> values) {
-  sum = emitMean(sum);
-  AffineExpr address = b.getAffineConstantExpr(0);
-  for (const auto &[list, exprs] : values)
-    address = address + getResultOffset(list, exprs);
-  emitStore(address, sum);
+  SmallVector<AffineExpr> coordinates = getCoordinates(values);
+  emitStore(linearize(coordinates, problem.output, b.getContext()),
+            emitEpilogue(emitMean(sum), coordinates));
+}
+
+SmallVector<AffineExpr>
+GPUKernelEmitter::getCoordinates(ArrayRef<AxisValues> values) const {
+  SmallVector<AffineExpr> coordinates(problem.coordinates.numOutputs,
+                                      getAffineConstantExpr(0, b.getContext()));
+  for (const auto &[axes, exprs] : values)
+    for (auto [axis, expr] : llvm::zip_equal(axes, exprs))
+      coordinates[axis] = expr;
+  return coordinates;
+}
+
+Value GPUKernelEmitter::emitEpilogue(Value value,
+                                     ArrayRef<AffineExpr> coordinates) {
+  if (!problem.epilogue)
+    return value;
+  return codegen::emitEpilogue(b, index, *problem.epilogue, problem.output,
+                               ArrayRef(inputs).drop_front(getNumInputs()),
+                               value, coordinates);
 }
 
 void GPUKernelEmitter::emitStore(AffineExpr address, Value value) {

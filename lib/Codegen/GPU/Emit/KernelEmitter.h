@@ -68,9 +68,23 @@ protected:
   /// Values of some of the output's axes.
   using AxisValues =
       std::pair<llvm::ArrayRef<unsigned>, llvm::SmallVector<mlir::AffineExpr>>;
-  /// Stores a sum, divided for a mean, where the axes have these values, and
-  /// other axes are zero; a vector of sums there and after it.
+  /// Stores what becomes of a sum, divided for a mean, where the axes have
+  /// these values, and other axes are zero; a vector of sums there and after
+  /// it.
   void emitResult(mlir::Value sum, llvm::ArrayRef<AxisValues> values);
+
+  /// What is stored of `value`, a result where the axes of the output have
+  /// these values, or a vector of it and those after it.
+  mlir::Value emitEpilogue(mlir::Value value,
+                           llvm::ArrayRef<mlir::AffineExpr> coordinates);
+  /// The output's axes where some have these values, and others are zero.
+  llvm::SmallVector<mlir::AffineExpr>
+  getCoordinates(llvm::ArrayRef<AxisValues> values) const;
+  /// The type of results on their way through workgroup memory: rounded after
+  /// an epilogue only.
+  mlir::Type getExchangeType() const {
+    return problem.epilogue ? computeType : elementType;
+  }
 
   /// `sum` divided by what a mean is divided by.
   mlir::Value emitMean(mlir::Value sum);

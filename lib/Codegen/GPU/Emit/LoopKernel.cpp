@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LoopKernel.h"
+#include "Epilogue.h"
 #include "KernelEmitter.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -36,8 +37,8 @@ public:
                     int64_t width, ValueRange arguments)
       : b(loc, builder), index(b), problem(problem), op(problem.op),
         launch(launch), width(width),
-        inputs(arguments.take_front(problem.inputs.size())),
-        outputs(arguments.drop_front(problem.inputs.size())) {}
+        inputs(arguments.drop_back(op->getNumResults())),
+        outputs(arguments.take_back(op->getNumResults())) {}
 
   void emit();
 
@@ -55,14 +56,6 @@ private:
   AffineExpr substitute(AffineExpr expr) const {
     return index.simplify(expr.replaceDims(loops));
   }
-  // A tensor that nothing has initialized is zero, as good as any value.
-  Value createFill(const TensorAccess &access, Type type) {
-    Attribute fill = access.fill ? access.fill : b.getZeroAttr(type);
-    return arith::ConstantOp::create(b, cast<TypedAttr>(fill));
-  }
-  static Type getElementType(Value value) {
-    return getElementTypeOrSelf(value.getType());
-  }
 
   ImplicitLocOpBuilder b;
   IndexEmitter index;
@@ -79,34 +72,12 @@ private:
 
 Value LoopKernelEmitter::emitOperand(unsigned number) {
   const TensorAccess &access = problem.accesses[number];
-  Value operand = op->getOperand(number);
-  if (!access.source)
-    return createFill(access, getElementType(operand));
-  SmallVector<AffineExpr> indices;
-  for (AffineExpr expr : access.indices)
-    indices.push_back(substitute(expr));
-  ArrayRef<int64_t> shape =
-      cast<ShapedType>(access.source.getType()).getShape();
-  Value condition;
-  for (const Guard &guard : access.guards) {
-    Value holds = index.emitGuard({substitute(guard.expr), guard.extent});
-    if (holds)
-      condition =
-          condition ? Value(arith::AndIOp::create(b, condition, holds)) : holds;
-  }
-  Value address = index.emit(linearize(indices, shape, b.getContext()));
-  // Some element is read in any case, one of the tensor's.
-  if (condition)
-    address =
-        arith::SelectOp::create(b, condition, address, index.createConstant(0));
-  size_t position =
-      llvm::find(problem.inputs, access.source) - problem.inputs.begin();
-  Value value = memref::LoadOp::create(b, inputs[position], address);
-  // Padding has its own value, not that of the element at address 0.
-  if (condition)
-    value = arith::SelectOp::create(b, condition, value,
-                                    createFill(access, value.getType()));
-  return value;
+  Value buffer = access.source
+                     ? inputs[llvm::find(problem.inputs, access.source) -
+                              problem.inputs.begin()]
+                     : Value();
+  return emitAccess(b, index, access, buffer, loops,
+                    getElementTypeOrSelf(op->getOperand(number).getType()));
 }
 
 SmallVector<Value> LoopKernelEmitter::emitBody(ValueRange carried) {
@@ -229,6 +200,10 @@ void LoopKernelEmitter::emit() {
       indices.push_back(substitute(expr));
     ArrayRef<int64_t> shape =
         cast<ShapedType>(op.getResult(i).getType()).getShape();
+    if (problem.epilogue)
+      value = emitEpilogue(b, index, *problem.epilogue, shape,
+                           inputs.drop_front(problem.inputs.size()), value,
+                           indices);
     emitStore(i, linearize(indices, shape, b.getContext()), value);
   }
 }

@@ -90,13 +90,15 @@ std::optional<ResultTile> GPUKernelEmitter::planTile(ArrayRef<unsigned> batches,
   }
   if (bytes != 2 || !tile.sides[1].isContiguous())
     return std::nullopt;
-  // 16 bytes: lines of eight rows begin in different banks.
+  tile.elementType = getExchangeType();
+  // 16 bytes: lines of eight rows begin in different banks. With 32 bits those
+  // of four rows do, which half a warp writes at once.
   tile.pitch = tile.block[1] + 8;
   tile.width = getResultWidth(batches, rows, columns);
   for (tile.slabRows = tile.part[0]; tile.slabRows >= group;
        tile.slabRows -= group)
     if (tile.part[0] % tile.slabRows == 0 &&
-        tile.getElements() * bytes <= schedule.getSharedBytes())
+        tile.getBytes() <= schedule.getSharedBytes())
       return tile;
   return std::nullopt;
 }
@@ -104,14 +106,17 @@ std::optional<ResultTile> GPUKernelEmitter::planTile(ArrayRef<unsigned> batches,
 void ResultTileEmitter::emitFragments(AffineExpr lane, AffineExpr line,
                                       AffineExpr column,
                                       ArrayRef<Value> fragments) {
-  Type type = getElementType();
+  Type type = tile.elementType;
   auto pair = VectorType::get({2}, type);
   auto getPair = [&](Value fragment, int64_t half) -> Value {
-    return arith::TruncFOp::create(
-        b, pair,
-        vector::ExtractOp::create(b, fragment, ArrayRef<int64_t>{half}));
+    Value sums =
+        vector::ExtractOp::create(b, fragment, ArrayRef<int64_t>{half});
+    return sums.getType() == pair
+               ? sums
+               : Value(arith::TruncFOp::create(b, pair, sums));
   };
-  if (hasMatrixStores(device) && fragments.size() == 2) {
+  // Matrix stores are of 16 bits.
+  if (hasMatrixStores(device) && fragments.size() == 2 && getBytes() == 2) {
     // Four matrices of 8x8: the upper and the lower rows of the first columns,
     // then those of the others.
     auto all = VectorType::get({4, 2}, type);
@@ -129,20 +134,21 @@ void ResultTileEmitter::emitFragments(AffineExpr lane, AffineExpr line,
       AffineExpr address = (line + lane.floorDiv(4) + 8 * half) * tile.pitch +
                            column + lane % 4 * 2 +
                            8 * static_cast<int64_t>(number);
-      vector::StoreOp::create(b, getPair(fragment, half), memory,
-                              ValueRange(index.emit(address)),
-                              /*nontemporal=*/false, llvm::MaybeAlign(4));
+      vector::StoreOp::create(
+          b, getPair(fragment, half), memory, ValueRange(index.emit(address)),
+          /*nontemporal=*/false, llvm::MaybeAlign(2 * getBytes()));
     }
 }
 
 void ResultTileEmitter::emitStores(int64_t slab, AffineExpr thread,
                                    int64_t numThreads, AffineExpr origin,
-                                   std::array<AffineExpr, 2> begin) {
+                                   std::array<AffineExpr, 2> begin,
+                                   Finish finish) {
   int64_t across = tile.block[1] / tile.width;
   int64_t down = tile.block[0] / tile.part[0] * tile.slabRows;
   int64_t total = down * across;
-  auto type = VectorType::get({tile.width}, getElementType());
-  llvm::MaybeAlign alignment(tile.width * type.getElementTypeBitWidth() / 8);
+  auto type = VectorType::get({tile.width}, tile.elementType);
+  int64_t bytes = std::min<int64_t>(tile.width * getBytes(), 16);
   for (int64_t first = 0; first < total; first += numThreads) {
     OpBuilder::InsertionGuard guard(b);
     AffineExpr number = thread + first;
@@ -168,10 +174,13 @@ void ResultTileEmitter::emitStores(int64_t slab, AffineExpr thread,
     emitIf({position, tile.counts[1]});
     Value values = vector::LoadOp::create(
         b, type, memory, ValueRange(index.emit(line * tile.pitch + column)),
-        /*nontemporal=*/false, alignment);
+        /*nontemporal=*/false, llvm::MaybeAlign(bytes));
+    values = finish(values, row, position);
     AffineExpr target = origin + tile.sides[0].getOffset(row) +
                         tile.sides[1].getOffset(position);
+    // 16 bits each.
     vector::StoreOp::create(b, values, output, ValueRange(index.emit(target)),
-                            /*nontemporal=*/false, alignment);
+                            /*nontemporal=*/false,
+                            llvm::MaybeAlign(tile.width * 2));
   }
 }

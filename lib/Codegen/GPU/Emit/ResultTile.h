@@ -32,12 +32,22 @@ struct ResultTile {
   int64_t pitch;
   /// Elements of the result that one store writes.
   int64_t width;
+  /// Of what lies there: that of the result, or of sums before an epilogue.
+  mlir::Type elementType;
   /// Where rows and columns are in the result, and how many there are.
   std::array<ResultSide, 2> sides;
   std::array<int64_t, 2> counts;
 
   int64_t getNumSlabs() const { return part[0] / slabRows; }
-  int64_t getElements() const { return block[0] / part[0] * slabRows * pitch; }
+  int64_t getBytes() const {
+    return block[0] / part[0] * slabRows * pitch *
+           elementType.getIntOrFloatBitWidth() / 8;
+  }
+  mlir::MemRefType getType(mlir::Attribute space) const {
+    return mlir::MemRefType::get({block[0] / part[0] * slabRows * pitch},
+                                 elementType, mlir::MemRefLayoutAttrInterface(),
+                                 space);
+  }
 };
 
 /// Emits it for the kernel of `GPUKernelEmitter`.
@@ -56,17 +66,20 @@ public:
   void emitFragments(mlir::AffineExpr lane, mlir::AffineExpr line,
                      mlir::AffineExpr column,
                      llvm::ArrayRef<mlir::Value> fragments);
-  /// All threads store what is in the slab.
+  /// What is stored of a vector in a row, from a column on.
+  using Finish = llvm::function_ref<mlir::Value(
+      mlir::Value values, mlir::AffineExpr row, mlir::AffineExpr column)>;
+  /// All threads store what becomes of what is in the slab.
   void emitStores(int64_t slab, mlir::AffineExpr thread, int64_t numThreads,
                   mlir::AffineExpr origin,
-                  std::array<mlir::AffineExpr, 2> begin);
+                  std::array<mlir::AffineExpr, 2> begin, Finish finish);
 
 private:
   mlir::AffineExpr addValue(mlir::AffineExpr expr, int64_t extent) {
     return index.add(index.emit(expr), {0, extent - 1});
   }
-  mlir::Type getElementType() const {
-    return mlir::cast<mlir::MemRefType>(memory.getType()).getElementType();
+  int64_t getBytes() const {
+    return tile.elementType.getIntOrFloatBitWidth() / 8;
   }
 
   const ResultTile &tile;

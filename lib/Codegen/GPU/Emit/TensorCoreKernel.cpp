@@ -128,8 +128,8 @@ void TensorCoreKernelEmitter::addMemory() {
   int64_t bytes = getBytes(types[0]) + getBytes(types[1]);
   MemRefType tileType;
   if (tile) {
-    tileType = getType(tile->getElements(), elementType);
-    bytes = std::max(bytes, getBytes(tileType));
+    tileType = tile->getType(space);
+    bytes = std::max(bytes, tile->getBytes());
   }
   Value memory;
   if (bytes <= declaredBytes) {

@@ -91,7 +91,7 @@ void WarpgroupKernelEmitter::addMemory() {
   tile = planTile(view.batches, view.sides[0].axes, view.sides[1].axes,
                   /*group=*/64);
   if (tile)
-    bytes = std::max(bytes, tile->getElements() * 2);
+    bytes = std::max(bytes, tile->getBytes());
   // Requested at the launch: a ring takes more than the 48 KiB that can be
   // declared. Both parts begin at multiples of 1024 bytes, as swizzling needs.
   kernel->setAttr(KasGPUDialect::dynamicBytesName, b.getI64IntegerAttr(bytes));
@@ -106,9 +106,8 @@ void WarpgroupKernelEmitter::addMemory() {
     offset += elements * 2;
   }
   if (tile)
-    tileMemory =
-        memref::ViewOp::create(b, getType(tile->getElements(), elementType),
-                               memory, index.createConstant(0), ValueRange());
+    tileMemory = memref::ViewOp::create(b, tile->getType(space), memory,
+                                        index.createConstant(0), ValueRange());
 }
 
 // Called twice: before the main loop, and after it with values that went

@@ -14,6 +14,7 @@
 #ifndef LIB_CODEGEN_GPU_STRATEGY_KERNELPROBLEM_H
 #define LIB_CODEGEN_GPU_STRATEGY_KERNELPROBLEM_H
 
+#include "Epilogue.h"
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "mlir/IR/Diagnostics.h"
@@ -25,6 +26,8 @@ struct GPUKernelProblem {
   Coordinates coordinates;
   llvm::SmallVector<int64_t> output, data;
   llvm::SmallVector<llvm::SmallVector<int64_t>> weights;
+  /// Buffers that it reads follow those of the weights.
+  std::optional<Epilogue> epilogue;
 
   static GPUKernelProblem get(OperatorOp op);
 };

@@ -31,6 +31,8 @@ struct LoopProblem {
   llvm::SmallVector<unsigned> loops;
   llvm::SmallVector<int64_t> extents;
   int64_t numIterations = 1;
+  /// Of an operation that reduces; buffers that it reads follow `inputs`.
+  std::optional<Epilogue> epilogue;
 
   static LoopProblem get(mlir::linalg::GenericOp op);
 

@@ -8,7 +8,8 @@
 //
 // Makes kernels of scheduled operators and contractions, equal ones once, and
 // replaces the operations by launches on flat buffers.
-// In: operations with `kas_gpu.schedule`, on tensors. Out: one `gpu.module`
+// In: operations with `kas_gpu.schedule`, on tensors; the epilogue of one has
+// none. Out: one `gpu.module`
 // with a `gpu.func` for each different kernel, and a `gpu.launch_func` with
 // freshly allocated results for each operation; `-kas-bufferize` connects them.
 //
@@ -68,21 +69,27 @@ private:
 
   /// Device and sizes of what `op` computes from `inputs`.
   FailureOr<GPUDeviceAttr> checkSizes(Operation *op, ValueRange inputs);
+  FailureOr<GPUDeviceAttr> checkSizes(Operation *op, ValueRange inputs,
+                                      const std::optional<Epilogue> &epilogue);
   /// The kernel of a concrete operator; the same one for the same schedule and
   /// types, without emitting it again.
-  FailureOr<gpu::GPUFuncOp> getKernel(ApplyOp apply, OperatorOp op);
+  FailureOr<gpu::GPUFuncOp> getKernel(ApplyOp apply, OperatorOp op,
+                                      const std::optional<Epilogue> &epilogue);
   /// Those of contractions and of other linalg operations are emitted, then
   /// compared with what there is.
   FailureOr<gpu::GPUFuncOp> createKernel(Operation *op, ValueRange inputs,
                                          const GPUKernelProblem &problem);
   FailureOr<gpu::GPUFuncOp> createKernel(linalg::GenericOp op,
                                          const LoopProblem &problem);
-  /// Arguments are the inputs and the results of `op`.
+  /// Arguments are the inputs, those of the epilogue, and the results of the
+  /// last operation.
   gpu::GPUFuncOp createKernel(Operation *op, ValueRange inputs,
+                              const std::optional<Epilogue> &epilogue,
                               const LaunchShape &launch, EmitBody emitBody);
   /// An earlier kernel that does the same, or this one.
   gpu::GPUFuncOp unify(gpu::GPUFuncOp kernel, func::FuncOp function);
   void replaceWithLaunch(Operation *op, ValueRange inputs,
+                         const std::optional<Epilogue> &epilogue,
                          gpu::GPUFuncOp kernel);
   gpu::GPUModuleOp getKernelModule();
   /// `tensor` as a buffer of one dimension.
@@ -156,12 +163,34 @@ FailureOr<GPUDeviceAttr> Outliner::checkSizes(Operation *op,
   return device;
 }
 
-gpu::GPUFuncOp Outliner::createKernel(Operation *op, ValueRange inputs,
+FailureOr<GPUDeviceAttr>
+Outliner::checkSizes(Operation *op, ValueRange inputs,
+                     const std::optional<Epilogue> &epilogue) {
+  FailureOr<GPUDeviceAttr> device = checkSizes(op, inputs);
+  if (succeeded(device) && epilogue)
+    return checkSizes(epilogue->op, epilogue->inputs);
+  return device;
+}
+
+/// The inputs of the kernel of an operation.
+static SmallVector<Value> getInputs(ValueRange inputs,
+                                    const std::optional<Epilogue> &epilogue) {
+  SmallVector<Value> all(inputs);
+  if (epilogue)
+    llvm::append_range(all, epilogue->inputs);
+  return all;
+}
+
+gpu::GPUFuncOp Outliner::createKernel(Operation *op, ValueRange own,
+                                      const std::optional<Epilogue> &epilogue,
                                       const LaunchShape &launch,
                                       EmitBody emitBody) {
+  SmallVector<Value> inputs = getInputs(own, epilogue);
+  Operation *last = epilogue ? epilogue->op : op;
   SmallVector<Type> types;
-  for (Type type : llvm::concat<Type>(SmallVector<Type>(inputs.getTypes()),
-                                      SmallVector<Type>(op->getResultTypes())))
+  for (Type type :
+       llvm::concat<Type>(SmallVector<Type>(ValueRange(inputs).getTypes()),
+                          SmallVector<Type>(last->getResultTypes())))
     types.push_back(getFlatType(cast<ShapedType>(type)));
 
   gpu::GPUModuleOp kernelModule = getKernelModule();
@@ -222,7 +251,7 @@ gpu::GPUFuncOp Outliner::unify(gpu::GPUFuncOp kernel, func::FuncOp function) {
 FailureOr<gpu::GPUFuncOp>
 Outliner::createKernel(Operation *op, ValueRange inputs,
                        const GPUKernelProblem &problem) {
-  FailureOr<GPUDeviceAttr> device = checkSizes(op, inputs);
+  FailureOr<GPUDeviceAttr> device = checkSizes(op, inputs, problem.epilogue);
   if (failed(device))
     return failure();
   GPUScheduleAttr schedule = getSchedule(op);
@@ -247,12 +276,13 @@ Outliner::createKernel(Operation *op, ValueRange inputs,
                                  kernel);
     }
   };
-  return createKernel(op, inputs, *shape, emitBody);
+  return createKernel(op, inputs, problem.epilogue, *shape, emitBody);
 }
 
 FailureOr<gpu::GPUFuncOp> Outliner::createKernel(linalg::GenericOp op,
                                                  const LoopProblem &problem) {
-  FailureOr<GPUDeviceAttr> device = checkSizes(op, problem.inputs);
+  FailureOr<GPUDeviceAttr> device =
+      checkSizes(op, problem.inputs, problem.epilogue);
   if (failed(device) || failed(problem.verify()))
     return failure();
   GPUScheduleAttr schedule = getSchedule(op);
@@ -260,7 +290,7 @@ FailureOr<gpu::GPUFuncOp> Outliner::createKernel(linalg::GenericOp op,
       problem, schedule, *device, [&] { return op->emitError(); });
   if (failed(shape))
     return failure();
-  return createKernel(op, problem.inputs, *shape,
+  return createKernel(op, problem.inputs, problem.epilogue, *shape,
                       [&](const LaunchShape &launch, gpu::GPUFuncOp kernel) {
                         int64_t width =
                             schedule.getTile()
@@ -271,7 +301,14 @@ FailureOr<gpu::GPUFuncOp> Outliner::createKernel(linalg::GenericOp op,
                       });
 }
 
-FailureOr<gpu::GPUFuncOp> Outliner::getKernel(ApplyOp apply, OperatorOp op) {
+FailureOr<gpu::GPUFuncOp>
+Outliner::getKernel(ApplyOp apply, OperatorOp op,
+                    const std::optional<Epilogue> &epilogue) {
+  GPUKernelProblem problem = GPUKernelProblem::get(op);
+  problem.epilogue = epilogue;
+  // Equal epilogues are found when bodies are compared.
+  if (epilogue)
+    return createKernel(apply, apply->getOperands(), problem);
   Type types = FunctionType::get(apply.getContext(), apply->getOperandTypes(),
                                  apply->getResultTypes());
   Key key(op.getOperation(), getSchedule(apply), types);
@@ -279,7 +316,7 @@ FailureOr<gpu::GPUFuncOp> Outliner::getKernel(ApplyOp apply, OperatorOp op) {
   if (gpu::GPUFuncOp kernel = kernels.lookup(key))
     return kernel;
   FailureOr<gpu::GPUFuncOp> kernel =
-      createKernel(apply, apply->getOperands(), GPUKernelProblem::get(op));
+      createKernel(apply, apply->getOperands(), problem);
   if (succeeded(kernel))
     kernels[key] = *kernel;
   return kernel;
@@ -300,8 +337,18 @@ Value Outliner::flatten(Location loc, Value buffer) {
                                          ArrayRef<ReassociationIndices>(all));
 }
 
-void Outliner::replaceWithLaunch(Operation *op, ValueRange inputs,
+/// Erases `op` and the views of its results, which nothing reads.
+static void eraseWithViews(IRRewriter &rewriter, Operation *op) {
+  for (Operation *view : llvm::make_early_inc_range(op->getUsers()))
+    eraseWithViews(rewriter, view);
+  rewriter.eraseOp(op);
+}
+
+void Outliner::replaceWithLaunch(Operation *first, ValueRange own,
+                                 const std::optional<Epilogue> &epilogue,
                                  gpu::GPUFuncOp kernel) {
+  SmallVector<Value> inputs = getInputs(own, epilogue);
+  Operation *op = epilogue ? epilogue->op : first;
   Location loc = op->getLoc();
   rewriter.setInsertionPoint(op);
   auto getBufferType = [](Value tensor) {
@@ -347,6 +394,8 @@ void Outliner::replaceWithLaunch(Operation *op, ValueRange inputs,
         rewriter, loc, result.getType(), output, /*restrict=*/true,
         /*writable=*/true));
   rewriter.replaceOp(op, tensors);
+  if (epilogue)
+    eraseWithViews(rewriter, first);
   ++made.launches;
 }
 
@@ -356,10 +405,11 @@ LogicalResult Outliner::outline(ApplyOp apply) {
     return apply.emitOpError() << "requires a concrete operator (see "
                                   "-kas-specialize), got '@"
                                << apply.getCallee() << "'";
-  FailureOr<gpu::GPUFuncOp> kernel = getKernel(apply, op);
+  std::optional<Epilogue> epilogue = Epilogue::get(apply);
+  FailureOr<gpu::GPUFuncOp> kernel = getKernel(apply, op, epilogue);
   if (failed(kernel))
     return failure();
-  replaceWithLaunch(apply, apply->getOperands(), *kernel);
+  replaceWithLaunch(apply, apply->getOperands(), epilogue, *kernel);
   return success();
 }
 
@@ -374,19 +424,22 @@ LogicalResult Outliner::outline(linalg::GenericOp op) {
   }
   // As in `-kas-gpu-schedule`: a contraction takes the strategies of operators,
   // any other operation a kernel with a thread per element.
+  std::optional<Epilogue> epilogue = Epilogue::get(op);
   if (auto contraction = ContractionProblem::get(op)) {
+    contraction->problem.epilogue = epilogue;
     FailureOr<gpu::GPUFuncOp> kernel =
         createKernel(op, contraction->inputs, contraction->problem);
     if (failed(kernel))
       return failure();
-    replaceWithLaunch(op, contraction->inputs, *kernel);
+    replaceWithLaunch(op, contraction->inputs, epilogue, *kernel);
     return success();
   }
   LoopProblem problem = LoopProblem::get(op);
+  problem.epilogue = epilogue;
   FailureOr<gpu::GPUFuncOp> kernel = createKernel(op, problem);
   if (failed(kernel))
     return failure();
-  replaceWithLaunch(op, problem.inputs, *kernel);
+  replaceWithLaunch(op, problem.inputs, epilogue, *kernel);
   return success();
 }
 

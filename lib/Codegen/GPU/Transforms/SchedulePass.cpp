@@ -41,9 +41,15 @@ LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,
                                            GPUPrecision precision) {
   // Later passes check against the device that was chosen for.
   module->setAttr(KasGPUDialect::deviceName, device);
+  // Their kernels are those of what they read.
+  llvm::SmallPtrSet<Operation *, 16> epilogues;
+  module->walk([&](Operation *op) {
+    if (std::optional<Epilogue> epilogue = Epilogue::get(op))
+      epilogues.insert(epilogue->op);
+  });
   module->walk([&](linalg::GenericOp op) {
     // A schedule that is there, from a tuner or by hand, is kept.
-    if (op->hasAttr(KasGPUDialect::scheduleName) ||
+    if (op->hasAttr(KasGPUDialect::scheduleName) || epilogues.contains(op) ||
         !hasTensorsOfStaticShape(op))
       return;
     GPUScheduleAttr schedule = chooseSchedule(op, device, strategy, precision);
