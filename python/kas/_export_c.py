@@ -15,7 +15,7 @@ import numpy
 
 from ._c_folder import write_c_folder
 from ._module import Module
-from ._quantize import quantize
+from ._quantize import quantize, split_weights
 
 
 def export_c(arguments: argparse.Namespace) -> list[str]:
@@ -27,6 +27,7 @@ def export_c(arguments: argparse.Namespace) -> list[str]:
     module, weights, inputs = _load(arguments)
     if arguments.precision == "int8":
         module = quantize(module, _load_calibration(arguments.calibration, inputs), weights)
+        module, weights = split_weights(module, weights)
     results = module.compile("forward", threads=1)(*inputs, *weights)
     outputs = list(results) if isinstance(results, (tuple, list)) else [results]
     return write_c_folder(

@@ -65,6 +65,21 @@ def measure_layer_errors(
     return [math.sqrt(error / size) if size > 0 else 0.0 for error, size in sums]
 
 
+def split_weights(module: Module, weights: Sequence[Any], *, function: str = "forward") -> tuple[Module, list[Any]]:
+    """The function as one that takes what it computes of its weights alone, and that: bytes of a quantized network.
+
+    Both as they were where that takes no fewer bytes.
+    """
+    if not weights:
+        return module, []
+    split = module.clone().run(f"kas-split-weights{{function={function}}}")
+    results = split.compile(f"{function}_weights")(*weights)
+    own = list(results) if isinstance(results, (tuple, list)) else [results]
+    if sum(one.nbytes for one in own) >= sum(one.nbytes for one in weights):
+        return module, list(weights)
+    return Module(split.text_of(function), "<network>"), own
+
+
 def _run(module: Module, batches: Iterable[Any], weights: Sequence[Any], function: str) -> list[list[Any]]:
     """The results for each batch, as arrays of double precision."""
     import numpy

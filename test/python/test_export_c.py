@@ -85,6 +85,10 @@ def test_the_folder_is_a_program(folder, tmp_path, options):
     assert get_difference(build(made, made.name, tmp_path / "main")) <= (
         0.05 if "--precision=bf16" in options else 1e-6
     )
+    if "--precision=int8" in options:
+        plain = export(folder, "plain") / "plain.weights"
+        assert (made / f"{made.name}.weights").stat().st_size < 0.4 * plain.stat().st_size
+        assert "const int8_t *" in (made / f"{made.name}.h").read_text()
     symbols = subprocess.run(["nm", made / f"{made.name}.o"], check=True, capture_output=True, text=True).stdout
     assert "malloc" not in symbols and "free" not in symbols
     public = [line.split()[2] for line in symbols.splitlines() if line.split()[-2] == "T"]

@@ -23,7 +23,7 @@ from torch.nn import functional  # noqa: E402
 
 import kas.torch  # noqa: E402
 import kas.zoo  # noqa: E402
-from kas._quantize import measure_layer_errors, measure_ranges  # noqa: E402
+from kas._quantize import measure_layer_errors, measure_ranges, split_weights  # noqa: E402
 
 Range = tuple[float, float]
 
@@ -309,3 +309,21 @@ def test_network_of_found_operators() -> None:
     with torch.no_grad():
         expected = network(batch)
     assert (output.argmax(1) == expected.argmax(1)).float().mean() >= 0.8
+
+
+def test_weights_are_bytes_ahead_of_the_function() -> None:
+    torch.manual_seed(0)
+    network, x = Network().eval(), torch.randn(2, 3, 9, 9)
+    exported = kas.torch.to_mlir(network, x)
+    weights = list(exported.tensors.values())
+    quantized = kas.quantize(exported.module, [x], weights)
+    split, own = split_weights(quantized, weights)
+    assert torch.equal(split.compile("forward")(x, *own), quantized.compile("forward")(x, *weights))
+    # The layers that are not quantized, biases, steps and offsets are f32.
+    layers = [network.first, network.grouped, network.pointwise, network.head]
+    assert [one.numel() for one in own if one.dtype == torch.int8] == [layer.weight.numel() for layer in layers]
+    assert all(one.dtype == torch.int8 or one.numel() <= network.depthwise.weight.numel() for one in own)
+    # Where nothing becomes smaller all stays.
+    same, kept = split_weights(exported.module, weights)
+    assert same is exported.module and all(one is two for one, two in zip(kept, weights, strict=True))
+    assert split_weights(exported.module, []) == (exported.module, [])

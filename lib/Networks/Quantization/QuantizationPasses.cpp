@@ -22,6 +22,7 @@ namespace kas::networks {
 #define GEN_PASS_DEF_KASFUSEDEQUANTIZEPASS
 #define GEN_PASS_DEF_KASQUANTIZATIONERRORSPASS
 #define GEN_PASS_DEF_KASQUANTIZEPASS
+#define GEN_PASS_DEF_KASSPLITWEIGHTSPASS
 #include "kas/Networks/Quantization/Passes.h.inc"
 } // namespace kas::networks
 
@@ -107,6 +108,19 @@ struct KasQuantizePass
                           [&](func::FuncOp target, ArrayRef<DataRange> pairs) {
                             return quantize(target, pairs, kept);
                           })))
+      signalPassFailure();
+  }
+};
+
+/// Adds `@f_weights`, of what `@f` no longer computes.
+struct KasSplitWeightsPass
+    : kas::networks::impl::KasSplitWeightsPassBase<KasSplitWeightsPass> {
+  using KasSplitWeightsPassBase::KasSplitWeightsPassBase;
+
+  void runOnOperation() override {
+    std::string name = function + "_weights";
+    func::FuncOp target = findFunction(getOperation(), function, name);
+    if (!target || failed(splitWeights(target, name)))
       signalPassFailure();
   }
 };

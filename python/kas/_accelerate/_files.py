@@ -15,6 +15,7 @@ from torch import nn
 
 from .._c_folder import write_c_folder
 from .._errors import Error, MissingExtraError
+from .._quantize import split_weights
 from ..torch._modules import KasModule
 from ._page import write_page
 from ._problem import Problem
@@ -72,12 +73,15 @@ def _write_object(outcome: Accelerated, problem: Problem, folder: str) -> list[s
     if best is None or not isinstance(best.program, Program):
         return []
     program = best.program
+    module, weights = program.module, program.weights
+    if best.precision == "int8":
+        module, weights = split_weights(module, weights)
     with open(os.path.join(folder, "model.mlir"), "w", encoding="utf-8") as file:
-        file.write(str(program.module))
+        file.write(str(module))
     outputs = program(problem.batch)
     files = write_c_folder(
-        program.module,
-        program.weights,
+        module,
+        weights,
         os.path.join(folder, "c"),
         inputs=program.inputs,
         outputs=outputs if isinstance(outputs, (tuple, list)) else [outputs],

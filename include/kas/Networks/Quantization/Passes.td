@@ -148,4 +148,33 @@ def KasQuantizePass : Pass<"kas-quantize", "::mlir::ModuleOp"> {
   ];
 }
 
+def KasSplitWeightsPass : Pass<"kas-split-weights", "::mlir::ModuleOp"> {
+  let summary = "Move what weights alone decide to a function of its own";
+  let description = [{
+    Adds, for a function on tensors of static shape in one block, one named `NAME_weights`, which takes the weights: all
+    arguments but the first one and those with `kas.data`. The function itself takes what that one returns in place of
+    them, in order: those of the weights that it still reads, then what was computed of weights alone. What would be
+    larger than what it is made of, as a bias that is repeated for each point, stays.
+
+    After `-kas-quantize`, a file thus holds bytes, steps and offsets for each channel instead of weights in f32, and
+    the target need not quantize them.
+
+    ```mlir
+    func.func @forward(%x: tensor<8x64xf32>, %w: tensor<64x32xf32>) -> tensor<8x32xf32> {
+      ... // %bytes and %steps of %w, then %y of %x, %bytes and %steps
+    // kas-opt -kas-split-weights
+    func.func @forward(%x: tensor<8x64xf32>, %bytes: tensor<64x32xi8>, %steps: tensor<32xf32>) -> tensor<8x32xf32>
+    func.func @forward_weights(%w: tensor<64x32xf32>) -> (tensor<64x32xi8>, tensor<32xf32>)
+    ```
+
+    Several blocks, and weights of dynamic shape, are errors.
+
+    Example: `test/Networks/Quantization/split-weights.mlir`.
+  }];
+  let options = [
+    Option<"function", "function", "std::string", "\"forward\"",
+           "The function to split">,
+  ];
+}
+
 #endif // KAS_NETWORKS_QUANTIZATION_PASSES_TD

@@ -77,6 +77,14 @@ mlir::LogicalResult quantize(mlir::func::FuncOp function,
 /// number of such layers.
 unsigned fuseDequantize(mlir::func::FuncOp function);
 
+/// Moves what the weights of `function`, all arguments that are not data, alone
+/// decide to a function `name` after it, which takes all weights: what it
+/// returns `function` takes in their place. What would be larger than what it
+/// is made of stays. Fails, with a diagnostic, for several blocks and weights
+/// of dynamic shape.
+mlir::LogicalResult splitWeights(mlir::func::FuncOp function,
+                                 llvm::StringRef name);
+
 } // namespace kas::networks
 
 #endif // KAS_NETWORKS_QUANTIZATION_QUANTIZE_H
