@@ -158,6 +158,32 @@ def test_constants_of_booleans(monkeypatch):
     assert len(made) > 10
 
 
+def _overwrite(x):
+    """Constants that are written over what follows from the argument."""
+    everywhere, nowhere = torch.ones(3, dtype=torch.bool), torch.zeros(3, dtype=torch.bool)
+    whole, one, all_set, copied = x.clone(), x[:1].clone(), x.clone(), x.clone().copy_(torch.ones(3))
+    whole[:], one[0], all_set[everywhere] = 1.0, 0.0, 2.0
+    yield from (copied, whole, one, all_set, x.clone().copy_(torch.tensor([1.0, 2.0, 3.0])), x.long().fill_(7))
+    yield from (torch.where(everywhere, torch.ones(3), x), torch.where(nowhere, x, torch.full((), -1.0)))
+    yield from (x.masked_fill(everywhere, -2.0), x[:2].masked_scatter(everywhere[:2], torch.tensor([0.0, -0.0])))
+    yield torch.where(torch.tensor([True, False, True]), torch.ones(3), torch.where(everywhere, torch.ones(3), x))
+
+
+USES = [
+    *(lambda y: y > 0, lambda y: y > -1, lambda y: y == 1, lambda y: -1 <= y, lambda y: y != -1, lambda y: y * -1),
+    *(lambda y: y + -2, lambda y: -1 - y, lambda y: y / -2, lambda y: (y * -3) // 2, lambda y: (y * -3) % 2),
+    *(lambda y: (y * -1).to(torch.int32), lambda y: torch.where(y > 0, -1, 2), lambda y: (y * -1).sum()),
+]
+
+
+def test_constants_over_data():
+    def call(x):
+        return [use(value) for value in _overwrite(x) for use in USES]
+
+    x = torch.tensor([1.0, -2.0, 3.0])
+    torch.testing.assert_close(torch.compile(call, backend="kas")(x), call(x))
+
+
 def test_constants_beside_data():
     x = torch.arange(6.0)
     for function in (lambda x: x[:3] + (1 - torch.ones(3)) * -10000, lambda x: x[torch.full((2,), -1)]):

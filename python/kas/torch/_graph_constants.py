@@ -6,6 +6,7 @@
 Two kinds are replaced. Tensors without elements, and sums, products and means over these: compiled code for them is
 wrong about means, and torch-mlir ends the process. Tensors of one value, such as `torch.ones(3) * -1`, or of few
 elements: torch-mlir folds them itself, and takes negative integers for large ones and zeros of both signs for one.
+What overwrites a whole tensor by such values is one of them.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ class _Folder:
         is_random = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
         if is_random or node.target in UNINITIALIZED:
             return
-        if node.target not in FROM_SHAPES and not all(map(self._is_known, node.all_input_nodes)):
+        if not all(map(self._is_known, self._find_read(node))):
             return
         values = node.meta.get("val")
         if any(not _is_small(value) for value in (values if isinstance(values, (tuple, list)) else [values])):
@@ -122,6 +123,19 @@ class _Folder:
             self.known[node] = result if number is None else result.new_full((), number).expand(result.shape)
         elif isinstance(result, (tuple, list)) and all(isinstance(entry, torch.Tensor) for entry in result):
             self.known[node] = result
+
+    def _find_read(self, node: fx.Node) -> list[fx.Node]:
+        """The arguments on which the values depend: torch-mlir finds a constant behind `where` and `copy`, too."""
+        if node.target in FROM_SHAPES:
+            return []
+        if node.target is aten.copy.default:
+            return [value for value in node.args[1:2] if isinstance(value, fx.Node)]
+        if node.target is aten.where.self:
+            condition, *choices = node.args
+            is_first = _get_uniform(self.known.get(condition))  # type: ignore[arg-type]
+            if is_first is not None:
+                return [value for value in (condition, choices[not is_first]) if isinstance(value, fx.Node)]
+        return node.all_input_nodes
 
     def _leave_out_empty(self, node: fx.Node) -> None:
         tensors, *dim = node.args
