@@ -122,6 +122,21 @@ class OperatorBuilder:
         self._lines.append(f"{result.name} = kas.unfold {i.name}, {j.name}{where} : {i.size}, {j.size}")
         return result
 
+    def cyclic_unfold(
+        self, coordinate: Coordinate, window: Coordinate, low: Size | None = None, causal: bool = False
+    ) -> Coordinate:
+        """`(coordinate + window - low) mod size`: `unfold` where the data goes on at its other end.
+
+        It is an unfold in the middle one of three copies, so neither end of the window may be more than the size away.
+        A window of the whole size makes of a weight a circulant matrix.
+        """
+        size = coordinate.size
+        second = self.shift(self.stride(self.reduce(1), 3), 1)
+        copies = self.unfold(self.split(second, coordinate), window, low, causal)
+        copy, result = self.merge(copies, size)
+        self.expand(copy)
+        return result
+
     def stride(self, coordinate: Coordinate, factor: Size) -> Coordinate:
         """`factor * coordinate`."""
         i = self._operand(coordinate)

@@ -35,6 +35,8 @@ public:
 private:
   void writeChannels(const std::string &input, const std::string &output);
   void writeAxis(const std::string &name, const std::string &size);
+  void writeCyclic(const std::string &name, const std::string &size,
+                   const std::string &window, unsigned weight);
   /// The line, and a share of what it makes between data and a weight.
   void addShared(const std::string &value, const std::string &line,
                  const std::string &size, unsigned weight);
@@ -88,7 +90,7 @@ void StageWriter::writeAxis(const std::string &name, const std::string &size) {
                           r, low, size, window));
     data.push_back(x);
   };
-  switch (random.below(7)) {
+  switch (random.below(9)) {
   case 0:
     data.push_back(axis);
     return;
@@ -110,10 +112,30 @@ void StageWriter::writeAxis(const std::string &name, const std::string &size) {
     weights[weight].push_back(axis);
     data.push_back(r + "_d");
     return;
+  case 6: // Cyclic: of three copies the middle one.
+    return writeCyclic(name, size, "k", weight);
+  case 7: // By cyclic distance: a circulant matrix.
+    return writeCyclic(name, size, size, weight);
   default:
     addLine(llvm::formatv("{0} = kas.shift {1} by 1 : {2}", x, axis, size));
     data.push_back(x);
   }
+}
+
+/// docs/reference/dialect.md, "What fields need".
+void StageWriter::writeCyclic(const std::string &name, const std::string &size,
+                              const std::string &window, unsigned weight) {
+  std::string r = "%r" + name;
+  addShared(r, "kas.reduce sum : " + window, window, weight);
+  for (StringRef line :
+       {"%z{0} = kas.reduce sum : 1", "%t{0} = kas.stride %z{0} by 3 : 1",
+        "%m{0} = kas.shift %t{0} by 1 : 3",
+        "%b{0} = kas.split %m{0}, %{0} : 3, {1}",
+        "%u{0} = kas.unfold %b{0}, {2}_d : 3*{1}, {3}",
+        "%q{0}, %x{0} = kas.merge %u{0} by {1} : 3*{1}",
+        "kas.expand %q{0} : 3"})
+    addLine(llvm::formatv(line.data(), name, size, r, window));
+  data.push_back("%x" + name);
 }
 
 void StageWriter::write(StringRef name, const std::string &input,

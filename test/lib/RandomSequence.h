@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Random sequences of operators for tests: one after the other and parallel,
-// with what fields need (windows with gaps, mixing along an axis by position
-// or by distance) in their stages.
+// with what fields need (windows with gaps and cyclic ones, mixing along an
+// axis by position, by distance or by cyclic distance) in their stages.
 //
 //===----------------------------------------------------------------------===//
 
