@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def _about(table: Table) -> dict[str, Any]:
     """What the manifest says beside the files."""
-    return {name: value for name, value in table.manifest.items() if name not in ("format", "files")}
+    return {name: value for name, value in table.manifest.items() if name not in ("format", "version", "files")}
 
 
 def _list(arguments: argparse.Namespace) -> int:
@@ -108,6 +108,8 @@ def _train(arguments: argparse.Namespace) -> int:
 
 
 def _time(arguments: argparse.Namespace) -> int:
+    if arguments.networks:
+        return _time_networks(arguments)
     from ._time import measure_all
 
     def show(row: Row, layer: str, threads: int, found: float | str) -> None:
@@ -124,6 +126,24 @@ def _time(arguments: argparse.Namespace) -> int:
         again=arguments.again,
         progress=None if arguments.quiet else show,
     )
+    return 0
+
+
+def _time_networks(arguments: argparse.Namespace) -> int:
+    from ._time_networks import measure_networks
+
+    def show(record: Mapping[str, Any]) -> None:
+        what = record["failure"] or f"{record['microseconds']:.1f} µs, dense {record['dense_microseconds']:.1f} µs"
+        print(f"{record['contender']}, width {record['width']}, {record['threads']} threads: {what}", flush=True)
+
+    for threads in arguments.threads or [1]:
+        measure_networks(
+            _order(load(arguments.tables), arguments),
+            _open(arguments.store),
+            threads=threads,
+            limit=arguments.limit,
+            progress=None if arguments.quiet else show,
+        )
     return 0
 
 
@@ -151,7 +171,7 @@ def _show(arguments: argparse.Namespace) -> int:
         if int(text) >= len(table):
             raise ValueError(f"requires an operator from 0 to {len(table) - 1}, got {text}")
     else:
-        number = _find(table, text, arguments.symbol)
+        number = _look_up(table, text, arguments.symbol)
     if number is None:
         return 1
     row = table[number]
@@ -163,7 +183,7 @@ def _show(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _find(table: Table, text: str, symbols: Iterable[str]) -> int | None:
+def _look_up(table: Table, text: str, symbols: Iterable[str]) -> int | None:
     """The number of a named operator, or of the one in a file."""
     from kas._module import operator as named_operator
 
@@ -208,6 +228,19 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     return 1 if failed or not count else 0
 
 
+def _find(arguments: argparse.Namespace) -> int:
+    from ._findings import update_page, write_findings
+
+    findings = write_findings(load(arguments.tables))
+    print(findings)
+    if arguments.page:
+        with open(arguments.page, encoding="utf-8") as file:
+            page = update_page(file.read(), findings)
+        with open(arguments.page, "w", encoding="utf-8") as file:
+            file.write(page)
+    return 0
+
+
 def _check(arguments: argparse.Namespace) -> int:
     print(load(arguments.tables))
     return 0
@@ -249,6 +282,7 @@ def make_parser() -> argparse.ArgumentParser:
     command = add_command("time", _time, "time what the store does not have of this machine")
     _add_rows(command, "latencies.jsonl")
     command.add_argument("--layer", action="append", choices=tuple(LAYERS))
+    command.add_argument("--networks", action="store_true", help="the networks that are trained instead of layers")
     command.add_argument("--threads", action="append", type=_parse_positive)
     command.add_argument(
         "--again", type=_parse_positive, default=0, metavar="K", help="all for the K-th time after the first one"
@@ -266,6 +300,8 @@ def make_parser() -> argparse.ArgumentParser:
     command.add_argument("--rows", type=int, default=20)
     command.add_argument("--seed", type=int, default=0)
     command.add_argument("--processes", type=_parse_positive, default=1)
+    command = add_command("findings", _find, "compare operators with layers made by hand of other widths")
+    command.add_argument("--page", metavar="FILE.md", help="write it where a page has marks for it")
     add_command("check", _check, f"read all tables: whether they are those of '{MANIFEST}'")
     return parser
 

@@ -16,17 +16,23 @@ from dataclasses import astuple, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ._space import DATA, LAYERS, NETWORK, PROPERTIES
+from ._space import DATA, PROPERTIES, SIZES
 from ._table import Costs, Latency, Row, Table, Training
 
-FORMAT = 1
+FORMAT = 2
 """Of the files: others are not read."""
+VERSION = "2.0"
+"""Of the benchmark."""
+REFUSED: Mapping[Any, str] = {
+    1: "its costs and times are of other sizes than its accuracies, and its layers made by hand have one width"
+}
+"""Why earlier formats are not read."""
 MANIFEST = "manifest.json"
 OPERATORS, COSTS, LATENCIES, TRAININGS = (f"{name}.csv.xz" for name in ("operators", "costs", "latencies", "trainings"))
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     OPERATORS: ("number", "key", *PROPERTIES, "text"),
     COSTS: ("number", "layer", *(entry.name for entry in fields(Costs))),
-    LATENCIES: ("number", *(entry.name for entry in fields(Latency))),
+    LATENCIES: ("operator", *(entry.name for entry in fields(Latency))),
     TRAININGS: ("operator", *(entry.name for entry in fields(Training))),
 }
 """By file. `operator` is a number or the name of a layer made by hand."""
@@ -64,10 +70,10 @@ def _cost_lines(rows: Iterable[Row]) -> Iterator[Sequence[Any]]:
             yield row.number, layer, *astuple(costs)
 
 
-def _latency_lines(rows: Iterable[Row]) -> Iterator[Sequence[Any]]:
-    for row in rows:
+def _latency_lines(rows: Mapping[Any, Row]) -> Iterator[Sequence[Any]]:
+    for name, row in rows.items():
         for latency in row.latencies:
-            yield row.number, *astuple(latency)
+            yield name, *map(_to_text, astuple(latency))
 
 
 def _training_lines(rows: Mapping[Any, Row]) -> Iterator[Sequence[Any]]:
@@ -82,11 +88,12 @@ def write_tables(
     """Writes the tables to a folder; `about` is what the manifest says beside the files."""
     folder = Path(path)
     folder.mkdir(parents=True, exist_ok=True)
+    named: dict[Any, Row] = {**references, **{row.number: row for row in rows}}
     contents = {
         OPERATORS: _operator_lines(rows),
         COSTS: _cost_lines(rows),
-        LATENCIES: _latency_lines(rows),
-        TRAININGS: _training_lines({**references, **{row.number: row for row in rows}}),
+        LATENCIES: _latency_lines(named),
+        TRAININGS: _training_lines(named),
     }
     files = {}
     for name, lines in contents.items():
@@ -94,7 +101,7 @@ def write_tables(
         content = _pack(listed, COLUMNS[name])
         (folder / name).write_bytes(content)
         files[name] = {"rows": len(listed), "sha256": hashlib.sha256(content).hexdigest()}
-    manifest = {"format": FORMAT, **about, "files": files}
+    manifest = {"format": FORMAT, "version": VERSION, **about, "files": files}
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 
@@ -141,7 +148,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise TableError(f"requires JSON in '{path}', got another text") from error
     found = manifest.get("format") if isinstance(manifest, dict) else None
     if found != FORMAT:
-        raise TableError(f"requires tables of format {FORMAT} in '{path}', got {found}")
+        reason = f": {REFUSED[found]}" if found in REFUSED else ""
+        raise TableError(f"requires tables of format {FORMAT} (version {VERSION}) in '{path}', got {found}{reason}")
     for key in ("files", "tasks"):
         if not isinstance(manifest.get(key), dict):
             raise TableError(f"requires an object '{key}' in '{path}', got {manifest.get(key)!r}")
@@ -159,18 +167,19 @@ def _make_row(line: list[str]) -> Row:
 
 def _make_costs(line: list[str]) -> tuple[int, str, Costs]:
     number, layer, *values = line
-    if layer != NETWORK and layer not in LAYERS:
-        raise TableError(f"requires a layer of {', '.join([NETWORK, *LAYERS])}, got '{layer}'")
+    if layer not in SIZES:
+        raise TableError(f"requires a layer of {', '.join(SIZES)}, got '{layer}'")
     return int(number), layer, Costs(*map(int, values))
 
 
-def _make_latency(line: list[str]) -> tuple[int, Latency]:
-    number, layer, threads, machine, microseconds, dense = line
-    return int(number), Latency(layer, int(threads), machine, float(microseconds), float(dense))
+def _make_latency(line: list[str]) -> tuple[str, Latency]:
+    operator, layer, threads, machine, microseconds, dense, width = line
+    values = layer, int(threads), machine, float(microseconds), float(dense), int(width) if width else None
+    return operator, Latency(*values)
 
 
 def _make_training(line: list[str]) -> tuple[str, Training]:
-    operator, task, seed, failure, *values, curve, losses, parameters, seconds = line
+    operator, task, seed, failure, *values, curve, losses, parameters, seconds, width, correct = line
     validation, test, shifted, rotated = (float(value) if value else None for value in values)
     return operator, Training(
         task,
@@ -184,6 +193,8 @@ def _make_training(line: list[str]) -> tuple[str, Training]:
         losses=tuple(map(float, losses.split())),
         parameters=int(parameters) if parameters else None,
         cpu_seconds=float(seconds),
+        width=int(width),
+        correct=correct,
     )
 
 
@@ -212,22 +223,24 @@ def load(path: str | Path | None = None) -> Table:
     costs: dict[int, dict[str, Costs]] = defaultdict(dict)
     for number, layer, one in _Reader(folder, COSTS, files[COSTS]).read(_make_costs):
         costs[check(number)][layer] = one
-    latencies: dict[int, list[Latency]] = defaultdict(list)
-    for number, latency in _Reader(folder, LATENCIES, files[LATENCIES]).read(_make_latency):
-        latencies[check(number)].append(latency)
+    latencies: dict[str, list[Latency]] = defaultdict(list)
     trainings: dict[str, list[Training]] = defaultdict(list)
-    for name, training in _Reader(folder, TRAININGS, files[TRAININGS]).read(_make_training):
-        if name.lstrip("-").isdigit():
-            check(int(name))
-        trainings[name].append(training)
+    for found, file, make in ((latencies, LATENCIES, _make_latency), (trainings, TRAININGS, _make_training)):
+        for name, one in _Reader(folder, file, files[file]).read(make):
+            if name.lstrip("-").isdigit():
+                check(int(name))
+            found[name].append(one)
     rows = [
         replace(
             row,
             costs=costs[row.number],
-            latencies=tuple(latencies[row.number]),
+            latencies=tuple(latencies.pop(str(row.number), ())),
             trainings=tuple(trainings.pop(str(row.number), ())),
         )
         for row in rows
     ]
-    references = {name: Row(-1, "", "", frozenset(), trainings=tuple(of)) for name, of in trainings.items()}
+    references = {
+        name: Row(-1, "", "", frozenset(), latencies=tuple(latencies[name]), trainings=tuple(trainings[name]))
+        for name in dict.fromkeys([*trainings, *latencies])
+    }
     return Table(rows, references, manifest)

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import astuple, replace
+from dataclasses import astuple, fields, replace
 
 from kas._module import Operator
 from kas._processes import map_unordered
 from kas._search import SearchSpace
 
-from ._space import LAYERS, NETWORK, PROPERTIES, make_space, read_space
+from ._space import LAYERS, NETWORK, PROPERTIES, TRAINED, make_space, make_trained_layers, read_space
 from ._table import Costs, Row
 
 
@@ -35,7 +35,7 @@ def list_operators(make: Callable[..., SearchSpace] = make_space) -> list[Row]:
 
 
 def compute_costs(operator: Operator, space: SearchSpace) -> dict[str, Costs]:
-    """The costs of an operator in each of `LAYERS`, and their sums over the layers of the space."""
+    """The costs of an operator in each of `LAYERS`, and sums over the layers of the space and of what is trained."""
     names = [*operator.symbols[0], *operator.symbols[1]]
     known: dict[tuple[int, ...], Costs] = {}
 
@@ -43,21 +43,35 @@ def compute_costs(operator: Operator, space: SearchSpace) -> dict[str, Costs]:
         own = {name: binding[name] for name in names}
         values = tuple(own.values())
         if values not in known:
-            cost = operator.cost(own)
-            known[values] = Costs(
-                cost.flops,
-                cost.flops_unprepared,
-                cost.training_flops,
-                operator.existing_flops(own),
-                cost.parameters,
-                cost.bytes,
-            )
+            known[values] = compute_layer_costs(operator, own)
         return known[values]
 
-    total = [0] * 6
-    for binding, count in zip(space.bindings, space.multiplicities):
-        total = [before + count * value for before, value in zip(total, astuple(compute(binding)))]
-    return {NETWORK: Costs(*total), **{name: compute(binding) for name, binding in LAYERS.items()}}
+    return {
+        NETWORK: add((count, compute(binding)) for binding, count in zip(space.bindings, space.multiplicities)),
+        TRAINED: add((count, compute(binding)) for count, binding in make_trained_layers()),
+        **{name: compute(binding) for name, binding in LAYERS.items()},
+    }
+
+
+def compute_layer_costs(operator: Operator, binding: Mapping[str, int]) -> Costs:
+    """Those of a layer."""
+    cost = operator.cost(dict(binding))
+    return Costs(
+        cost.flops,
+        cost.flops_unprepared,
+        cost.training_flops,
+        operator.existing_flops(dict(binding)),
+        cost.parameters,
+        cost.bytes,
+    )
+
+
+def add(parts: Iterable[tuple[int, Costs]]) -> Costs:
+    """The costs of several layers, so many of each."""
+    total = [0] * len(fields(Costs))
+    for count, costs in parts:
+        total = [before + count * value for before, value in zip(total, astuple(costs))]
+    return Costs(*total)
 
 
 def _compute(row: Row) -> tuple[int, dict[str, Costs]]:
@@ -70,7 +84,7 @@ def add_costs(rows: Iterable[Row], processes: int = 1) -> tuple[list[Row], bool]
     found: dict[int, dict[str, Costs]] = {}
     is_complete = True
     try:
-        for number, costs in map_unordered(_compute, [row for row in known if not row.costs], processes):
+        for number, costs in map_unordered(_compute, [row for row in known if TRAINED not in row.costs], processes):
             found[number] = costs
     except KeyboardInterrupt:
         is_complete = False

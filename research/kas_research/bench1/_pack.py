@@ -14,9 +14,9 @@ from kas import __version__
 
 from ..protocol import Store
 from ..protocol._protocol import settings_of
-from ._space import read_text
-from ._table import Row, Table
-from ._tasks import BINDING, NETWORK, REFERENCES, TASKS, WIDTH, get_name
+from ._space import BINDING, WIDTH, read_text
+from ._table import Row, Table, Training
+from ._tasks import NETWORK, REFERENCES, TASKS, WIDTHS, get_name
 from ._time import collect_latencies, merge_latencies
 from ._train import collect_trainings
 
@@ -41,17 +41,26 @@ def pack(table: Table, stores: Sequence[Store]) -> tuple[list[Row], dict[str, Ro
     rows = [
         replace(
             row,
-            trainings=_merge(row.trainings, trainings.get(get_name(row), ()), lambda one: (one.task, one.seed)),
+            trainings=_merge(row.trainings, trainings.get(get_name(row), ()), _key_of),
             latencies=tuple(merge_latencies([*row.latencies, *latencies.get(row.key, ())])),
         )
         for row in table
     ]
     references = {}
     for name in REFERENCES:
-        old = table.references[name].trainings if name in table.references else ()
-        if of := _merge(old, trainings.get(name, ()), lambda one: (one.task, one.seed)):
-            references[name] = Row(-1, "", "", frozenset(), trainings=of)
+        old = table.references.get(name, Row(-1, "", "", frozenset()))
+        known = replace(
+            old,
+            trainings=_merge(old.trainings, trainings.get(name, ()), _key_of),
+            latencies=tuple(merge_latencies([*old.latencies, *latencies.get(name, ())])),
+        )
+        if known.trainings or known.latencies:
+            references[name] = known
     return rows, references, _add_known(describe(identities, stores), table.manifest)
+
+
+def _key_of(training: Training) -> tuple[Any, ...]:
+    return training.task, training.width, training.seed
 
 
 def _merge(known: Sequence[_T], added: Sequence[_T], get_key: Callable[[_T], Any]) -> tuple[_T, ...]:
@@ -88,6 +97,7 @@ def describe(identities: Mapping[str, str], stores: Sequence[Store]) -> dict[str
                 "data": identities.get(name),
                 "network": NETWORK,
                 "width": WIDTH,
+                "widths": {name: list(WIDTHS) for name in REFERENCES},
                 "binding": dict(BINDING),
                 "recipe": settings_of(task.recipe),
             }

@@ -23,6 +23,30 @@ LAYERS: Mapping[str, Mapping[str, int]] = {
 NETWORK = "network"
 """What sums over the 19 layers of the space are called."""
 
+TRAINED = "trained"
+"""What sums over the four layers of the network that is trained are called, with the sizes that they have there."""
+
+WIDTH = 16
+"""Channels of the first stage of that network where operators are trained in it."""
+
+BINDING: Mapping[str, int] = {"k1": 3, "k2": 4, "s": 2, "g": 8}
+"""Of the coefficients there. Channels are a quarter of those of ResNet-18 (16 to 64), and so is g; the images are 16, 8
+and 4 rows high, and k2 is as high as the last one, as 7 is in ResNet-18: all operators of the space have whole sizes
+then."""
+
+
+SIZES = (NETWORK, TRAINED, *LAYERS)
+"""What costs are of."""
+
+
+def make_trained_layers(width: int = WIDTH) -> list[tuple[int, Mapping[str, int]]]:
+    """The layers of the network that is trained: how many there are of each size, and their bindings."""
+    stages = ((2, width, 16), (1, 2 * width, 8), (1, 4 * width, 4))
+    return [
+        (count, {"N": 1, "Cin": channels, "Cout": channels, "H": size, **BINDING}) for count, channels, size in stages
+    ]
+
+
 PROPERTIES: Mapping[str, str] = {
     "sees": 'sees = ["k1", "k1"]',
     "reaches": "reaches = 2",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kas._module import Module, Operator
 
 from ._find import Found, find
-from ._space import DEFAULT, LAYERS, NETWORK, PROPERTIES, read_space
+from ._space import DEFAULT, NETWORK, PROPERTIES, SIZES, WIDTH, read_space
 
 if TYPE_CHECKING:
     from kas.evaluate._halving import Halving
@@ -42,14 +42,16 @@ class Latency:
     """How long an operator took in a layer, compiled by kas."""
 
     layer: str
-    """Of `LAYERS`."""
+    """Of `LAYERS`, or `trained`: the whole network that is trained."""
     threads: int
     machine: str
     """The processor, as the system names it."""
     microseconds: float
     """The least of all calls."""
     dense_microseconds: float
-    """Of the 3x3 convolution of the layer, measured interleaved with it."""
+    """Of the 3x3 convolution of the layer, or of the network of width 16 with such, measured interleaved with it."""
+    width: int | None = None
+    """Of the network that is trained."""
 
     @property
     def ratio(self) -> float:
@@ -79,6 +81,11 @@ class Training:
     parameters: int | None = None
     """Of the network."""
     cpu_seconds: float = 0.0
+    width: int = WIDTH
+    """Channels of the first stage of the network."""
+    correct: str = ""
+    """Which test images are classified right, as text of `kas_research.protocol.bootstrap.pack_bits`; empty where that
+    was not kept."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,7 @@ class Row:
     properties: frozenset[str]
     """Of `PROPERTIES`."""
     costs: Mapping[str, Costs] = field(default_factory=dict)
-    """By layer, and summed over the layers of ResNet-18 as `network`."""
+    """By layer, summed over the layers of ResNet-18 as `network`, over those of what is trained as `trained`."""
     latencies: Sequence[Latency] = ()
     trainings: Sequence[Training] = ()
 
@@ -106,9 +113,9 @@ class Row:
         """The operator."""
         return Module(self.text, f"<operator {self.number}>")["candidate"]
 
-    def get_trainings(self, task: str) -> list[Training]:
+    def get_trainings(self, task: str, width: int = WIDTH) -> list[Training]:
         """Those of a task that came to an end, by seed."""
-        found = [one for one in self.trainings if one.task == task and one.failure is None]
+        found = [one for one in self.trainings if (one.task, one.width, one.failure) == (task, width, None)]
         return sorted(found, key=lambda one: one.seed)
 
     def get_accuracy(self, task: str, part: str = "test") -> float | None:
@@ -116,12 +123,17 @@ class Row:
         values = [getattr(one, part) for one in self.get_trainings(task)]
         return statistics.fmean(values) if values else None
 
-    def get_ratio(self, layer: str, threads: int = 1, machine: str | None = None) -> float | None:
-        """The median over machines (or that of one) of the latency, over that of the dense layer; None without any."""
+    def get_ratio(self, layer: str, threads: int = 1, machine: str | None = None, width: int = WIDTH) -> float | None:
+        """The median over machines (or that of one) of the latency, over that of the dense layer; None without any.
+
+        `width` is that of the network where `layer` is `trained`.
+        """
         values = [
             one.ratio
             for one in self.latencies
-            if (one.layer, one.threads) == (layer, threads) and machine in (None, one.machine)
+            if (one.layer, one.threads) == (layer, threads)
+            and machine in (None, one.machine)
+            and one.width in (None, width)
         ]
         return statistics.median(values) if values else None
 
@@ -186,8 +198,8 @@ class Table(Sequence[Row]):
         >>> table.query(flops=1e9, parameters=(1e5, 1e6), sees=True)
         """
         costs = [entry.name for entry in fields(Costs)]
-        if layer != NETWORK and layer not in LAYERS:
-            raise ValueError(f"requires a layer of {', '.join([NETWORK, *LAYERS])}, got '{layer}'")
+        if layer not in SIZES:
+            raise ValueError(f"requires a layer of {', '.join(SIZES)}, got '{layer}'")
         found = self._rows
         for name, condition in conditions.items():
             if name in PROPERTIES and isinstance(condition, bool):

@@ -18,17 +18,16 @@ need("torch", "torch")
 from kas.evaluate import Recipe
 
 from ..protocol import Contender, Job, Point, Protocol
+from ._space import BINDING, WIDTH
 from ._table import Row
 
 NETWORK = "pooled"
 """Only the layers that are replaced and the stem see neighbours in it: it measures operators (see
 `kas_research.protocol.NETWORKS`)."""
-WIDTH = 16
-BINDING: Mapping[str, int] = {"k1": 3, "k2": 4, "s": 2, "g": 8}
-"""Of the coefficients. Channels are a quarter of those of ResNet-18 (16 to 64), and so is g; the images are 16, 8 and 4
-rows high, and k2 is as high as the last one, as 7 is in ResNet-18: all operators of the space have whole sizes then."""
+WIDTHS = (8, 16, 24, 32, 48)
+"""Of the layers made by hand."""
 SEEDS = (0, 1, 2)
-REFERENCES = ("dense", "pointwise", "depthwise-separable")
+REFERENCES = ("dense", "pointwise", "depthwise-separable", "depthwise-separable-relu")
 """Layers made by hand that are trained in the same way."""
 DRAWN = 300
 """How many of the operators that do not see a whole window are trained."""
@@ -66,7 +65,7 @@ def make_protocol(task: Task, rows: Iterable[Row]) -> Protocol:
     """The trainings of operators and of the references on a task."""
     operators = [Contender(get_name(row), row.text, BINDING) for row in rows]
     return Protocol(
-        (*map(Contender, REFERENCES), *operators),
+        (*(Contender(name, widths=WIDTHS) for name in REFERENCES), *operators),
         networks=(NETWORK,),
         widths=(WIDTH,),
         choosing=(),
@@ -78,9 +77,14 @@ def make_protocol(task: Task, rows: Iterable[Row]) -> Protocol:
     )
 
 
-def make_job(name: str, seed: int) -> Job:
+def make_job(name: str, seed: int, width: int = WIDTH) -> Job:
     """The training of a contender with a seed."""
-    return Job(Point(NETWORK, name, WIDTH), seed, True)
+    return Job(Point(NETWORK, name, width), seed, True)
+
+
+def get_widths(name: str) -> tuple[int, ...]:
+    """Those that a contender is trained at."""
+    return WIDTHS if name in REFERENCES else (WIDTH,)
 
 
 def order(rows: Sequence[Row], drawn: int = DRAWN, seed: int = 0) -> list[Row]:

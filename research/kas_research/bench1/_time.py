@@ -32,7 +32,7 @@ from kas._module import operator as named_operator
 from ..protocol import Store
 from ..protocol._latency import CompiledNetwork, describe_machine
 from ..protocol._store import StoreError, make_key
-from ._space import LAYERS
+from ._space import LAYERS, SIZES
 from ._table import Latency, Row
 
 BATCH = 16
@@ -326,18 +326,17 @@ def collect_latencies(stores: Iterable[Store]) -> dict[str, list[Latency]]:
     found: dict[str, list[Latency]] = {}
     for record in itertools.chain.from_iterable(map(_read_records, stores)):
         if record["failure"] is None:
-            latency = Latency(
-                *(record[name] for name in ("layer", "threads", "machine", "microseconds", "dense_microseconds"))
-            )
+            names = ("layer", "threads", "machine", "microseconds", "dense_microseconds")
+            latency = Latency(**{name: record[name] for name in names}, width=record.get("width"))
             found.setdefault(record["operator"], []).append(latency)
     return {key: merge_latencies(latencies) for key, latencies in found.items()}
 
 
 def merge_latencies(latencies: Iterable[Latency]) -> list[Latency]:
     """One for each layer, number of threads and machine: the least time of the operator and that of the dense layer."""
-    found: dict[tuple[str, int, int], Latency] = {}
+    found: dict[tuple[str, int, int, int], Latency] = {}
     for one in latencies:
-        key = (one.machine, list(LAYERS).index(one.layer), one.threads)
+        key = (one.machine, SIZES.index(one.layer), one.threads, one.width or 0)
         known = found.setdefault(key, one)
         found[key] = replace(
             one,

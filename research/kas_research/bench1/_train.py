@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from ..protocol import Job, Protocol, Store, Worker
 from ..protocol._protocol import identify
 from ..protocol._run import Team
 from ._table import Row, Training
-from ._tasks import REFERENCES, SEEDS, TASKS, get_name, make_job, make_protocol
+from ._tasks import REFERENCES, SEEDS, TASKS, get_name, get_widths, make_job, make_protocol
 
 Progress = Callable[[dict[str, Any], int], None]
 
@@ -65,8 +66,10 @@ def plan(
     known = {key for key, record in store.read_trainings().items() if not (retry and record["failure"])}
     jobs = []
     for name, row in {**references, **{get_name(row): row for row in rows}}.items():
-        done = {one.seed for one in row.trainings if one.task == task and not (retry and one.failure)}
-        jobs += [make_job(name, seed) for seed in seeds if seed not in done]
+        done = {(one.seed, one.width) for one in row.trainings if one.task == task and not (retry and one.failure)}
+        jobs += [
+            make_job(name, seed, width) for width in get_widths(name) for seed in seeds if (seed, width) not in done
+        ]
     return protocol, [job for job in jobs if protocol.key(job, identity) not in known]
 
 
@@ -155,6 +158,8 @@ def read_training(record: Mapping[str, Any], task: str) -> Training:
         losses=tuple(record.get("curve", ())),
         parameters=record.get("parameters"),
         cpu_seconds=record["cpu_seconds"],
+        width=record["width"],
+        correct=record.get("test_correct", ""),
     )
 
 
@@ -170,8 +175,8 @@ def collect_trainings(rows: Sequence[Row], stores: Iterable[Store]) -> tuple[dic
         protocol = make_protocol(task, rows)
         for identity in sorted({record["settings"]["data"] for record in records.values()}):
             for contender in (*REFERENCES, *map(get_name, rows)):
-                for seed in SEEDS:
-                    record = records.get(protocol.key(make_job(contender, seed), identity))
+                for width, seed in itertools.product(get_widths(contender), SEEDS):
+                    record = records.get(protocol.key(make_job(contender, seed, width), identity))
                     if record is None:
                         continue
                     if identities.setdefault(name, identity) != identity:

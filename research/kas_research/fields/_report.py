@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from ..protocol import figure, statistics
-from ._bootstrap import Ratio
+from ..protocol.bootstrap import Ratio
 from ._protocol import Rules
 from ._results import Finding, Point, check_rules, compare, get_best, get_deviation
 from ._verdict import Outcome, Verdict

@@ -17,7 +17,7 @@ import numpy
 
 from ..protocol import statistics
 from ..protocol._store import Store
-from ._bootstrap import Bootstrap, Ratio, summarize
+from ..protocol.bootstrap import Bootstrap, Ratio, get_ratio
 from ._families import EXPRESSIBLE
 from ._protocol import Experiment, Protocol, Rules
 from ._stages import get_jobs, resolve
@@ -94,8 +94,8 @@ def _add(point: Point, seed: int, record: Mapping[str, Any] | None) -> None:
 def compare(points: Sequence[Point], baseline: Point, draws: int, seed: int = 0) -> list[Ratio | None]:
     """The ratios of errors of points to a baseline, by a bootstrap; None where a point has no training."""
     bootstrap = Bootstrap(len(next(iter(baseline.errors.values()))), draws, seed)
-    own = bootstrap.draw(baseline.errors)
-    return [summarize(bootstrap.draw(point.errors) - own) if point.errors else None for point in points]
+    own = bootstrap.draw(baseline.errors, numpy.log)
+    return [get_ratio(bootstrap.draw(point.errors, numpy.log) - own) if point.errors else None for point in points]
 
 
 def get_deviation(points: Iterable[Point]) -> statistics.Deviation:

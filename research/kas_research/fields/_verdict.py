@@ -14,7 +14,7 @@ import numpy
 
 from ..protocol import statistics
 from ..protocol._store import Store
-from ._bootstrap import Bootstrap, Ratio, summarize
+from ..protocol.bootstrap import Bootstrap, Ratio, get_ratio
 from ._protocol import Protocol, Rules
 from ._results import Point, read_points
 from ._stages import StageError, resolve
@@ -80,12 +80,12 @@ def compare_with_envelope(
         comparisons, differences = [], []
         for point in sorted((one for one in finalists if one.family == name), key=lambda one: one.budget):
             levels = {family: _interpolate(*curve, point.ms) for family, curve in curves.items()}
-            difference = bootstrap.draw(point.errors) - numpy.min(list(levels.values()), axis=0)
+            difference = bootstrap.draw(point.errors, numpy.log) - numpy.min(list(levels.values()), axis=0)
             best = min(levels, key=lambda family: float(levels[family][0]))
-            comparisons.append(Comparison(point.equation, point.budget, best, summarize(difference)))
+            comparisons.append(Comparison(point.equation, point.budget, best, get_ratio(difference)))
             differences.append(difference)
         ordered = numpy.sort(differences, axis=0)
-        found[name] = comparisons, summarize(ordered[min(1, len(ordered) - 1)])
+        found[name] = comparisons, get_ratio(ordered[min(1, len(ordered) - 1)])
     return found
 
 
@@ -93,7 +93,7 @@ def _draw_curves(points: Iterable[Point], bootstrap: Bootstrap) -> dict[str, tup
     """By family the times of its widths and the least y's of what takes no longer."""
     families: dict[str, dict[float, numpy.ndarray]] = {}
     for point in sorted(points, key=lambda point: point.ms):
-        families.setdefault(point.family, {})[point.ms] = bootstrap.draw(point.errors)
+        families.setdefault(point.family, {})[point.ms] = bootstrap.draw(point.errors, numpy.log)
     return {
         family: (numpy.array(list(curve)), numpy.minimum.accumulate(list(curve.values()), axis=0))
         for family, curve in families.items()

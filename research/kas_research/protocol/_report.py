@@ -154,6 +154,22 @@ def _say_equal_accuracy(network: NetworkResults) -> Iterator[str]:
     yield from rows
 
 
+def _say_images(network: NetworkResults) -> Iterator[str]:
+    """Differences whose standard errors contain the test images, of what has kept which images are right."""
+    if not (comparisons := network.compare_images()):
+        return
+    yield "Points on the test images over the best baseline that takes no longer, by a bootstrap over seeds and images:"
+    yield ""
+    yield "| candidate | width | baseline | width | difference | 95 % |"
+    yield "|---|---|---|---|---|---|"
+    for one in comparisons:
+        d = one.difference
+        yield (
+            f"| {one.point.contender} | {one.point.width} | {one.baseline.contender} | {one.baseline.width} "
+            f"| {d.value:+.2f} ± {d.error:.2f} | {d.low:+.2f} to {d.high:+.2f} |"
+        )
+
+
 def write_tables(networks: Sequence[NetworkResults]) -> str:
     """Markdown: for each network all points, whether it measures operators, and the verdicts on candidates."""
     lines: list[str] = []
@@ -171,6 +187,8 @@ def write_tables(networks: Sequence[NetworkResults]) -> str:
         lines += ["", *_say_runs(network), _say_control(network), "", *_table(network), ""]
         if verdicts := list(_say_candidates(network)):
             lines += [*verdicts, ""]
+        if images := list(_say_images(network)):
+            lines += [*images, ""]
         if speeds := list(_say_equal_accuracy(network)):
             lines += [*speeds, ""]
         failed = {(r.point.contender, r.point.width): r.failures[-1] for r in network.results.values() if r.failures}

@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy
+
 from kas.zoo._contenders import Contender
 
 from . import statistics
 from ._protocol import VERSION, Point, Protocol, make_latency_key, settings_of
 from ._store import Store
+from .bootstrap import Bootstrap, Difference, get_difference, unpack_bits
 
 METRICS = ("validation", "test", "shifted", "rotated")
 
@@ -37,6 +40,8 @@ class Result:
 
     point: Point
     accuracies: dict[str, dict[int, float]] = field(default_factory=dict)
+    correct: dict[int, numpy.ndarray] = field(default_factory=dict)
+    """Which test images are classified right, by seed; nothing of trainings that did not keep it."""
     parameters: int = 0
     cpu_seconds: list[float] = field(default_factory=list)
     microseconds: Mapping[str, float] = field(default_factory=dict)
@@ -67,6 +72,19 @@ class Result:
         if not values or latency is None:
             return None
         return statistics.Measured(latency[0], numbers.fmean(values), len(values), self.point.width)
+
+
+class ImageComparison(NamedTuple):
+    """A candidate beside a baseline, in points of accuracy on test images."""
+
+    point: Point
+    baseline: Point
+    difference: Difference
+    """Its standard error contains the seeds and the images."""
+
+
+def _get_time(result: Result) -> float:
+    return result.latency[0] if result.latency else math.inf
 
 
 @dataclass
@@ -119,6 +137,29 @@ class NetworkResults:
         for point in self.curve(candidate, "test", condition):
             if (latency := statistics.find_latency(dense, point.mean)) is not None:
                 found.append((point, latency / point.latency))
+        return found
+
+    def compare_images(self, draws: int = 2000) -> list[ImageComparison]:
+        """Candidates beside the best baseline that takes no longer, where both have kept the images and two seeds."""
+
+        def has_images(point: Point, result: Result) -> bool:
+            return len(result.correct) > 1 and result.latency is not None
+
+        known = {point: result for point, result in self.results.items() if has_images(point, result)}
+        if not known:
+            return []
+        bootstrap = Bootstrap(len(next(iter(next(iter(known.values())).correct.values()))), draws)
+        drawn = {point: 100 * bootstrap.draw(result.correct) for point, result in known.items()}
+        found = []
+        for point, result in known.items():
+            faster = [
+                other
+                for other, baseline in known.items()
+                if not self.protocol[other.contender].is_candidate and _get_time(baseline) <= _get_time(result)
+            ]
+            if self.protocol[point.contender].is_candidate and faster:
+                best = max(faster, key=lambda other: float(drawn[other][0]))
+                found.append(ImageComparison(point, best, get_difference(drawn[point] - drawn[best])))
         return found
 
     def measures_operators(self, metric: str) -> tuple[bool, list[statistics.Difference]] | None:
@@ -199,6 +240,8 @@ def _add(result: Result, record: Mapping[str, Any]) -> None:
         return
     result.parameters = record["parameters"]
     result.cpu_seconds.append(record["cpu_seconds"])
+    if "test_correct" in record:
+        result.correct[record["seed"]] = unpack_bits(record["test_correct"])
     for metric in METRICS:
         if metric in record and math.isfinite(record[metric]):
             result.accuracies.setdefault(metric, {})[record["seed"]] = record[metric]

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+import numpy
 import torch
 from torch import nn
 from torch.nn import functional
@@ -25,6 +26,7 @@ from kas.zoo._contenders import Contender, get_form, make_network
 from kas.zoo._layers import SEQUENCES
 
 from ._protocol import Job, Point, Protocol, identify
+from .bootstrap import pack_bits
 
 
 def make_unseen(test: Split, seed: int = 0) -> dict[str, Split]:
@@ -83,6 +85,18 @@ def place(protocol: Protocol, point: Point, as_sequences: bool = False) -> tuple
             space = main_space(sites._replace(sites=here))
             replacements.append(Replacement(form[0], [site for site in here.values() if site.space == space], form[1]))
     return network, replacements
+
+
+def find_correct(training: Training, part: Split, batch: int = 500) -> numpy.ndarray:
+    """Which images of a part are classified right."""
+    training.network.eval()
+    with torch.no_grad():
+        found = [
+            training.network(images).argmax(1) == classes for images, classes in training.data.in_order(part, batch)
+        ]
+    training.network.train()
+    correct: numpy.ndarray = torch.cat(found).numpy()
+    return correct
 
 
 MOST_COMPILED = 8
@@ -161,5 +175,6 @@ class Worker:
         if job.is_reported:
             for name, part in {"test": self.data.test, **self.unseen}.items():
                 found[name] = round(100 * training.evaluate_on(part, name)["accuracy"], 4)
+            found["test_correct"] = pack_bits(find_correct(training, self.data.test))
         found["curve"] = [round(value, 5) for _, name, value in training.curve if name == "train_loss"]
         return found

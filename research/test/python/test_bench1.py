@@ -82,7 +82,7 @@ def test_costs_are_those_of_the_operators(table):
     for number in (0, 4711, 13964):
         assert dict(table[number].costs) == _list.compute_costs(table[number].operator, _space.read_space())
     row = table[4711]
-    assert list(row.costs) == ["network", *bench1.LAYERS]
+    assert list(row.costs) == ["network", "trained", *bench1.LAYERS]
     binding = {name: bench1.LAYERS["64x56"][name] for names in row.operator.symbols for name in names}
     assert row.costs["64x56"].flops == row.operator.cost(binding).flops
 
@@ -150,7 +150,7 @@ def test_queries(table):
     assert all("sees" in row.properties and "same_everywhere" not in row.properties for row in found)
     assert table.query(layer="512x7", parameters=0) == []
     assert len(table.query()) == len(table)
-    with pytest.raises(ValueError, match=r"requires a layer of network, 64x56, .*, got '3x3'"):
+    with pytest.raises(ValueError, match=r"requires a layer of network, trained, 64x56, .*, got '3x3'"):
         table.query(layer="3x3")
     with pytest.raises(ValueError, match=r"requires numbers for flops, .* and True or False for sees, .*got sees=3"):
         table.query(sees=3)
@@ -200,8 +200,9 @@ def test_foreign_files(folder, tmp_path):
     good = json.loads(manifest.read_text())
     for text, message in (
         ("{", r"requires JSON in '.*manifest\.json', got another text"),
-        ("[]", "requires tables of format 1 in '.*', got None"),
-        (json.dumps({**good, "format": 2}), "requires tables of format 1 in '.*', got 2"),
+        ("[]", r"requires tables of format 2 \(version 2\.0\) in '.*', got None$"),
+        (json.dumps({**good, "format": 3}), r"requires tables of format 2 \(version 2\.0\) in '.*', got 3$"),
+        (json.dumps({**good, "format": 1}), "got 1: its costs and times are of other sizes than its accuracies, and"),
         (json.dumps({**good, "files": 3}), "requires an object 'files' in '.*', got 3"),
         (json.dumps({**good, "files": {}}), r"requires the file 'operators\.csv\.xz' among those of '.*', got none"),
     ):
@@ -300,7 +301,7 @@ def small_task(tmp_path, monkeypatch):
     return task
 
 
-def test_trainings_go_on_and_are_packed(untrained, small_task, tmp_path):
+def test_trainings_go_on_and_are_packed(untrained, small_task, tmp_path, monkeypatch):
     from kas_research.bench1 import _pack, _tasks, _train
     from kas_research.protocol import Store
 
@@ -308,6 +309,7 @@ def test_trainings_go_on_and_are_packed(untrained, small_task, tmp_path):
     assert len(rows) == 528 and all("sees" in row.properties for row in rows[:-1])
     chosen = [rows[0], rows[-1]]
     dense = {"dense": _train.UNTRAINED["dense"]}
+    monkeypatch.setattr(_tasks, "WIDTHS", (16,))
     store = Store(tmp_path / "first.jsonl")
     options = {"tasks": ["noise"], "seeds": (0, 1), "references": dense, "niceness": 0}
 

@@ -16,11 +16,11 @@ from torch import nn
 from kas_research._spec import SpecError
 from kas_research.cli import main
 from kas_research.fields import _report, _stages, _time, _verdict
-from kas_research.fields._bootstrap import Bootstrap, summarize
 from kas_research.fields._protocol import COMPILERS, Best, Rules, parse_protocol
 from kas_research.fields._results import Point
 from kas_research.fields._train import pack
 from kas_research.protocol._store import Store
+from kas_research.protocol.bootstrap import Bootstrap, get_ratio
 
 FIELDS = 300
 RULES = Rules(draws=500)
@@ -51,9 +51,11 @@ def test_seeds_are_paired_where_both_have_them():
     one = make_errors(2.0, range(5), spread=0.5)
     other = {seed: 0.9 * values for seed, values in one.items()}
     elsewhere = {seed + 100: values for seed, values in other.items()}
-    paired, unpaired = (summarize(bootstrap.draw(errors) - bootstrap.draw(one)) for errors in (other, elsewhere))
+    paired, unpaired = (
+        get_ratio(bootstrap.draw(errors, numpy.log) - bootstrap.draw(one, numpy.log)) for errors in (other, elsewhere)
+    )
     assert paired.value == unpaired.value == pytest.approx(0.9)
-    assert paired.high - paired.low < 1e-9 and unpaired.low < 0.8 and unpaired.high > 1
+    assert paired.high - paired.low < 1e-5 and unpaired.low < 0.8 and unpaired.high > 1
     assert paired.probability == 1 / 501 and unpaired.probability > 0.1
 
 
@@ -65,7 +67,8 @@ def test_intervals_cover_the_truth():
         fields = numpy.exp(0.3 * generator.standard_normal(FIELDS))
         seeds = [{seed: fields * math.exp(0.1 * generator.standard_normal()) for seed in range(8)} for _ in range(2)]
         bootstrap = Bootstrap(FIELDS, 300, trial)
-        ratio = summarize(bootstrap.draw(seeds[0]) - bootstrap.draw({100 + s: e for s, e in seeds[1].items()}))
+        others = {100 + seed: errors for seed, errors in seeds[1].items()}
+        ratio = get_ratio(bootstrap.draw(seeds[0], numpy.log) - bootstrap.draw(others, numpy.log))
         covered += ratio.low <= 1 <= ratio.high
     assert 48 <= covered < 60
 

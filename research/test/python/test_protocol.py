@@ -8,12 +8,14 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import signal
 import sys
 import xml.etree.ElementTree
 
+import numpy
 import pytest
 
 import kas
@@ -41,6 +43,7 @@ from kas_research.protocol import (  # noqa: E402
     _train,
 )
 from kas_research.protocol import _protocol as implementation  # noqa: E402
+from kas_research.protocol.bootstrap import pack_bits, unpack_bits  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 ALL = [*protocol.LAYERS, *protocol.OPERATORS]
@@ -337,10 +340,14 @@ def test_stages_are_one_for_each_size():
 def test_test_images_are_for_reporting_alone():
     worker = protocol.Worker(make_small())
     chosen = worker.train(Job(Point("pooled", "dense", 16), 0, False))
-    assert not {"test", "shifted", "rotated"} & set(chosen)
+    assert not {"test", "shifted", "rotated", "test_correct"} & set(chosen)
     reported = worker.train(Job(Point("pooled", "dense", 16), 100, True))
     assert all(0 <= reported[name] <= 100 for name in ("validation", "test", "shifted", "rotated"))
     assert reported["key"] != chosen["key"]
+    correct = unpack_bits(reported["test_correct"])
+    assert len(correct) == len(worker.data.test[0]) and 100 * correct.mean() == pytest.approx(
+        reported["test"], abs=0.02
+    )
 
 
 @needs_data
@@ -583,6 +590,28 @@ def test_the_tables_say_what_is_above(tmp_path):
     assert "| found | 16 | 20.0 | kas | 1000 | 86.00 ± 0.06 | 86.00 ± 0.06 | 4 | +1.00 |" in tables
     assert "| found | test | 16: +" in tables
     assert tables.count("**yes**") == 2
+
+
+def test_differences_contain_the_test_images(tmp_path):
+    own = make_compared()
+    means = {("dense", 16): (10, 80), ("dense", 32): (40, 90), ("found", 16): (20, 86), ("found", 32): (40, 91)}
+    store, kept = write_store(tmp_path / "s.jsonl", own, means), Store(tmp_path / "kept.jsonl")
+    assert not protocol.read_results(own, store)[0].compare_images()
+    right = {"dense": 160, "found": 172}
+    for record in store:
+        if record["kind"] == "training" and record["width"] == 16:
+            # Of 203 images; seeds differ by a few.
+            count = right[record["contender"]] + record["seed"] % 3
+            record["test_correct"] = pack_bits(numpy.arange(203) < count)
+        kept.add(record)
+    (network,) = protocol.read_results(own, kept)
+    (found,) = network.compare_images()
+    assert (found.point, found.baseline) == (Point("pooled", "found", 16), Point("pooled", "dense", 16))
+    # Of 203 images 12 are right with one of them only: sqrt(12) of 203, paired.
+    assert found.difference.value == pytest.approx(100 * 12 / 203)
+    assert found.difference.error == pytest.approx(100 * math.sqrt(12 * (1 - 12 / 203)) / 203, rel=0.1)
+    assert found.difference.low < found.difference.value < found.difference.high
+    assert "| found | 16 | dense | 16 | +5.91 ± 1." in protocol.write_tables([network])
 
 
 def test_verdicts_without_baselines_that_a_search_had_found(tmp_path):
