@@ -138,6 +138,8 @@ static void writeFunction(llvm::json::OStream &json,
           // need not be UTF-8; JSON has to be.
           json.value(llvm::json::fixUTF8(text));
       });
+    if (function.numPrepackLaunches)
+      json.attribute("prepack_launches", function.numPrepackLaunches);
     json.attributeArray("launches", [&] {
       for (const DeviceManifest::Launch &launch : function.launches)
         json.object([&] {
@@ -384,7 +386,11 @@ static bool fromJSON(const Value &value, DeviceManifest::Launch &launch,
 static bool fromJSON(const Value &value, DeviceManifest::Function &function,
                      Path path) {
   ObjectMapper mapper(value, path);
-  return mapper && mapper.map("name", function.name) &&
+  uint64_t numPrepackLaunches = 0;
+  if (!mapper || !mapper.mapOptional("prepack_launches", numPrepackLaunches))
+    return false;
+  function.numPrepackLaunches = numPrepackLaunches;
+  return mapper.map("name", function.name) &&
          mapper.map("buffers", function.buffers) &&
          mapper.mapOptional("scratch_bytes", function.scratchBytes) &&
          mapper.mapOptional("assertions", function.assertions) &&
@@ -475,6 +481,12 @@ static Error checkFunction(const DeviceManifest &manifest,
                                " bytes, got " + llvm::Twine(buffer.getBytes()) +
                                " from " + llvm::Twine(buffer.offset) + " on");
   }
+  if (function.numPrepackLaunches > function.launches.size())
+    return createStringError("malformed manifest: function '" + function.name +
+                             "': expected at most " +
+                             llvm::Twine(function.launches.size()) +
+                             " launches to prepack weights, got " +
+                             llvm::Twine(function.numPrepackLaunches));
   for (const DeviceManifest::Launch &launch : function.launches)
     if (Error error = checkLaunch(manifest, function, launch))
       return error;

@@ -106,17 +106,23 @@ class Program:
 
     def __init__(self, device: Device, manifest: dict, binary: bytes, function: str, lender: "Program | None" = None):
         self.device = device
+        self.lender = lender or self
         self.lent = lender._list("argument") if lender else []
         self.function = next(entry for entry in manifest["functions"] if entry["name"] == function)
         self.module = c_void_p()
         self.scratch = c_void_p()
+        self.prepack = c_void_p()
         self.sequence = c_void_p()
+        # How often arguments were uploaded, and of which upload the weights are prepacked.
+        self.uploads, self.prepacked = 0, -1
         self.buffers: list[c_void_p | None] = []
         try:
             self._create_buffers()
             device.call("kasRtModuleLoad", device.handle, binary, c_size_t(len(binary)), byref(self.module))
             self.launches = [self._create_launch(manifest, launch) for launch in self.function["launches"]]
-            self._create_sequence()
+            count = self.function.get("prepack_launches", 0)
+            self.prepack = self._create_sequence(self.launches[:count])
+            self.sequence = self._create_sequence(self.launches[count:])
         except DriverError:
             self.close()
             raise
@@ -177,19 +183,22 @@ class Program:
         )  # fmt: skip
         return handle, size, arguments
 
-    def _create_sequence(self) -> None:
-        """All launches as one, a graph with CUDA: what is measured has no calls of Python between kernels."""
-        steps = [Step(handle.value, size, arguments, len(arguments)) for handle, size, arguments in self.launches]
+    def _create_sequence(self, launches: list) -> c_void_p:
+        """Launches as one, a graph with CUDA: what is measured has no calls of Python between kernels."""
+        sequence = c_void_p()
+        steps = [Step(handle.value, size, arguments, len(arguments)) for handle, size, arguments in launches]
         if steps:
             self.device.call(
                 "kasRtSequenceCreate", self.device.handle, (Step * len(steps))(*steps), c_uint32(len(steps)),
-                byref(self.sequence),
+                byref(sequence),
             )  # fmt: skip
+        return sequence
 
     def close(self) -> None:
-        if self.sequence:
-            self.device.call("kasRtSequenceDestroy", self.sequence)
-        self.sequence = c_void_p()
+        for sequence in (self.prepack, self.sequence):
+            if sequence:
+                self.device.call("kasRtSequenceDestroy", sequence)
+        self.prepack, self.sequence = c_void_p(), c_void_p()
         for buffer in [*self.buffers[len(self.lent) :], self.scratch]:
             if buffer:
                 self.device.call("kasRtBufferDestroy", buffer)
@@ -202,11 +211,16 @@ class Program:
                 if entry["kind"] == kind]  # fmt: skip
 
     def upload(self, arguments: list[np.ndarray]) -> None:
+        self.uploads += 1
         for (entry, buffer), values in zip(self._list("argument"), arguments, strict=True):
             data = narrow(values, entry["dtype"])
             self.device.call("kasRtBufferWrite", buffer, c_uint64(0), c_void_p(data.ctypes.data), c_uint64(data.nbytes))
 
     def launch(self) -> None:
+        """A call; the first one after an upload prepacks the weights."""
+        if self.prepack and self.prepacked != self.lender.uploads:
+            self.device.call("kasRtSequenceLaunch", self.prepack)
+            self.prepacked = self.lender.uploads
         if self.sequence:
             self.device.call("kasRtSequenceLaunch", self.sequence)
 

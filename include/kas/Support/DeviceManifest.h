@@ -105,6 +105,10 @@ struct DeviceManifest {
     std::vector<std::string> assertions;
     /// In order: each sees what those before it wrote.
     std::vector<Launch> launches;
+    /// How many of the first ones depend on weights and constants alone: calls
+    /// may leave them out while these are the same, as nothing else writes to
+    /// what they write.
+    size_t numPrepackLaunches = 0;
   };
 
   Target target;

@@ -171,6 +171,7 @@ DeviceFunction::~DeviceFunction() {
   // what is left.
   (void)kasRtEventDestroy(start);
   (void)kasRtEventDestroy(stop);
+  (void)kasRtSequenceDestroy(prepackSequence);
   (void)kasRtSequenceDestroy(sequence);
   (void)kasRtModuleUnload(module);
   for (KasRtBuffer buffer : buffers)
@@ -214,6 +215,7 @@ Error DeviceFunction::upload(llvm::ArrayRef<Tensor> arguments) {
                                 arguments.size());
   if (!positions)
     return positions.takeError();
+  isPrepacked = false;
   for (auto [position, tensor] : llvm::zip_equal(*positions, arguments)) {
     const DeviceManifest::Buffer &buffer = function.buffers[position];
     if (Error error = checkShape(function, buffer, tensor))
@@ -279,24 +281,46 @@ Error DeviceFunction::download(llvm::MutableArrayRef<Tensor> results) {
 // Running
 //===----------------------------------------------------------------------===//
 
-Error DeviceFunction::createSequence() {
+Expected<KasRtSequence> DeviceFunction::createSequence(size_t first,
+                                                       size_t count) {
+  KasRtSequence created = nullptr;
   std::vector<KasRtStep> steps;
   // In the order of the manifest, which the device keeps.
-  for (const Launch &launch : launches)
+  for (const Launch &launch : llvm::ArrayRef(launches).slice(first, count))
     steps.push_back({launch.kernel, launch.size, launch.arguments.data(),
                      static_cast<uint32_t>(launch.arguments.size())});
-  return check(kasRtSequenceCreate(device.get(), steps.data(),
-                                   static_cast<uint32_t>(steps.size()),
-                                   &sequence));
+  // A function that hands on its arguments has none.
+  if (!steps.empty())
+    if (Error error = check(
+            kasRtSequenceCreate(device.get(), steps.data(),
+                                static_cast<uint32_t>(steps.size()), &created)))
+      return error;
+  return created;
+}
+
+Error DeviceFunction::prepack() {
+  size_t count = function.numPrepackLaunches;
+  if (isPrepacked || count == 0)
+    return Error::success();
+  if (!prepackSequence)
+    if (Error error = createSequence(0, count).moveInto(prepackSequence))
+      return error;
+  if (Error error = check(kasRtSequenceLaunch(prepackSequence)))
+    return error;
+  isPrepacked = true;
+  return Error::success();
 }
 
 // Asynchronous: `download` waits, and gets the errors of kernels.
 Error DeviceFunction::launch() {
-  // A function that hands on its arguments has none.
-  if (launches.empty())
+  if (Error error = prepack())
+    return error;
+  size_t count = function.numPrepackLaunches;
+  if (launches.size() == count)
     return Error::success();
   if (!sequence)
-    if (Error error = createSequence())
+    if (Error error =
+            createSequence(count, launches.size() - count).moveInto(sequence))
       return error;
   return check(kasRtSequenceLaunch(sequence));
 }
@@ -321,6 +345,9 @@ Error DeviceFunction::createEvents() {
 
 Expected<Timing> DeviceFunction::measure(const TimingOptions &options) {
   if (Error error = createEvents())
+    return error;
+  // Once, whatever the number of runs.
+  if (Error error = prepack())
     return error;
   llvm::SmallVector<double> times;
   // The first launch compiles PTX or pipelines.

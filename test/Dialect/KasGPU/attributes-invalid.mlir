@@ -1,7 +1,7 @@
 // RUN: kas-opt %s -split-input-file -verify-diagnostics
 
 // A1: an operation's
-// expected-error@below {{expected no attribute of this dialect but kas_gpu.schedule, kas_gpu.device, kas_gpu.dynamic_bytes, kas_gpu.num_tensor_maps, kas_gpu.scratch, kas_gpu.manifest and kas_gpu.assertions, got kas_gpu.other}}
+// expected-error@below {{expected no attribute of this dialect but kas_gpu.schedule, kas_gpu.device, kas_gpu.dynamic_bytes, kas_gpu.num_tensor_maps, kas_gpu.num_prepack_launches, kas_gpu.scratch, kas_gpu.manifest and kas_gpu.assertions, got kas_gpu.other}}
 func.func @a1() attributes {kas_gpu.other} {
   return
 }
@@ -160,3 +160,17 @@ func.func @c8() attributes {kas_gpu.schedule = #kas_gpu.schedule<strategy = dire
 // D2
 // expected-error@below {{expected a #kas_gpu.device as kas_gpu.device, got "sm_90"}}
 module attributes {kas_gpu.device = "sm_90"} {}
+
+// -----
+
+// A8: negative
+// expected-error@below {{expected a number of type i64 of at least 0 as kas_gpu.num_prepack_launches, got -1}}
+func.func @a8() attributes {kas_gpu.num_prepack_launches = -1 : i64} {
+  return
+}
+
+// -----
+
+// A8: another place
+// expected-error@below {{expected kas_gpu.num_prepack_launches on a function, got builtin.module}}
+module attributes {kas_gpu.num_prepack_launches = 2 : i64} {}

@@ -99,7 +99,7 @@ TEST(DeviceManifest, IsWrittenAsItIsRead) {
       R"("kind":"constant","dtype":"f32","shape":[],"bytes":4,)"
       R"("data":"AACAPw=="},{"kind":"scratch","dtype":"f16",)"
       R"("shape":[64,64],"bytes":8192,"offset":256}],"scratch_bytes":8448,)"
-      R"("launches":[{"kernel":0,"arguments":[0,3]},)"
+      R"("prepack_launches":1,"launches":[{"kernel":0,"arguments":[0,3]},)"
       R"({"kernel":0,"arguments":[3,1]}]}]})";
   auto manifest = DeviceManifest::fromJSON(text);
   ASSERT_TRUE(bool(manifest)) << llvm::toString(manifest.takeError());
@@ -145,6 +145,10 @@ TEST(DeviceManifest, SaysWhatIsWrong) {
   EXPECT_EQ(getError("\"offset\": 512", "\"offset\": 1024"),
             "malformed manifest: function 'run': expected temporaries within "
             "1024 bytes, got 256 from 1024 on");
+  EXPECT_EQ(getError("\"scratch_bytes\"", "\"prepack_launches\": 3, "
+                                          "\"scratch_bytes\""),
+            "malformed manifest: function 'run': expected at most 2 launches "
+            "to prepack weights, got 3");
   EXPECT_EQ(getError("AACAPw==", ""),
             "malformed manifest: expected the constant's bytes in base64 at "
             "manifest.functions[0].buffers[2].data");
@@ -286,6 +290,36 @@ TEST_F(CudaFunctionTest, KeepsTemporariesOnTheDevice) {
   EXPECT_EQ(driver->countCalls("cuMemcpyDtoHAsync_v2"), 1);
   // An argument, a result, a constant, the scratch.
   EXPECT_EQ(driver->countCalls("cuMemAlloc_v2"), 4);
+}
+
+// Once for each upload, however often the function is called and measured.
+TEST_F(CudaFunctionTest, PrepacksWeightsOnce) {
+  static int numPrepacked;
+  numPrepacked = 0;
+  driver->setKernel("twice", [](void *const *parameters, const uint32_t *grid,
+                                const uint32_t *block) {
+    ++numPrepacked;
+    for (uint32_t i = 0; i < grid[0] * block[0]; ++i)
+      get<float>(parameters, 1)[i] = 2 * get<float>(parameters, 0)[i];
+  });
+  std::string json = getManifest("cuda");
+  json.insert(json.find("\"scratch_bytes\""), "\"prepack_launches\": 1, ");
+  run("cuda", json, ptx);
+  EXPECT_EQ(numPrepacked, 1);
+  auto device = Device::open("cuda");
+  ASSERT_TRUE(bool(device)) << llvm::toString(device.takeError());
+  auto manifest = llvm::cantFail(DeviceManifest::fromJSON(json));
+  auto function =
+      llvm::cantFail(DeviceFunction::load(*device, manifest, ptx, "run"));
+  for (int round : {1, 2}) {
+    Tensor x({4, 16}), y({4, 16});
+    x.getValues()[5] = static_cast<float>(round);
+    llvm::Error error = function->run({std::move(x)}, y);
+    ASSERT_FALSE(bool(error)) << llvm::toString(std::move(error));
+    EXPECT_EQ(y.getValues()[5], static_cast<float>(2 * round + 1));
+    ASSERT_FALSE(bool(function->launch()));
+    EXPECT_EQ(numPrepacked, 1 + round);
+  }
 }
 
 /// 16-bit elements are rounded on their way to the device.

@@ -232,6 +232,12 @@ def KasGPUPlanBuffersPass : Pass<"kas-gpu-plan-buffers", "::mlir::func::FuncOp">
     taking buffers by decreasing size and giving each the lowest place that is
     free while it lives.
 
+    Launches that read weights (see `kas.data`) and constants alone, and write
+    temporary buffers alone, are moved to the beginning. The function gets their
+    number as attribute `kas_gpu.num_prepack_launches`, and what they write for
+    others lives to the end: calls may leave them out while the weights stay the
+    same. Example: `test/Codegen/GPU/prepack-launches.mlir`.
+
     A pass on `func.func`, not on the interface of functions, so that
     `kas-opt` runs it on all functions of a module without a nested pipeline.
 

@@ -64,8 +64,8 @@ public:
   /// Elements that are f16 or bf16 there are rounded to nearest.
   llvm::Error upload(llvm::ArrayRef<Tensor> arguments);
 
-  /// Starts all kernels, by one call of the runtime; returns before they are
-  /// done.
+  /// Starts all kernels, by one call of the runtime, and before the first call
+  /// after an upload those that prepack weights; returns before they are done.
   llvm::Error launch();
 
   /// Waits for the kernels and copies the results from the device. Error: what
@@ -93,7 +93,10 @@ private:
   llvm::Error createBuffers();
   llvm::Error createKernels(const DeviceManifest &manifest,
                             llvm::StringRef binary);
-  llvm::Error createSequence();
+  /// Of launches from `first` on; null: there is none.
+  llvm::Expected<KasRtSequence> createSequence(size_t first, size_t count);
+  /// Prepacks the weights that are there, unless it has been done.
+  llvm::Error prepack();
   llvm::Error checkAssertions();
   llvm::Error createEvents();
 
@@ -104,8 +107,10 @@ private:
   std::vector<KasRtBuffer> buffers;
   KasRtBuffer scratch = nullptr;
   std::vector<Launch> launches;
-  /// Of all launches; made by the first one.
-  KasRtSequence sequence = nullptr;
+  /// Of the launches that prepack weights, and of the others; made by the first
+  /// call.
+  KasRtSequence prepackSequence = nullptr, sequence = nullptr;
+  bool isPrepacked = false;
   KasRtEvent start = nullptr, stop = nullptr;
 };
 

@@ -315,6 +315,10 @@ ManifestReader::readFunction(func::FuncOp function) {
   for (Operation &op : function.getBody().front())
     if (failed(readOperation(op, result)))
       return failure();
+  if (auto count = function->getAttrOfType<IntegerAttr>(
+          KasGPUDialect::numPrepackLaunchesName))
+    result.numPrepackLaunches = std::min<size_t>(
+        static_cast<size_t>(count.getInt()), result.launches.size());
   // Names where the program gives none.
   unsigned numArguments = 0, numResults = 0;
   for (DeviceManifest::Buffer &buffer : result.buffers) {

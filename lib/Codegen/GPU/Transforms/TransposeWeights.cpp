@@ -9,8 +9,9 @@
 // Weights in the order in which kernels read them. PyTorch keeps a filter as
 // [Cout, Cin, kH, kW], with the window innermost, while steps run along Cin:
 // each element is read for itself, kH * kW elements from the next one. A kernel
-// copies the weight to [Cout, kH, kW, Cin] first, in every call, where that
-// pays (research/reports/gpu.md, "What was learnt").
+// copies the weight to [Cout, kH, kW, Cin] first, where that pays even in every
+// call (research/reports/gpu.md, "What was learnt"); `-kas-gpu-plan-buffers`
+// lets calls leave it out where it depends on weights alone.
 //
 //===----------------------------------------------------------------------===//
 

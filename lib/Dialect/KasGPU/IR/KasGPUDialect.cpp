@@ -353,10 +353,10 @@ static LogicalResult verifyWritten(Operation *op, NamedAttribute attribute) {
       return emitAttributePositionError(op, "a module", attribute);
     return success();
   }
-  if (!isCount(value)) // A3, A4
+  if (!isCount(value)) // A3, A4, A8
     return emitAttributeValueError(op, "a number of type i64 of at least 0",
                                    attribute);
-  if (!isa<FunctionOpInterface>(op)) // A3, A4
+  if (!isa<FunctionOpInterface>(op)) // A3, A4, A8
     return emitAttributePositionError(op, "a function", attribute);
   return success();
 }
@@ -390,15 +390,15 @@ KasGPUDialect::verifyOperationAttribute(Operation *op,
     return success();
   }
   if (name == scratchName || name == manifestName || name == dynamicBytesName ||
-      name == numTensorMapsName)
+      name == numTensorMapsName || name == numPrepackLaunchesName)
     return verifyWritten(op, attribute);
   if (name == accessName) // A1
     return emitAttributePositionError(op, "an argument of a kernel", attribute);
   return op->emitError() // A1
          << "expected no attribute of this dialect but " << scheduleName << ", "
          << deviceName << ", " << dynamicBytesName << ", " << numTensorMapsName
-         << ", " << scratchName << ", " << manifestName << " and "
-         << assertionsName << ", got " << name;
+         << ", " << numPrepackLaunchesName << ", " << scratchName << ", "
+         << manifestName << " and " << assertionsName << ", got " << name;
 }
 
 /// Arguments of kernels say whether they are read or written.

@@ -26,18 +26,19 @@ def KasGPU_Dialect : Dialect {
     Its operations are those of warpgroups, and the copies that feed them. Its attribute `kas_gpu.schedule` is set on `kas.apply` and
     `linalg.generic`, `kas_gpu.device` on modules. Passes write `kas_gpu.access` on the arguments of
     kernels, `kas_gpu.dynamic_bytes` on kernels, `kas_gpu.scratch` on the buffer of temporaries, `kas_gpu.manifest` on
-    modules and `kas_gpu.assertions` on functions.
+    modules, `kas_gpu.assertions` and `kas_gpu.num_prepack_launches` on functions.
 
     Constraints (those of the first two attributes are C7, C8, D2 and D3, below):
     - A1: an operation has no attribute of this dialect but `kas_gpu.schedule`, `kas_gpu.device`,
-      `kas_gpu.dynamic_bytes`, `kas_gpu.num_tensor_maps`, `kas_gpu.scratch`, `kas_gpu.manifest` and
-      `kas_gpu.assertions`, a function's argument none but `kas_gpu.access`, a function's result none.
+      `kas_gpu.dynamic_bytes`, `kas_gpu.num_tensor_maps`, `kas_gpu.num_prepack_launches`, `kas_gpu.scratch`,
+      `kas_gpu.manifest` and `kas_gpu.assertions`, a function's argument none but `kas_gpu.access`, a function's result none.
     - A2: `kas_gpu.access` is `"read"` or `"write"`.
     - A3: `kas_gpu.dynamic_bytes` is a number of type `i64` of at least 0, on a function.
     - A4: `kas_gpu.num_tensor_maps` is a number of type `i64` of at least 0, on a function.
     - A5: `kas_gpu.scratch` is a unit, on a `memref.alloc`.
     - A6: `kas_gpu.manifest` is a string, the text of a JSON object, on a module.
     - A7: `kas_gpu.assertions` is an array of strings, on a function.
+    - A8: `kas_gpu.num_prepack_launches` is a number of type `i64` of at least 0, on a function.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
@@ -66,6 +67,10 @@ def KasGPU_Dialect : Dialect {
     /// after their buffers.
     static constexpr ::llvm::StringLiteral numTensorMapsName =
         "kas_gpu.num_tensor_maps";
+    /// The attribute of functions with the number of their first launches that
+    /// depend on weights and constants alone.
+    static constexpr ::llvm::StringLiteral numPrepackLaunchesName =
+        "kas_gpu.num_prepack_launches";
 
   private:
     void addKasGPUOps();
