@@ -69,3 +69,27 @@ func.func @operator(%x: tensor<8xf32>) -> tensor<f32> {
   } -> tensor<f32>
   return %max : tensor<f32>
 }
+
+// -----
+
+// Views of sums, which stay in f32, are of f32, too.
+// CHECK-LABEL: func @transposed_sums
+// CHECK: %[[SUMS:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<4x8xf32>)
+// CHECK: %[[INIT:.*]] = tensor.empty() : tensor<8x4xf32>
+// CHECK: linalg.transpose ins(%[[SUMS]] : tensor<4x8xf32>) outs(%[[INIT]] : tensor<8x4xf32>)
+// CHECK: return {{.*}} : tensor<8x4xf16>
+func.func @transposed_sums(%x: tensor<4x8x16xf32>) -> tensor<8x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<4x8xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %sums = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1)>],
+                          iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%x : tensor<4x8x16xf32>) outs(%zeros : tensor<4x8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %next = arith.addf %in, %out : f32
+    linalg.yield %next : f32
+  } -> tensor<4x8xf32>
+  %other = tensor.empty() : tensor<8x4xf32>
+  %turned = linalg.transpose ins(%sums : tensor<4x8xf32>) outs(%other : tensor<8x4xf32>) permutation = [1, 0]
+  return %turned : tensor<8x4xf32>
+}

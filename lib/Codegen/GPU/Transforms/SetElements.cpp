@@ -168,9 +168,19 @@ LogicalResult ElementNarrower::narrowView(Operation *view) {
     setNarrow(view->getResult(0));
     return success();
   }
-  // A view of integers or f64 stays.
-  if (!isNarrow(view->getOperand(0)))
+  auto setInit = [&](DestinationStyleOpInterface op, Type type) {
+    auto shaped = cast<RankedTensorType>(view->getResultTypes()[0]);
+    op.setDpsInitOperand(0, tensor::EmptyOp::create(builder, view->getLoc(),
+                                                    shaped.getShape(), type));
+  };
+  // A view of integers or f64 stays, and one of sums that are still in f32,
+  // whose init is narrow by now.
+  if (!isNarrow(view->getOperand(0))) {
+    if (auto op = dyn_cast<DestinationStyleOpInterface>(view);
+        op && isWide(view->getOperand(0)))
+      setInit(op, getElementTypeOrSelf(view->getResultTypes()[0]));
     return success();
+  }
   if (auto pad = dyn_cast<tensor::PadOp>(view)) {
     Value value = pad.getConstantPaddingValue();
     value = value ? toConstant(value) : Value();
@@ -181,10 +191,7 @@ LogicalResult ElementNarrower::narrowView(Operation *view) {
     auto yield = cast<tensor::YieldOp>(pad.getRegion().front().getTerminator());
     yield->setOperand(0, value);
   } else if (auto destination = dyn_cast<DestinationStyleOpInterface>(view)) {
-    auto type = cast<RankedTensorType>(view->getResultTypes()[0]);
-    destination.setDpsInitOperand(
-        0, tensor::EmptyOp::create(builder, view->getLoc(), type.getShape(),
-                                   element));
+    setInit(destination, element);
     if (auto linalgOp = dyn_cast<linalg::LinalgOp>(view))
       for (BlockArgument argument : linalgOp.getBlock()->getArguments())
         argument.setType(element);
