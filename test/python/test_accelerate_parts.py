@@ -375,8 +375,8 @@ def test_a_pruned_network_has_to_run(monkeypatch, kept, is_there):
     said = []
     model = nn.Sequential(nn.Conv2d(2, 8, 3, bias=False), nn.Conv2d(8, 3, 1)).eval()
     reporter = types.SimpleNamespace(message=said.append)
-    found = _baselines._make_pruned(
-        types.SimpleNamespace(model=model, batch=torch.randn(1, 2, 8, 8), reporter=reporter)
+    found = _baselines.make_pruned(
+        types.SimpleNamespace(model=model, batch=torch.randn(1, 2, 8, 8), reporter=reporter), [0.5]
     )
     assert [one.kind for one in found] == ["pruned"] * is_there and model[0].weight.shape[0] == 8
     assert len(said) == (not is_there) and all(

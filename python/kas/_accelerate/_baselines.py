@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -20,25 +21,26 @@ from ._problem import Problem
 
 WIDTHS = 0.5, 0.34
 """The shares of channels of narrower networks."""
+PRUNED = (0.5,)
+"""The shares of channels that torch-pruning takes away."""
 SWAP = "depthwise-separable-relu"
 
 
 def make_baselines(problem: Problem, library: Library) -> list[Contender]:
     """Narrower networks, the swap to depthwise-separable layers, and a pruned one where torch-pruning is installed."""
-    found = [*_make_narrower(problem), *_make_swap(library), *_make_pruned(problem)]
-    for one in found:
-        one.network.requires_grad_(False)
-    return found
+    return [*make_narrower(problem, WIDTHS), *_make_swap(library), *make_pruned(problem, PRUNED)]
 
 
-def _make_narrower(problem: Problem) -> list[Contender]:
+def make_narrower(problem: Problem, shares: Sequence[float]) -> list[Contender]:
+    """The model with these shares of its channels, as far as that is possible."""
     found: list[Contender] = []
-    for share in WIDTHS:
+    for share in shares:
         try:
             network = narrow(problem.model, problem.batch, share)
         except NotNarrowableError as error:
             problem.reporter.message(f"no narrower network: {error}")
             break
+        network.requires_grad_(False)
         found.append(Contender(f"narrower, {share:g} of the channels", "narrower", network))
     return found
 
@@ -48,17 +50,21 @@ def _make_swap(library: Library) -> list[Contender]:
     if not known:
         return []
     options = [Option(name, SWAP, one.ms, one.loss) for name, one in known.items()]
-    network = library.put(options)
+    network = library.put(options).requires_grad_(False)
     return [Contender("depthwise-separable", "swap", network, {name: SWAP for name in known})]
 
 
-def _make_pruned(problem: Problem) -> list[Contender]:
-    """Half of the channels by the dependency graph of torch-pruning."""
+def make_pruned(problem: Problem, shares: Sequence[float]) -> list[Contender]:
+    """Without these shares of the channels, by the dependency graph of torch-pruning."""
     try:
         import torch_pruning  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         problem.reporter.message("torch-pruning is not installed (the extra 'pruning'): no pruned network")
         return []
+    return [one for share in shares for one in _make_pruned(torch_pruning, problem, share)]
+
+
+def _make_pruned(torch_pruning: Any, problem: Problem, share: float) -> list[Contender]:
     network: Any = copy.deepcopy(problem.model).requires_grad_(True)
     try:
         last = [module for module in network.modules() if isinstance(module, (nn.Linear, nn.Conv2d))][-1:]
@@ -66,7 +72,7 @@ def _make_pruned(problem: Problem) -> list[Contender]:
             network,
             problem.batch,
             importance=torch_pruning.importance.GroupMagnitudeImportance(p=2),
-            pruning_ratio=0.5,
+            pruning_ratio=share,
             ignored_layers=last,
             round_to=8,
         )
@@ -78,4 +84,5 @@ def _make_pruned(problem: Problem) -> list[Contender]:
     except Exception as error:
         problem.reporter.message(f"torch-pruning cannot prune the network: {type(error).__name__}: {error}")
         return []
-    return [Contender("pruned, 0.5 of the channels", "pruned", network)]
+    network.requires_grad_(False)
+    return [Contender(f"pruned, {1 - share:g} of the channels", "pruned", network)]

@@ -59,34 +59,39 @@ def make_peer(problem: Problem) -> PeerProgram | None:
 
 
 def _make(problem: Problem, batch: torch.Tensor) -> PeerProgram:
-    from onnxruntime import quantization
-
     from ..onnx import export_network
 
-    class Reader(quantization.CalibrationDataReader):  # type: ignore[misc, unused-ignore]
-        """The same examples that ranges of kas are measured on."""
+    with tempfile.TemporaryDirectory(prefix="kas-peer-") as folder:
+        path, quantized = os.path.join(folder, "model.onnx"), os.path.join(folder, "int8.onnx")
+        export_network(problem.model, batch, path)
+        quantize(problem, path, quantized)
+        return PeerProgram(quantized, batch, problem.options.threads)
 
-        def __init__(self, name: str):
+
+def quantize(problem: Problem, path: str, quantized: str) -> None:
+    """Writes the ONNX file of a network in int8, calibrated on the examples that ranges of kas are measured on."""
+    from onnx import load
+    from onnxruntime import quantization
+
+    name = load(path, load_external_data=False).graph.input[0].name
+
+    class Reader(quantization.CalibrationDataReader):  # type: ignore[misc, unused-ignore]
+        def __init__(self) -> None:
             self._entries = iter([{name: one.numpy()} for one in problem.get_calibration()])
 
         def get_next(self) -> Any:
             return next(self._entries, None)
 
-    with tempfile.TemporaryDirectory(prefix="kas-peer-") as folder:
-        path, quantized = os.path.join(folder, "model.onnx"), os.path.join(folder, "int8.onnx")
-        export_network(problem.model, batch, path)
-        name = PeerProgram(path, batch, 1)._input
-        # It recommends to prepare models, on the logger of all.
-        logging.disable(logging.WARNING)
-        try:
-            quantization.quantize_static(
-                path,
-                quantized,
-                Reader(name),
-                per_channel=True,
-                activation_type=quantization.QuantType.QUInt8,
-                weight_type=quantization.QuantType.QInt8,
-            )
-        finally:
-            logging.disable(logging.NOTSET)
-        return PeerProgram(quantized, batch, problem.options.threads)
+    # It recommends to prepare models, on the logger of all.
+    logging.disable(logging.WARNING)
+    try:
+        quantization.quantize_static(
+            path,
+            quantized,
+            Reader(),
+            per_channel=True,
+            activation_type=quantization.QuantType.QUInt8,
+            weight_type=quantization.QuantType.QInt8,
+        )
+    finally:
+        logging.disable(logging.NOTSET)
