@@ -133,12 +133,27 @@ KAS_RT_API KasRtStatus kasRtDeviceGetInfo(KasRtDevice device,
 /* Waits until all that was started on the device is done. */
 KAS_RT_API KasRtStatus kasRtSynchronize(KasRtDevice device);
 
+/* The stream that a device has by itself. */
+#define KAS_RT_OWN_STREAM ((void *)-1)
+
+/* CUDA only: from now on all work runs in `stream`, a CUstream or cudaStream_t
+   of the caller's in the primary context of the device, in order with what else
+   is there; null is CUDA's default stream. Waits for what was started before.
+   The stream must live until another one is set or the device is closed. */
+KAS_RT_API KasRtStatus kasRtDeviceSetStream(KasRtDevice device, void *stream);
+
 /*===- Buffers ------------------------------------------------------------===*/
 
 /* A buffer of `bytes` bytes on the device, aligned for every element type and
    for vectors of 16 bytes. Its contents are undefined. `bytes` is not 0. */
 KAS_RT_API KasRtStatus kasRtBufferCreate(KasRtDevice device, uint64_t bytes,
                                          KasRtBuffer *buffer);
+
+/* CUDA only: `bytes` bytes of the caller's memory on the device, from `address`
+   on, a multiple of 16. Destroying the buffer leaves the memory to the caller,
+   who keeps it until then. */
+KAS_RT_API KasRtStatus kasRtBufferBorrow(KasRtDevice device, uint64_t address,
+                                         uint64_t bytes, KasRtBuffer *buffer);
 
 /* Waits for what uses the buffer and frees it. Null does nothing. */
 KAS_RT_API KasRtStatus kasRtBufferDestroy(KasRtBuffer buffer);

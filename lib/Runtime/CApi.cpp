@@ -225,6 +225,12 @@ KasRtStatus kasRtSynchronize(KasRtDevice device) {
   return callOn(*device, [&] { return device->synchronize(); });
 }
 
+KasRtStatus kasRtDeviceSetStream(KasRtDevice device, void *stream) {
+  if (!device)
+    return report(missing("a device"));
+  return callOn(*device, [&] { return device->setStream(stream); });
+}
+
 //===----------------------------------------------------------------------===//
 // Buffers
 //===----------------------------------------------------------------------===//
@@ -247,6 +253,25 @@ KasRtStatus kasRtBufferCreate(KasRtDevice device, uint64_t bytes,
   return createOn(*device, device->liveBuffers, buffer,
                   [&](std::unique_ptr<KasRtBufferImpl> &created) {
                     return device->createBuffer(bytes, created);
+                  });
+}
+
+KasRtStatus kasRtBufferBorrow(KasRtDevice device, uint64_t address,
+                              uint64_t bytes, KasRtBuffer *buffer) {
+  if (!device || !buffer)
+    return report(missing(device ? "a pointer for the buffer" : "a device"));
+  *buffer = nullptr;
+  if (bytes == 0)
+    return report(invalidArgument("expected a buffer of 1 byte or more, got "
+                                  "0 bytes"));
+  // Kernels load and store vectors of 16 bytes.
+  if (address == 0 || address % 16 != 0)
+    return report(invalidArgument(
+        "expected an address on the device that is a multiple of 16, got " +
+        std::to_string(address)));
+  return createOn(*device, device->liveBuffers, buffer,
+                  [&](std::unique_ptr<KasRtBufferImpl> &created) {
+                    return device->borrowBuffer(address, bytes, created);
                   });
 }
 

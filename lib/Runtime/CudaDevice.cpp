@@ -207,10 +207,12 @@ Status CudaDevice::open(int32_t index) {
   return inContext([&] {
     // Not synchronized with the default stream, which others in the process
     // use.
-    Status status = check(driver.cuStreamCreate(&stream, CudaStreamNonBlocking),
-                          "cuStreamCreate");
+    Status status =
+        check(driver.cuStreamCreate(&ownStream, CudaStreamNonBlocking),
+              "cuStreamCreate");
     if (status.isError())
-      stream = nullptr;
+      ownStream = nullptr;
+    stream = ownStream;
     return status;
   });
 }
@@ -219,17 +221,30 @@ Status CudaDevice::close() {
   Status status;
   // Destroyed in the reverse order; errors do not end it, so that nothing
   // leaks.
-  if (stream)
+  if (ownStream)
     status += inContext([&] {
       Status result =
           check(driver.cuStreamSynchronize(stream), "cuStreamSynchronize");
-      result += check(driver.cuStreamDestroy_v2(stream), "cuStreamDestroy");
+      result += check(driver.cuStreamDestroy_v2(ownStream), "cuStreamDestroy");
       return result;
     });
   // The context itself lives on if others in the process use it.
   if (context)
     status += check(driver.cuDevicePrimaryCtxRelease_v2(device),
                     "cuDevicePrimaryCtxRelease");
+  return status;
+}
+
+// Two streams know nothing of each other: without the wait work would no longer
+// run in the order of the calls.
+Status CudaDevice::setStream(void *caller) {
+  CUstream next =
+      caller == KAS_RT_OWN_STREAM ? ownStream : static_cast<CUstream>(caller);
+  if (next == stream)
+    return {};
+  Status status = synchronize();
+  if (!status.isError())
+    stream = next;
   return status;
 }
 

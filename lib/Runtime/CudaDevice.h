@@ -44,7 +44,10 @@ struct CudaDevice final : KasRtDeviceImpl {
   Status open(int32_t index);
   Status close() override;
   Status synchronize() override;
+  Status setStream(void *caller) override;
   Status createBuffer(uint64_t bytes,
+                      std::unique_ptr<KasRtBufferImpl> &buffer) override;
+  Status borrowBuffer(uint64_t address, uint64_t bytes,
                       std::unique_ptr<KasRtBufferImpl> &buffer) override;
   Status loadModule(const void *data, size_t bytes,
                     std::unique_ptr<KasRtModuleImpl> &module) override;
@@ -74,7 +77,8 @@ struct CudaDevice final : KasRtDeviceImpl {
   CudaLibrary driver;
   CUdevice device = 0;
   CUcontext context = nullptr;
-  CUstream stream = nullptr;
+  /// Where work goes: its own stream, or one of the caller's.
+  CUstream stream = nullptr, ownStream = nullptr;
 };
 
 inline CudaDevice &asCuda(KasRtDeviceImpl &device) {
@@ -89,6 +93,8 @@ struct CudaBuffer final : KasRtBufferImpl {
   Status fill(uint32_t word) override;
 
   CUdeviceptr address = 0;
+  /// Whether the memory is the caller's.
+  bool isBorrowed = false;
 };
 
 struct CudaModule final : KasRtModuleImpl {
@@ -127,6 +133,7 @@ struct CudaSequence final : KasRtSequenceImpl {
   using KasRtSequenceImpl::KasRtSequenceImpl;
   /// Lets the driver record the launches.
   Status capture();
+  Status captureInStream();
   Status launch() override;
   Status release() override;
 

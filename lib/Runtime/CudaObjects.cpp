@@ -17,6 +17,7 @@
 #include "CudaImage.h"
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 using namespace kas::rt;
 
@@ -37,6 +38,15 @@ Status CudaDevice::createBuffer(uint64_t bytes,
   return status;
 }
 
+Status CudaDevice::borrowBuffer(uint64_t address, uint64_t bytes,
+                                std::unique_ptr<KasRtBufferImpl> &buffer) {
+  auto created = std::make_unique<CudaBuffer>(*this, bytes);
+  created->address = address;
+  created->isBorrowed = true;
+  buffer = std::move(created);
+  return {};
+}
+
 // Each object of CUDA is released in the context that it was made in.
 Status CudaBuffer::release() {
   CudaDevice &cuda = asCuda(device);
@@ -44,7 +54,8 @@ Status CudaBuffer::release() {
   return cuda.inContext([&] {
     Status status = cuda.check(cuda.driver.cuStreamSynchronize(cuda.stream),
                                "waiting for the kernels");
-    status += cuda.check(cuda.driver.cuMemFree_v2(address), "cuMemFree");
+    if (!isBorrowed)
+      status += cuda.check(cuda.driver.cuMemFree_v2(address), "cuMemFree");
     return status;
   });
 }
@@ -318,8 +329,18 @@ CudaDevice::createSequence(std::vector<KasRtLaunchImpl> launches,
 }
 
 // The stream records instead of running, with copies of all parameters: so a
-// graph has what launches have, and nothing is checked twice.
+// graph has what launches have, and nothing is checked twice. It is the
+// device's own one: others may be CUDA's default stream, which cannot record,
+// or record already.
 Status CudaSequence::capture() {
+  CudaDevice &cuda = asCuda(device);
+  CUstream current = std::exchange(cuda.stream, cuda.ownStream);
+  Status status = captureInStream();
+  cuda.stream = current;
+  return status;
+}
+
+Status CudaSequence::captureInStream() {
   CudaDevice &cuda = asCuda(device);
   const CudaLibrary &driver = cuda.driver;
   // Relaxed: a driver that loads kernels when they are first used may do so.

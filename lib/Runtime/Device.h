@@ -106,6 +106,17 @@ struct KasRtDeviceImpl {
   /// Gives back what the driver holds; called once, last.
   virtual kas::rt::Status close() = 0;
   virtual kas::rt::Status synchronize() = 0;
+  /// What is an address or a stream of the caller's is up to the back end.
+  virtual kas::rt::Status setStream(void *stream) {
+    return kas::rt::invalidArgument(
+        "expected a CUDA device for a stream of the caller, got " + label);
+  }
+  virtual kas::rt::Status
+  borrowBuffer(uint64_t address, uint64_t bytes,
+               std::unique_ptr<KasRtBufferImpl> &buffer) {
+    return kas::rt::invalidArgument(
+        "expected a CUDA device for memory of the caller, got " + label);
+  }
   virtual kas::rt::Status
   createBuffer(uint64_t bytes, std::unique_ptr<KasRtBufferImpl> &buffer) = 0;
   virtual kas::rt::Status

@@ -80,6 +80,8 @@ struct State {
   std::set<Module *> modules;
   std::map<CUfunction, Function> functions;
   std::set<CUstream> streams;
+  /// Streams that somebody else in the process has made.
+  std::set<CUstream> callers;
   std::map<CUevent, Event> events;
   std::map<CUgraph, std::vector<Launch>> graphs;
   std::map<CUgraphExec, std::vector<Launch>> executables;
@@ -184,10 +186,10 @@ CUdeviceptr findMemory(CUdeviceptr address, size_t bytes) {
 }
 
 void checkStream(CUstream stream, const char *function) {
-  if (!state.streams.count(stream))
+  if (!state.streams.count(stream) && !state.callers.count(stream))
     violate(std::string(function) + " on a stream that does not exist");
   // Launches alone are recorded here.
-  if (state.capturing == stream &&
+  if (stream && state.capturing == stream &&
       std::strcmp(function, "cuLaunchKernel") != 0 &&
       std::strcmp(function, "cuStreamEndCapture") != 0)
     violate(std::string(function) + " on a stream that records");
@@ -296,6 +298,7 @@ static const StandInControls controls = {
     [](const char *name, StandInKernel kernel) {
       state.kernels[name] = kernel;
     },
+    [](void *stream) { state.callers.insert(static_cast<CUstream>(stream)); },
     nullptr,
     nullptr,
     nullptr,
@@ -687,7 +690,7 @@ KAS_API CUresult cuLaunchKernel(CUfunction handle, unsigned gridX,
     std::memcpy(words.data(), parameters[i], function.parameters[i]);
     launch.parameters.push_back(words);
   }
-  if (state.capturing == stream)
+  if (stream && state.capturing == stream)
     state.captured.push_back(launch);
   else
     run(launch);
@@ -702,6 +705,8 @@ KAS_API CUresult cuLaunchKernel(CUfunction handle, unsigned gridX,
 KAS_API CUresult cuStreamBeginCapture_v2(CUstream stream, unsigned mode) {
   KAS_ENTER(Context, stream, mode);
   checkStream(stream, __func__);
+  if (!stream)
+    violate("the default stream records");
   state.capturing = stream;
   state.captured.clear();
   return CudaSuccess;

@@ -8,6 +8,7 @@
 
 #include "CudaTest.h"
 #include <cstring>
+#include <sstream>
 
 using namespace kas::rt;
 
@@ -120,6 +121,48 @@ TEST_F(CudaDeviceTest, LaunchesOneByOneWhereGraphsAreOff) {
 
 TEST_F(OldCudaDeviceTest, LaunchesOneByOneWithoutGraphs) {
   expectLaunches(*driver, device, kernel, buffer);
+}
+
+// Work goes to the stream of the caller, the default one, too, but graphs are
+// recorded in the device's own; the caller's memory is used as it is and stays.
+TEST_F(CudaDeviceTest, RunsInTheCallersStreamOnTheCallersMemory) {
+  int first = 0;
+  for (void *stream :
+       {static_cast<void *>(&first), static_cast<void *>(nullptr)}) {
+    driver->addStream(stream);
+    ASSERT_SUCCESS(kasRtDeviceSetStream(device, stream));
+    KasRtSequence sequence = createTriple(device, kernel, buffer);
+    std::string before = driver->getLog();
+    ASSERT_SUCCESS(kasRtSequenceLaunch(sequence));
+    ASSERT_SUCCESS(launch({{1, 1, 1}, {32, 1, 1}, 0}));
+    std::string added = std::string(driver->getLog()).substr(before.size());
+    std::ostringstream place;
+    place << ", " << stream << ")";
+    for (const char *call : {"cuGraphLaunch", "cuLaunchKernel"}) {
+      size_t at = added.find(call);
+      ASSERT_NE(at, std::string::npos) << added;
+      EXPECT_NE(added.substr(at, added.find('\n', at) - at).find(place.str()),
+                std::string::npos)
+          << added;
+    }
+    ASSERT_SUCCESS(kasRtSequenceDestroy(sequence));
+  }
+  ASSERT_SUCCESS(kasRtDeviceSetStream(device, KAS_RT_OWN_STREAM));
+  int frees = driver->countCalls("cuMemFree_v2");
+  KasRtBuffer borrowed = nullptr;
+  ASSERT_SUCCESS(kasRtBufferBorrow(device, 4096, 512, &borrowed));
+  EXPECT_EQ(kasRtBufferGetSize(borrowed), 512u);
+  EXPECT_SUCCESS(kasRtBufferDestroy(borrowed));
+  EXPECT_EQ(driver->countCalls("cuMemFree_v2"), frees);
+  expectError(kasRtBufferBorrow(device, 4100, 512, &borrowed),
+              KAS_RT_ERROR_INVALID_ARGUMENT,
+              "expected an address on the device that is a multiple of 16, got "
+              "4100");
+  expectError(kasRtBufferBorrow(device, 4096, 0, &borrowed),
+              KAS_RT_ERROR_INVALID_ARGUMENT,
+              "expected a buffer of 1 byte or more, got 0 bytes");
+  expectError(kasRtDeviceSetStream(nullptr, nullptr),
+              KAS_RT_ERROR_INVALID_ARGUMENT, "expected a device, got null");
 }
 
 TEST_F(CudaDeviceTest, RefusesSequences) {

@@ -44,6 +44,8 @@ struct StandInControls {
   int (*countLive)();
   /// What kernels of this name compute.
   void (*setKernel)(const char *name, StandInKernel kernel);
+  /// A stream that the caller has made; null: the default one.
+  void (*addStream)(void *stream);
 
   // Vulkan only.
   /// Memory of the device is out of the host's sight, as on a graphics card.

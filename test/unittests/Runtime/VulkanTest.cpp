@@ -130,6 +130,17 @@ TEST_F(VulkanDeviceTest, DescribesTheDevice) {
   EXPECT_EQ(count, 1);
 }
 
+TEST_F(VulkanDeviceTest, RefusesStreamsAndMemoryOfTheCaller) {
+  expectError(kasRtDeviceSetStream(device, nullptr),
+              KAS_RT_ERROR_INVALID_ARGUMENT,
+              "expected a CUDA device for a stream of the caller, got vulkan");
+  KasRtBuffer borrowed = nullptr;
+  expectError(kasRtBufferBorrow(device, 4096, 16, &borrowed),
+              KAS_RT_ERROR_INVALID_ARGUMENT,
+              "expected a CUDA device for memory of the caller, got vulkan");
+  EXPECT_EQ(borrowed, nullptr);
+}
+
 TEST_F(VulkanDeviceTest, TimesKernels) {
   KasRtEvent start = nullptr, stop = nullptr;
   ASSERT_SUCCESS(kasRtEventCreate(device, &start));
