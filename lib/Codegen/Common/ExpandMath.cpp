@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Rewrites functions of the math dialect as arithmetic: MLIR's polynomials, our
-// own for erf, and roundings.
+// own for erf and exp, and roundings.
 // `log1p` and `expm1` by Kahan's method (Goldberg, "What Every Computer
 // Scientist Should Know About Floating-Point Arithmetic", 1991, theorem 4;
 // Higham, "Accuracy and Stability of Numerical Algorithms", section 1.14.1).
@@ -166,6 +166,8 @@ LogicalResult kas::codegen::expandMath(Operation *root,
                                               expansions.approximated);
   if (expansions.approximated(math::ErfOp::getOperationName()))
     populateErfPatterns(patterns);
+  if (expansions.approximated(math::ExpOp::getOperationName()))
+    populateExpPatterns(patterns);
   // No names would be all of them.
   if (!expansions.expanded.empty())
     math::populateExpansionPatterns(patterns, expansions.expanded);

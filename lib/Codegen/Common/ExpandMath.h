@@ -38,6 +38,11 @@ mlir::LogicalResult expandMath(mlir::Operation *root,
 /// stays so.
 void populateErfPatterns(mlir::RewritePatternSet &patterns);
 
+/// Rewrites `math.exp` on f32 as a polynomial times a power of two: at most one
+/// unit in the last place off; zero in place of results below the least normal
+/// number; NaN stays so.
+void populateExpPatterns(mlir::RewritePatternSet &patterns);
+
 } // namespace kas::codegen
 
 #endif // LIB_CODEGEN_COMMON_EXPANDMATH_H

@@ -16,6 +16,7 @@
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 using namespace kas;
@@ -121,6 +122,61 @@ TEST(MathTest, ErfAtItsEnds) {
     EXPECT_TRUE(std::isnan(y.data()[i + 2]));
     EXPECT_EQ(y.data()[i + 3], 0);
     EXPECT_TRUE(std::signbit(y.data()[i + 3]));
+  }
+}
+
+TEST(MathTest, Exp) {
+  Elementwise exp("%y = math.exp %x : f32");
+  double worst = 0;
+  // The last range has the results whose exponent is the largest one.
+  for (auto [first, last] : {std::pair(-87.33, 88.72),
+                             {-1.0, 1.0},
+                             {-1e-30, 1e-30},
+                             {-87.33, -86.0},
+                             {88.0, 88.722}}) {
+    Tensor x = makeRange(first, last), y = exp(x);
+    for (int64_t i = 0; i < count; ++i) {
+      double expected = std::exp(double(x.data()[i]));
+      worst =
+          std::max(worst, std::abs(y.data()[i] - expected) / getUnit(expected));
+    }
+  }
+  // Of the documentation of `populateExpPatterns`.
+  EXPECT_LE(worst, 1);
+}
+
+TEST(MathTest, ExpAtItsEnds) {
+  Elementwise exp("%y = math.exp %x : f32");
+  Tensor x({count});
+  float infinity = std::numeric_limits<float>::infinity();
+  const float values[] = {infinity,
+                          1e30f,
+                          88.73f,
+                          88.8f,
+                          89,
+                          -infinity,
+                          -1e30f,
+                          -88,
+                          -104,
+                          0,
+                          -0.0f,
+                          std::numeric_limits<float>::quiet_NaN(),
+                          -std::numeric_limits<float>::quiet_NaN()};
+  for (int64_t i = 0; i < count; ++i)
+    x.data()[i] = values[i % std::size(values)];
+  // With all bits that a NaN may have.
+  uint32_t bits = 0x7fffffff;
+  std::memcpy(&x.data()[count - 1], &bits, sizeof(bits));
+  Tensor y = exp(x);
+  for (int64_t i = 0; i < count; ++i) {
+    float value = x.data()[i];
+    if (std::isnan(value))
+      EXPECT_TRUE(std::isnan(y.data()[i]));
+    else
+      EXPECT_EQ(y.data()[i], value > 1    ? infinity
+                             : value < -1 ? 0
+                                          : 1)
+          << "of " << value;
   }
 }
 

@@ -182,11 +182,12 @@ def KasLowerPoolingPass : Pass<"kas-lower-pooling", "::mlir::func::FuncOp"> {
 def KasExpandMathPass : Pass<"kas-expand-math", "::mlir::func::FuncOp"> {
   let summary = "Replace functions by arithmetic that a CPU has vectors for";
   let description = [{
-    Input: `math.exp`, `math.erf` and `math.tanh` of f32. Output: upstream's
-    approximations by polynomials, exact to a few units in the last place, which
-    LLVM vectorizes with the loop around them; a function of the C library is
-    called for each element. Results below the least normal number may be
-    zero. They need fused multiply-adds: on a target without, they stay.
+    Input: `math.exp`, `math.erf` and `math.tanh` of f32. Output:
+    approximations by polynomials, exact to a few units in the last place (one
+    of `math.exp`), which LLVM vectorizes with the loop around them; a function
+    of the C library is called for each element. Results below the least normal
+    number may be zero. They need fused multiply-adds: on a target without, they
+    stay.
     `math.log1p` and `math.expm1`, of which LLVM would lose what is near zero,
     become logarithms and exponentials whose error is divided out.
 

@@ -6,8 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The error function as one quotient of polynomials. Upstream's form chooses
-// each coefficient by the interval, which takes twice the time.
+// Functions of f32 in a few operations. The error function is one quotient of
+// polynomials: upstream's form chooses each coefficient by the interval, which
+// takes twice the time. The exponential is a polynomial times a power of two,
+// whose exponent is rounded and put in place by one multiply-add: upstream's
+// form takes a quarter more time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,6 +40,23 @@ static constexpr float denominator[] = {1.0f,
                                         0.001162410480901599f,
                                         3.8090514863142744e-05f};
 
+/// Beyond, results are zero and infinity.
+static constexpr float lowest = -87.8f, highest = 88.8f;
+/// The logarithm of two, the first part with so few bits that its products with
+/// exponents are exact.
+static constexpr float logTwo = 0.693359375f, logTwoRest = -2.12194442e-4f;
+/// exp(x), lowest power first: the best polynomial of degree 7 by the largest
+/// relative error from -0.35 to 0.695, 2.1e-9, of those that begin as the
+/// series does; found by weighted least squares.
+static constexpr float exponential[] = {1.0f,
+                                        1.0f,
+                                        0.5f,
+                                        0.16666698455810547f,
+                                        0.04166734591126442f,
+                                        0.008327300660312176f,
+                                        0.001386477262713015f,
+                                        0.00022962629736866802f};
+
 namespace {
 
 /// Operations on values of one type, f32 or vectors of it.
@@ -45,10 +65,24 @@ struct FloatBuilder {
   Type type;
 
   Value constant(float value) {
-    TypedAttr attribute = builder.getF32FloatAttr(value);
+    return splat(builder.getF32FloatAttr(value), type);
+  }
+  /// A constant of this type, f32 or i32, or a vector of it.
+  Value splat(TypedAttr attribute, Type type) {
     if (auto shaped = dyn_cast<ShapedType>(type))
-      attribute = DenseElementsAttr::get(shaped, value);
+      attribute = DenseElementsAttr::get(shaped, Attribute(attribute));
     return arith::ConstantOp::create(builder, attribute);
+  }
+  /// 2^n for the f32 1.5 * 2^23 + 127 + n, an integer: its last bits, put where
+  /// the exponent is. 0 for n = -127.
+  Value powerOfTwo(Value biased) {
+    Type integer = builder.getI32Type();
+    if (auto shaped = dyn_cast<ShapedType>(type))
+      integer = shaped.clone(integer);
+    Value bits = arith::BitcastOp::create(builder, integer, biased);
+    Value place = splat(builder.getI32IntegerAttr(23), integer);
+    return arith::BitcastOp::create(
+        builder, type, arith::ShLIOp::create(builder, bits, place));
   }
   /// Leaves NaN, in one instruction: a comparison with NaN is false.
   Value clamp(Value x, float bound, arith::CmpFPredicate predicate) {
@@ -110,8 +144,43 @@ private:
   }
 };
 
+struct ApproximateExp : OpRewritePattern<math::ExpOp> {
+  // Before upstream's.
+  explicit ApproximateExp(MLIRContext *context)
+      : OpRewritePattern(context, /*benefit=*/2) {}
+
+  LogicalResult matchAndRewrite(math::ExpOp op,
+                                PatternRewriter &rewriter) const override {
+    // What is added to an exponent n so that the sum is rounded to an integer
+    // and ends with the bits of n + 127.
+    constexpr float bias = 0x1.8p23f + 127;
+    if (!getElementTypeOrSelf(op.getType()).isF32())
+      return rewriter.notifyMatchFailure(op, "requires elements of type f32");
+    FloatBuilder at{ImplicitLocOpBuilder(op.getLoc(), rewriter), op.getType()};
+    ImplicitLocOpBuilder &builder = at.builder;
+    Value x = op.getOperand();
+    x = at.clamp(x, lowest, arith::CmpFPredicate::OLT);
+    x = at.clamp(x, highest, arith::CmpFPredicate::OGT);
+    // exp(x) = 2^n * exp(rest), with n the integer next to x / log(2).
+    Value biased = math::FmaOp::create(builder, x, at.constant(1.44269502f),
+                                       at.constant(bias));
+    // Of the largest results the rest takes what an exponent cannot.
+    biased = at.clamp(biased, bias + 127, arith::CmpFPredicate::OGT);
+    Value n = arith::SubFOp::create(builder, biased, at.constant(bias));
+    Value rest = math::FmaOp::create(builder, n, at.constant(-logTwo), x);
+    rest = math::FmaOp::create(builder, n, at.constant(-logTwoRest), rest);
+    rewriter.replaceOpWithNewOp<arith::MulFOp>(
+        op, at.polynomial(rest, exponential), at.powerOfTwo(biased));
+    return success();
+  }
+};
+
 } // namespace
 
 void kas::codegen::populateErfPatterns(RewritePatternSet &patterns) {
   patterns.add<ApproximateErf>(patterns.getContext());
+}
+
+void kas::codegen::populateExpPatterns(RewritePatternSet &patterns) {
+  patterns.add<ApproximateExp>(patterns.getContext());
 }
