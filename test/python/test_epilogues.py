@@ -58,15 +58,33 @@ class Norms(torch.nn.Module):
         return torch.softmax(torch.nn.functional.gelu(self.norm(x)), -1)
 
 
-def check(network, x, directory, threads):
-    """Compares what `kas-run` computes, with weights prepacked, with PyTorch."""
+class Gated(torch.nn.Module):
+    """Convolutions with exponentials after them, as in efficient networks."""
+
+    def __init__(self, channels, stride):
+        super().__init__()
+        self.first = torch.nn.Conv2d(channels, 24, 3, stride, 1)
+        self.wide = torch.nn.Conv2d(24, 40, 1)
+        self.depthwise = torch.nn.Conv2d(40, 40, 3, 1, 1, groups=40, bias=False)
+        self.last = torch.nn.Conv2d(40, 24, 1, stride)
+
+    def forward(self, x):
+        x = torch.nn.functional.silu(self.wide(torch.nn.functional.silu(self.first(x))))
+        return torch.sigmoid(self.last(torch.nn.functional.silu(self.depthwise(x))))
+
+
+def check(network, x, directory, threads, cpu=None):
+    """Compares what `kas-run` computes, with weights prepacked, with PyTorch; for `cpu`, where it is given."""
     network.eval()
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.uniform_(-1, 1)
         expected = network(x)
     exported = kas.torch.to_mlir(network, x)
-    (directory / "network.mlir").write_text(str(exported.module))
+    module = exported.module.clone()
+    if cpu:
+        module.run(f"kas-attach-cpu-target{{cpu={cpu}}}")
+    (directory / "network.mlir").write_text(str(module))
     arrays = {name: tensor.detach().numpy() for name, tensor in exported.tensors.items()}
     data = kas.parse(str(exported.module)).compile("forward").arguments[0][0]
     numpy.savez(directory / "arguments.npz", **{data: x.numpy()}, **arrays)
@@ -86,6 +104,13 @@ def test_depthwise(channels, kernel, stride, height, width, tmp_path):
     check(
         Depthwise(channels, kernel, stride), torch.randn(2, channels, height, width), tmp_path, threads=1 + stride % 2
     )
+
+
+@pytest.mark.parametrize("cpu", [None, "x86-64-v3"])
+@pytest.mark.parametrize(("stride", "height", "width"), [(1, 7, 7), (2, 28, 30), (1, 14, 14)])
+def test_exponentials(stride, height, width, cpu, tmp_path):
+    torch.manual_seed(0)
+    check(Gated(5, stride), torch.randn(2, 5, height, width), tmp_path, threads=1, cpu=cpu)
 
 
 def test_squeeze_and_excitation(tmp_path):

@@ -1,4 +1,5 @@
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-bufferize -kas-pack-contractions='threads=1 prepacked=true' | FileCheck %s
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v3 -kas-bufferize -kas-pack-contractions='threads=1 prepacked=true' | FileCheck %s --check-prefix=AVX2
 
 // The bias is what the sums begin with, and the residual and the rectifier are computed before they are stored.
 //
@@ -29,6 +30,41 @@ func.func @bias_residual_relu(%x: tensor<1x16x9x9xf32>, %w: tensor<32x16x3x3xf32
     %added = arith.addf %sum, %more : f32
     %kept = arith.maximumf %added, %zero : f32
     linalg.yield %kept : f32
+  } -> tensor<1x32x7x7xf32>
+  return %z : tensor<1x32x7x7xf32>
+}
+
+// An exponential takes more constants than 16 registers have place for beside the sums.
+//
+// CHECK-LABEL: func.func @swish(
+// CHECK-NOT:     linalg.generic
+// CHECK:         vector.fma
+// CHECK:         math.exp %{{.*}} : vector<16xf32>
+// CHECK:         vector.maskedstore
+// CHECK-NOT:     linalg.generic
+// CHECK:         return
+// AVX2-LABEL: func.func @swish(
+// AVX2:         vector.fma
+// AVX2-NOT:     math.exp %{{.*}} : vector
+// AVX2:         linalg.generic
+// AVX2:         math.exp %{{.*}} : f32
+// AVX2:         return
+func.func @swish(%x: tensor<1x16x9x9xf32>, %w: tensor<32x16x3x3xf32>) -> tensor<1x32x7x7xf32> {
+  %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f32
+  %empty = tensor.empty() : tensor<1x32x7x7xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<1x32x7x7xf32>) -> tensor<1x32x7x7xf32>
+  %y = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x16x9x9xf32>, tensor<32x16x3x3xf32>)
+      outs(%init : tensor<1x32x7x7xf32>) -> tensor<1x32x7x7xf32>
+  %z = linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>, affine_map<(n, c, h, w) -> (n, c, h, w)>],
+                       iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%y : tensor<1x32x7x7xf32>) outs(%empty : tensor<1x32x7x7xf32>) {
+  ^bb0(%sum: f32, %out: f32):
+    %negative = arith.negf %sum : f32
+    %power = math.exp %negative : f32
+    %more = arith.addf %power, %one : f32
+    %gated = arith.divf %sum, %more : f32
+    linalg.yield %gated : f32
   } -> tensor<1x32x7x7xf32>
   return %z : tensor<1x32x7x7xf32>
 }

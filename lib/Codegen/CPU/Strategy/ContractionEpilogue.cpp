@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ContractionEpilogue.h"
+#include "ContractionTarget.h"
 #include "StridedContraction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -156,6 +157,17 @@ static linalg::BroadcastOp findBroadcast(linalg::LinalgOp op) {
   return before;
 }
 
+/// Whether tiles may compute exponentials, some twenty operations with as many
+/// constants. On fewer registers than those of 512 bits a loop of its own takes
+/// less time.
+static bool mayComputeExp(Operation &op) {
+  if (!op.getResult(0).getType().isF32())
+    return false;
+  Target target = getContractionTarget(op.getParentOfType<ModuleOp>(),
+                                       /*vectorBits=*/0);
+  return target.hasFMA && schedule::TileTarget(target).hasMaskRegisters;
+}
+
 /// An operation that can be done on vectors. Operations of arith have the same
 /// name on vectors, so that `emit` can make them as they are; the accumulator's
 /// argument must not be read, since it has no vector.
@@ -164,6 +176,7 @@ static bool isElementwiseBody(Block &body) {
          llvm::all_of(body.without_terminator(), [](Operation &op) {
            return op.getNumResults() == 1 && op.getNumRegions() == 0 &&
                   (isa<arith::ConstantOp, math::RoundEvenOp>(op) ||
+                   (isa<math::ExpOp>(op) && mayComputeExp(op)) ||
                    (isa<arith::ArithDialect>(op.getDialect()) &&
                     OpTrait::hasElementwiseMappableTraits(&op)));
          });
