@@ -101,6 +101,32 @@ PanelCopy chooseCopy(const TileNest &nest, const PanelPlan &plan,
   return nest.hasStrides({1}) ? PanelCopy::Vectors : PanelCopy::StridedVectors;
 }
 
+/// What panels take beyond `getPanelTime` without registers of masks, as
+/// measured.
+int64_t getTimeWithoutMasks(const TileNest &nest, const PanelPlan &plan,
+                            int64_t items, const TileTarget &target) {
+  constexpr int64_t crossingTime = 32, weightTime = 1;
+  if (target.hasMaskRegisters || plan.copy == PanelCopy::None)
+    return 0;
+  // No step fetches weights ahead.
+  int64_t weights = 0, time = 0;
+  for (const StridedTensor &input : nest.scalarInputs)
+    weights += input.size;
+  if (weights * 2 > target.l2Elements)
+    time += weights * weightTime;
+  // Vectors that begin in one line of an image and end in the next one, with
+  // padding in between, are put together of masked loads: most of those of
+  // short lines. Those of a stride take as long in every line.
+  int64_t line = nest.loops[nest.columns.back()].extent;
+  bool isStrided = plan.copy == PanelCopy::StridedVectors;
+  if (!nest.guards.empty() && line % target.lanes != 0 &&
+      (isStrided || line < 2 * target.lanes))
+    time += items * plan.paddedColumns / target.lanes *
+            nest.getExtent(nest.reductions) * crossingTime *
+            (isStrided ? 2 : 1);
+  return time;
+}
+
 } // namespace
 
 std::optional<PanelPlan> kas::schedule::makePanelPlan(
@@ -174,6 +200,7 @@ std::optional<PanelPlan> kas::schedule::makePanelPlan(
   int64_t allRows = nest.getExtent(nest.rows);
   plan.time = getPanelTime(items, plan.tileColumns, allRows, depth,
                            allRows / rows * plan.rowGroups * plan.stepTime,
-                           plan.copy, target);
+                           plan.copy, target) +
+              getTimeWithoutMasks(nest, plan, items, target);
   return plan;
 }

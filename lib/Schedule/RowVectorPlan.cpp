@@ -135,6 +135,19 @@ bool chooseData(RowVectorPlan &plan, const TileNest &nest) {
   return true;
 }
 
+/// Between columns of the data where each step reads other cache lines; 0 where
+/// a window reads the same ones again, or the strides are not known.
+int64_t getColumnStride(const RowVectorPlan &plan, const TileNest &nest) {
+  constexpr int64_t line = 16;
+  bool readsAgain = llvm::any_of(nest.reductions, [&](unsigned reduction) {
+    return !plan.dataStrides.empty() && nest.loops[reduction].extent > 1 &&
+           plan.dataStrides[reduction] < line;
+  });
+  return plan.dataStrides.empty() || readsAgain
+             ? 0
+             : plan.dataStrides[nest.columns.back()];
+}
+
 /// The cheapest tile that the registers hold, with the numbers that `given`
 /// gives. False if there is none.
 bool chooseTile(RowVectorPlan &plan, const TileNest &nest,
@@ -152,14 +165,14 @@ bool chooseTile(RowVectorPlan &plan, const TileNest &nest,
   auto isLeft = [](int64_t wanted, int64_t number) {
     return wanted == 0 || wanted == number;
   };
-  RowTile tile =
-      chooseRowTile({outer, height, width, nest.getExtent(nest.rows),
-                     nest.getExtent(nest.reductions), mayOverlap,
-                     nest.vectorInputs.front().size},
-                    target, [&](int64_t columns, int64_t vectors) {
-                      return !given || (isLeft(given->columns, columns) &&
-                                        isLeft(given->vectors, vectors));
-                    });
+  RowTile tile = chooseRowTile(
+      {outer, height, width, nest.getExtent(nest.rows),
+       nest.getExtent(nest.reductions), mayOverlap,
+       nest.vectorInputs.front().size, getColumnStride(plan, nest)},
+      target, [&](int64_t columns, int64_t vectors) {
+        return !given || (isLeft(given->columns, columns) &&
+                          isLeft(given->vectors, vectors));
+      });
   plan.time = tile.getTime();
   plan.productTime = tile.products;
   plan.storeTime = tile.stores;
@@ -418,6 +431,24 @@ int64_t getConflictTime(const RowVectorPlan &plan, const TileNest &nest,
          nest.getExtent(nest.reductions) * cacheLineTime;
 }
 
+/// What it takes to read data from beyond the second-level cache for each block
+/// of rows, some 20 bytes in a cycle, where products on short vectors take too
+/// few of these to hide it.
+int64_t getSharedCacheTime(const RowVectorPlan &plan, const TileNest &nest,
+                           const TileTarget &target) {
+  constexpr int64_t elementsPerHalf = 5, halves = 2;
+  int64_t batches = nest.getExtent(nest.batches);
+  int64_t stride = std::max<int64_t>(1, getColumnStride(plan, nest));
+  int64_t size = nest.vectorInputs.front().size;
+  if (target.hasMaskRegisters || plan.groupsOutside ||
+      size * stride <= 2 * target.l2Elements * batches)
+    return 0;
+  int64_t read = batches * nest.getExtent(nest.columns) *
+                 nest.getExtent(nest.reductions) * stride;
+  return plan.getNumBlocks(nest.getExtent(nest.rows)) * std::min(read, size) *
+         halves / elementsPerHalf;
+}
+
 /// Cuts the columns into groups that begin with whole tiles, where threads or
 /// the second-level cache need that.
 void chooseColumnGroups(RowVectorPlan &plan, const TileNest &nest,
@@ -521,6 +552,8 @@ std::optional<RowVectorPlan> kas::schedule::makeRowVectorPlan(
         nest.getExtent(nest.batches) * plan.getNumBlocks(rows) *
         plan.getBlockRows() * nest.getExtent(nest.reductions));
   chooseColumnGroups(plan, nest, target, threads);
+  if (isSum)
+    plan.time += getSharedCacheTime(plan, nest, target);
   plan.reductions = nest.reductions;
   bool isClipped = Clipping(plan, nest).choose(plan);
   if (!isClipped && !isSum)

@@ -186,18 +186,42 @@ namespace {
 
 /// Of one register tile and one size of vectors.
 struct RowTimeModel {
-  int64_t depth, l2Elements, lanes, operation;
+  const RowTileShape &shape;
+  const TileTarget &target;
+  int64_t lanes, operation = target.getOperationTime(lanes);
 
-  int64_t getProducts(int64_t columns, int64_t vectors) const {
+  int64_t getProducts(int64_t columns, int64_t outerColumns,
+                      int64_t vectors) const {
+    int64_t size = columns * outerColumns;
+    int64_t time = shape.depth * getStep(columns, outerColumns, vectors);
+    // Weights that do not stay in the second-level cache come from beyond.
+    if (shape.depth * lanes * vectors * 3 > target.l2Elements * 2)
+      time += (time + getStores(size, vectors)) / 8;
+    return time;
+  }
+  int64_t getStep(int64_t columns, int64_t outerColumns,
+                  int64_t vectors) const {
     // Both the next data and the next weights are fetched ahead.
     constexpr int64_t prefetches = 2;
-    int64_t loads = operation * (columns + vectors) + prefetches;
-    int64_t step = std::max(operation * columns * vectors, loads) + 2;
-    int64_t time = depth * step;
-    // Weights that do not stay in the second-level cache come from beyond.
-    if (depth * lanes * vectors * 3 > l2Elements * 2)
-      time += (time + getStores(columns, vectors)) / 8;
-    return time;
+    int64_t size = columns * outerColumns;
+    int64_t loads = operation * (size + vectors) + prefetches;
+    return std::max(std::max(operation * size * vectors, loads) + 2,
+                    getLines(columns, outerColumns, vectors));
+  }
+  /// What a step reads from the second-level cache, some 24 bytes in a cycle:
+  /// weights and lines of the data, where a tile reads more of them than the
+  /// first level holds. Tiles of vectors of 512 bits have products enough.
+  int64_t getLines(int64_t columns, int64_t outerColumns,
+                   int64_t vectors) const {
+    constexpr int64_t line = 16, elementsPerHalf = 3;
+    if (target.hasMaskRegisters)
+      return 0;
+    int64_t elements = lanes * vectors;
+    if (shape.columnStride)
+      elements += outerColumns * ((columns - 1) * shape.columnStride + line);
+    if (elements * shape.depth <= target.l1Elements)
+      return 0;
+    return llvm::divideCeil(elements, elementsPerHalf);
   }
   /// A transposition takes an instruction per vector and halving, a store of
   /// part of a vector two.
@@ -241,19 +265,18 @@ RowTile kas::schedule::chooseRowTile(
     if (size * vectors + vectors + 1 > target.registers ||
         !isAllowed(size, vectors))
       return;
-    RowTimeModel model{shape.depth, target.l2Elements, lanes,
-                       target.getOperationTime(lanes)};
+    RowTimeModel model{shape, target, lanes};
     int64_t tiles = (shape.height / outerColumns) *
                     llvm::divideCeilSigned(shape.width, columns);
     RowTile tile{columns,
                  outerColumns,
                  vectors,
                  lanes,
-                 tiles * model.getProducts(size, vectors),
+                 tiles * model.getProducts(columns, outerColumns, vectors),
                  tiles * model.getStores(size, vectors)};
-    if (int64_t rest = shape.height % outerColumns * columns) {
-      tile.products += model.getProducts(rest, vectors);
-      tile.stores += model.getStores(rest, vectors);
+    if (int64_t rest = shape.height % outerColumns) {
+      tile.products += model.getProducts(columns, rest, vectors);
+      tile.stores += model.getStores(rest * columns, vectors);
     }
     int64_t rowBlocks = llvm::divideCeilSigned(shape.rows, lanes * vectors);
     int64_t blocks = shape.outer * rowBlocks;

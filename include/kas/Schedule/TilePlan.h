@@ -154,6 +154,9 @@ struct RowTileShape {
   bool mayOverlap = false;
   /// Elements of the data, all of which each tile of rows reads again.
   int64_t dataElements = 0;
+  /// Between columns of the data, where each step reads other cache lines; 0
+  /// where a window reads the same ones again.
+  int64_t columnStride = 0;
 };
 
 /// The sizes of vectors that `rows` rows may be cut into: those of the target,
