@@ -489,6 +489,22 @@ TEST(GPUStrategies, EpiloguesOf32BitsAgreeWithTheReference) {
   }
 }
 
+// What epilogues read lies after the last wait of warpgroups, or ptxas would
+// make their products wait for each other.
+TEST(GPUStrategies, EpiloguesAreAssembledWithoutSpills) {
+  for (const Kernels &kernels :
+       {Kernels{"sm_90a", GPUStrategyChoice::Warpgroup, false},
+        Kernels{"sm_80", GPUStrategyChoice::TensorCore, true}})
+    forEachBatchOf(makeContractions(1 << 20), getNumOperators(5, 200),
+                   [&](Batch &batch) {
+                     NVVMPipelineOptions options;
+                     options.chip = kernels.device.str();
+                     options.front = kernels.getFront();
+                     addEpilogues(batch, options.front);
+                     checkAssembly(batch.getModule(), options);
+                   });
+}
+
 TEST(GPUStrategies, ContractionsOnWarpgroupsAreAssembledWithoutSpills) {
   for (StringRef precision : {"f16", "bf16"}) {
     unsigned count = getNumOperators(precision == "f16" ? 10 : 0, 1000);
