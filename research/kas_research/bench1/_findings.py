@@ -185,10 +185,10 @@ class Tested:
         passing = [rank for rank, p in enumerate(ordered, 1) if p <= LEVEL * rank / len(ordered)]
         return max(passing, default=0)
 
-    @property
-    def num_significant(self) -> int:
-        """By Holm's test of all."""
-        return sum(p <= LEVEL for p in statistics.correct(self.get_probabilities()))
+    def get_significant(self) -> set[str]:
+        """Those above by Holm's test of all."""
+        corrected = statistics.correct(self.get_probabilities())
+        return {name for name, p in zip(self.ratios, corrected) if p <= LEVEL}
 
 
 def compare_operators(
@@ -249,7 +249,7 @@ def write_findings(table: Table) -> str:
     missing = list_missing(table)
     if len(missing) < len(table.tasks):
         tasks = [task for task in table.tasks if not any(task in text for text in missing)]
-        parts += [_write_tests(table, tasks), _write_explanations(table, tasks)]
+        parts += [_write_tests(table, tasks), _write_explanations(table, tasks), _write_claims(table, tasks)]
     parts += [f"**Open: {', '.join(missing)} are missing.**"] if missing else []
     return "\n\n".join(parts)
 
@@ -272,11 +272,31 @@ def _write_references(table: Table) -> str:
     return "\n".join(lines)
 
 
+def _get_groups(table: Table) -> dict[str, list[Row]]:
+    trained = [row for row in table if row.trainings]
+    return {"all": trained, "convolutions": [row for row in trained if is_convolution(row)]}
+
+
+def _write_claims(table: Table, tasks: Sequence[str]) -> str:
+    """What the tables support, task by task, and what they do not."""
+    lines = []
+    for task in tasks:
+        image_error, references = get_image_error(table, task), get_references(table, task)
+        for group, rows in _get_groups(table).items():
+            points, texts = get_operators(rows, task), []
+            names: set[str] = set()
+            for axis, cost in AXES.items():
+                tested = compare_operators(points, references, cost, image_error)
+                texts.append(f"{tested.num_above} of {len(tested.differences)} with as many {axis}")
+                names |= tested.get_significant()
+            shown = f"shown are {', '.join(sorted(names, key=int))}" if names else "none is shown to be (Holm, 5 %)"
+            what = "operators" if group == "all" else group
+            lines.append(f"- `{task}`, {what}: above the best layer made by hand are {' and '.join(texts)}; {shown}.")
+    return "\n".join(lines)
+
+
 def _write_tests(table: Table, tasks: Sequence[str]) -> str:
-    groups = {
-        "all": [row for row in table if row.trainings],
-        "convolutions": [row for row in table if row.trainings and is_convolution(row)],
-    }
+    groups = _get_groups(table)
     lines = [
         "| operators | cost | task | in range | above | best (points) | by 2 standard errors | Benjamini-Hochberg, 5 % "
         "| Holm, 5 % |",
@@ -290,7 +310,7 @@ def _write_tests(table: Table, tasks: Sequence[str]) -> str:
             above.append(tested.get_names())
             cells = [group, axis, task, len(tested.differences), tested.num_above]
             cells += [f"{max(tested.differences.values()):+.2f}", len(above[-1])]
-            cells += [tested.num_discovered, tested.num_significant]
+            cells += [tested.num_discovered, len(tested.get_significant())]
             lines.append(f"| {' | '.join(map(str, cells))} |")
         if len(tasks) > 1:
             count = len(set.intersection(*above))

@@ -127,7 +127,11 @@ def test_nothing_is_above(rows):
     table = make_table(rows, [(-1.0, -1.0)] * len(rows))
     points, references = _findings.get_operators(table, "task"), _findings.get_references(table, "task")
     tested = _findings.compare_operators(points, references, _findings.AXES["parameters"], 0.2)
-    assert len(tested.differences) == 60 and tested.num_above == tested.num_discovered == tested.num_significant == 0
+    assert (
+        len(tested.differences) == 60
+        and tested.num_above == tested.num_discovered == 0
+        and not tested.get_significant()
+    )
     # Seeds that all networks share do not count: 0.1 * (-2, 1, 1) is left.
     assert tested.deviation == pytest.approx(math.sqrt(0.03)) and all(
         value == pytest.approx(-1.0, abs=0.03) for value in tested.differences.values()
@@ -141,12 +145,13 @@ def test_what_is_above_is_found(rows):
     tested = _findings.compare_operators(
         _findings.get_operators(table, "task"), references, _findings.AXES["parameters"], 0.2
     )
-    assert tested.get_names() == {"5"} and tested.num_above == tested.num_discovered == tested.num_significant == 1
+    assert tested.get_names() == tested.get_significant() == {"5"} and tested.num_above == tested.num_discovered == 1
     text = _findings.write_findings(table)
     assert (
         "| all | parameters | task | 60 | 1 | +3.0" in text and "| all | parameters | all of these | | | | 0 |" in text
     )
     assert "| convolutions | parameters | other | 30 | 29 | +3.0" in text and "**Open" not in text
+    assert "- `task`, operators: above the best layer made by hand are 1 of 60 with as many parameters and" in text
 
 
 def test_errors_contain_the_images():
