@@ -117,6 +117,49 @@ def test_parallel_operators_are_trained_as_by_pytorch(data, step):
     assert metrics["loss"] == pytest.approx(expected["loss"], rel=1e-3)
 
 
+class OfCosines(Small):
+    """With a layer between two fixed cosine transforms along the rows."""
+
+    def __init__(self):
+        super().__init__()
+        text = """
+        kas.operator @modes<N, C, H, W | m>(%n: N, %c: C, %h: H, %w: W) from [N, C, H, W] {
+          %r = kas.reduce sum : H
+          %r_d, %r_w = kas.share %r : H
+          %m = kas.reduce sum : m
+          %m_1, %m_2 = kas.share %m : m
+          %m_3, %m_4 = kas.share %m_1 : m
+          %c_d, %c_w = kas.share %c : C
+          kas.yield data(%n, %c_d, %r_d, %w) weight(%m_3, %r_w) weight(%c_w, %m_4) weight(%m_2, %h)
+        }
+        """
+        m, x = torch.arange(4)[:, None], torch.arange(10)
+        basis = (torch.where(m == 0, 1.0, 2.0) / 10).sqrt() * torch.cos(torch.pi * m * (2 * x + 1) / 20)
+        sizes = {"N": 20, "C": 8, "H": 10, "W": 10, "m": 4}
+        self.layer = kas.torch.KasModule(kas.parse(text)["modes"], sizes, "pytorch", fixed={0: basis, 2: basis})
+
+
+def test_fixed_weights_stay_as_they_are(data):
+    networks = {}
+    losses = {}
+    for backend in ("pytorch", "native"):
+        torch.manual_seed(0)
+        trainer = evaluate.Trainer(OfCosines(), data, RECIPE, backend=backend)
+        training = trainer.start(None, seed=1)
+        training.advance(RECIPE.epochs)
+        losses[backend] = training.evaluate()["loss"]
+        networks[backend] = training.network
+    assert losses["native"] == pytest.approx(losses["pytorch"], rel=1e-3)
+    before = OfCosines().layer
+    for network in networks.values():
+        torch.testing.assert_close(network.layer.weight0, before.weight0)
+        torch.testing.assert_close(network.layer.weight2, before.weight2)
+        assert not torch.equal(network.layer.weight1, before.weight1)
+    torch.testing.assert_close(
+        networks["native"].layer.weight1, networks["pytorch"].layer.weight1, rtol=1e-2, atol=1e-3
+    )
+
+
 def test_sizes_of_the_user_take_the_place_of_those_of_layers(data):
     expected, _ = train(data, RECIPE, "pytorch", kas.operator("conv2d"), {"k": 5})
     metrics, _ = train(data, RECIPE, "native", kas.operator("conv2d"), {"k": 5})

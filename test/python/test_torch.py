@@ -214,3 +214,95 @@ def test_bad_input():
     ]:
         with pytest.raises(error, match=message):
             call()
+
+
+MODES = """
+kas.operator @modes<N, C, H | m>(%n: N, %c: C, %h: H) from [N, C, H] {
+  %r = kas.reduce sum : H
+  %r_d, %r_w = kas.share %r : H
+  %m = kas.reduce sum : m
+  %m_1, %m_2 = kas.share %m : m
+  %m_3, %m_4 = kas.share %m_1 : m
+  %c_d, %c_w = kas.share %c : C
+  kas.yield data(%n, %c_d, %r_d) weight(%m_3, %r_w) weight(%c_w, %m_4) weight(%m_2, %h)
+}
+kas.sequence @twice [@modes, @modes] between [relu]
+"""
+OF_MODES = {"N": 2, "C": 3, "H": 8, "m": 4}
+
+
+def cosines(modes, size):
+    """The first rows of the orthonormal cosine transform."""
+    m, x = torch.arange(modes)[:, None], torch.arange(size)
+    scale = torch.where(m == 0, 1.0, 2.0) / size
+    return scale.sqrt() * torch.cos(torch.pi * m * (2 * x + 1) / (2 * size))
+
+
+@pytest.mark.parametrize("backend", ["compiled", "pytorch"])
+def test_fixed_weights_are_not_trained(backend):
+    """The data in the first cosines, each times a weight of its channel, and back."""
+    torch.manual_seed(0)
+    basis = cosines(4, 8)
+    torch.testing.assert_close(basis @ basis.T, torch.eye(4))
+    operator = kas.parse(MODES)["modes"]
+    module = kas.torch.KasModule(operator, OF_MODES, backend, fixed={0: basis, 2: basis})
+    assert [name for name, _ in module.named_parameters()] == ["weight1"]
+    assert [name for name, _ in module.named_buffers()] == ["weight0", "weight2"]
+    data = torch.randn(2, 3, 8, requires_grad=True)
+    expected = torch.einsum("nch,mh,cm,mg->ncg", data, basis, module.weight1, basis)
+    output = module(data)
+    torch.testing.assert_close(output, expected, rtol=1e-4, atol=1e-5)
+    tensors = [data, module.weight1]
+    for one, other in zip(
+        torch.autograd.grad(output.square().sum(), tensors), torch.autograd.grad(expected.square().sum(), tensors)
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+    optimizer = torch.optim.AdamW(module.parameters(), lr=0.1)
+    module(data).square().sum().backward()
+    optimizer.step()
+    torch.testing.assert_close(module.weight0, basis)
+    with torch.no_grad():
+        module.weight1.fill_(1)
+    low = torch.einsum("mh,ncm->nch", basis, torch.randn(2, 3, 4))
+    torch.testing.assert_close(module(low), low, rtol=1e-4, atol=1e-5)
+    other = pickle.loads(pickle.dumps(module))
+    torch.testing.assert_close(other(low), low, rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_beside_fixed_weights_are_differences():
+    torch.manual_seed(0)
+    basis = cosines(4, 8)
+    sequence = kas.parse(MODES).sequences["twice"]
+    fixed = {"0.weight0": basis, "0.weight2": basis, "1.weight0": basis}
+    module = kas.torch.SequenceModule(sequence, OF_MODES, "pytorch", fixed=fixed).double()
+    assert [name for name, _ in module.named_parameters()] == ["0.weight1", "1.weight1", "1.weight2"]
+    names = [name for name, _ in module.named_parameters()]
+
+    def compute(data, *values):
+        return torch.func.functional_call(module, dict(zip(names, values)), (data,))
+
+    values = [torch.randn_like(parameter, requires_grad=True) for parameter in module.parameters()]
+    assert torch.autograd.gradcheck(compute, (torch.randn(2, 3, 8, dtype=torch.float64, requires_grad=True), *values))
+
+
+def test_fixed_weights_keep_the_mean_square_of_trained_ones():
+    """What is fixed does not change what comes out on average."""
+    operator, sizes = kas.parse(MODES)["modes"], {"N": 64, "C": 16, "H": 32, "m": 16}
+    data = torch.randn(64, 16, 32, generator=torch.Generator().manual_seed(0)).relu()
+    squares = []
+    for fixed in ({}, {0: torch.randn(16, 32) * 5}, {0: torch.randn(16, 32) * 0.01, 2: torch.randn(16, 32)}):
+        torch.manual_seed(1)
+        modules = [kas.torch.KasModule(operator, sizes, "pytorch", fixed=fixed) for _ in range(20)]
+        with torch.no_grad():
+            squares.append(sum(float(module(data).square().mean()) for module in modules))
+    assert max(squares) < 3 * min(squares)
+
+
+def test_wrong_fixed_weights_are_refused():
+    operator, sequence = kas.parse(MODES)["modes"], kas.parse(MODES).sequences["twice"]
+    with pytest.raises(ValueError, match=r"requires numbers of weights from 0 to 2 as fixed, got 3"):
+        kas.torch.KasModule(operator, OF_MODES, fixed={3: torch.zeros(4, 8)})
+    with pytest.raises(ValueError, match=r"requires values of shape \(4, 8\) for the fixed weight 0, got \(8, 4\)"):
+        kas.torch.KasModule(operator, OF_MODES, fixed={0: torch.zeros(8, 4)})
+    with pytest.raises(ValueError, match=r"requires names of weights \(0.weight0, .*\) as fixed, got 'weight0'"):
+        kas.torch.SequenceModule(sequence, OF_MODES, fixed={"weight0": torch.zeros(4, 8)})

@@ -149,12 +149,12 @@ def _fit_module(module: KasModule, layer: nn.Module, data: torch.Tensor, rounds:
     code = KasModule(find_operator(module.text), bind(module.text, module._binding_text, data.shape), "pytorch")
 
     def apply(weights: Sequence[torch.Tensor]) -> torch.Tensor:
-        return code.apply_weights(data, weights)
+        return code.apply_weights(data, module.with_trained(weights))
 
-    weights, _ = fit_weights(apply, module.weights, target, rounds, tolerance)
+    weights, _ = fit_weights(apply, module.trained_weights, target, rounds, tolerance)
     norm = target.norm().clamp_min(torch.finfo(target.dtype).tiny)
     with torch.no_grad():
-        for parameter, weight in zip(module.weights, weights):
+        for parameter, weight in zip(module.trained_weights, weights):
             parameter.copy_(weight)
         return float((target - apply(weights)).norm() / norm)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -52,6 +52,19 @@ def cast_for_autocast(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
     )
 
 
+def _check_fixed(fixed: Mapping[int, torch.Tensor], shapes: Sequence[tuple[int, ...]]) -> dict[int, torch.Tensor]:
+    """Copies of the values of weights that are fixed, by number."""
+    for index, values in fixed.items():
+        if index not in range(len(shapes)):
+            raise ValueError(f"requires numbers of weights from 0 to {len(shapes) - 1} as fixed, got {index!r}")
+        if tuple(values.shape) != tuple(shapes[index]):
+            raise ValueError(
+                f"requires values of shape {tuple(shapes[index])} for the fixed weight {index}, "
+                f"got {tuple(values.shape)}"
+            )
+    return {index: values.detach().to(torch.float32).clone() for index, values in fixed.items()}
+
+
 class KasModule(ModuleOfParameters):
     """An operator as a module with its weights as parameters `weight0`, `weight1`, ...
 
@@ -71,6 +84,9 @@ class KasModule(ModuleOfParameters):
     example is computed by itself (`kas.Operator.has_batch`) the size may be symbolic, and a batch may be empty.
     Data of another shape than the binding says, such as a last batch that is smaller, is taken where the shape gives
     the symbols new values; the weights must keep their shapes.
+
+    `fixed` has values of weights that are not trained, by their numbers, such as a basis of cosines: they are buffers
+    `weight0`, ... of the module.
 
     With `bias_dim`, that dimension of the output has a parameter `bias`, which starts as zeros.
 
@@ -92,6 +108,7 @@ class KasModule(ModuleOfParameters):
         *,
         threads: int = 0,
         bias_dim: int | None = None,
+        fixed: Mapping[int, torch.Tensor] | None = None,
     ):
         super().__init__()
         if not isinstance(operator, Operator):
@@ -112,8 +129,12 @@ class KasModule(ModuleOfParameters):
         self._data_shape = shapes.data
         self._weight_shapes = shapes.weights
         self._fan_in = operator.fan_in(self.binding)
+        self._fixed = _check_fixed(fixed or {}, shapes.weights)
         for index, shape in enumerate(shapes.weights):
-            self.register_parameter(f"weight{index}", nn.Parameter(torch.empty(shape)))
+            if index in self._fixed:
+                self.register_buffer(f"weight{index}", self._fixed[index])
+            else:
+                self.register_parameter(f"weight{index}", nn.Parameter(torch.empty(shape)))
         if bias_dim is not None and not -len(shapes.output) <= bias_dim < len(shapes.output):
             raise ValueError(f"bias_dim must be a dimension of the output {shapes.output}, got {bias_dim}")
         self.bias_dim = None if bias_dim is None else bias_dim % len(shapes.output)
@@ -143,19 +164,33 @@ class KasModule(ModuleOfParameters):
         self._make_functions()
 
     @property
-    def weights(self) -> list[nn.Parameter]:
-        """The parameters `weight0`, `weight1`, ..."""
+    def weights(self) -> list[torch.Tensor]:
+        """`weight0`, `weight1`, ...: parameters, and buffers for those that are fixed."""
         return [getattr(self, f"weight{index}") for index in range(len(self._weight_shapes))]
+
+    @property
+    def trained_weights(self) -> list[nn.Parameter]:
+        """Those of the weights that are parameters."""
+        return [weight for weight in self.weights if isinstance(weight, nn.Parameter)]
+
+    def with_trained(self, weights: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """All weights, with these in the place of those that are trained."""
+        rest = iter(weights)
+        return [next(rest) if isinstance(weight, nn.Parameter) else weight for weight in self.weights]
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draws the weights again, from PyTorch's generator or a given one; the bias becomes 0."""
         if self.bias is not None:
             nn.init.zeros_(self.bias)
-        if not self._weight_shapes:
+        trained = self.trained_weights
+        if not trained:
             return
-        # Each of W independent factors has the W-th root of the product's variance.
-        deviation = (2 / self._fan_in) ** (0.5 / len(self._weight_shapes))
-        for weight in self.weights:
+        # Each of W independent factors has the W-th root of the product's variance, less what fixed ones have of it.
+        variance = 2 / self._fan_in
+        for values in self._fixed.values():
+            variance /= max(float(values.double().square().mean()), torch.finfo(torch.float32).tiny)
+        deviation = variance ** (0.5 / len(trained))
+        for weight in trained:
             nn.init.normal_(weight, std=deviation, generator=generator)
 
     def extra_repr(self) -> str:

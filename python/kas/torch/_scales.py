@@ -123,9 +123,9 @@ def weight_scales(operator: Operator, binding: Binding, *, gain: float = 1.0) ->
 
 
 def find_layers(network: nn.Module) -> Iterator[tuple[KasModule, Uses]]:
-    """The structured linear layers of a network."""
+    """The structured linear layers of a network of which all weights are trained."""
     for module in network.modules():
-        if isinstance(module, KasModule):
+        if isinstance(module, KasModule) and len(module.trained_weights) == len(module.weights):
             try:
                 yield module, count_uses(find_operator(module.text), module.binding)
             except Error:

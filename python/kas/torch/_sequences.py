@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import nn
@@ -40,8 +40,9 @@ class _Stage(KasModule):
         *,
         threads: int,
         bias_dim: int | None,
+        fixed: Mapping[int, torch.Tensor],
     ):
-        super().__init__(operator, binding, backend, threads=threads, bias_dim=bias_dim)
+        super().__init__(operator, binding, backend, threads=threads, bias_dim=bias_dim, fixed=fixed)
         self.combination = combination
         self.step = step
         if self.bias_dim is not None:
@@ -73,13 +74,27 @@ class _Stage(KasModule):
         return output.relu() if self.step.endswith("relu") else output
 
 
+def _split_names(fixed: Mapping[str, torch.Tensor], counts: Sequence[int]) -> list[dict[int, torch.Tensor]]:
+    """Tensors by names such as `0.weight1`, for each operator by the number of its weight."""
+    places = {
+        f"{number}.weight{index}": (number, index) for number, count in enumerate(counts) for index in range(count)
+    }
+    found: list[dict[int, torch.Tensor]] = [{} for _ in counts]
+    for name, values in fixed.items():
+        if name not in places:
+            raise ValueError(f"requires names of weights ({', '.join(places)}) as fixed, got {name!r}")
+        number, index = places[name]
+        found[number][index] = values
+    return found
+
+
 class SequenceModule(nn.Sequential):
     """A `kas.OperatorSequence` as a module: one `KasModule` after the other.
 
     Each but the last normalizes and rectifies its output as the sequence says; a normalization is its child `norm`, a
     batch norm of PyTorch. So parameters are `0.weight0`, `0.norm.weight`, `1.weight0` ... Of parallel operators, whose
     results are added, multiplied or joined, the last one has the normalization. `backend`, `threads` and `bias_dim` (a
-    bias of the output) are those of `KasModule`.
+    bias of the output) are those of `KasModule`; `fixed` has the values of weights that are not trained by their names.
     """
 
     def __init__(
@@ -90,18 +105,28 @@ class SequenceModule(nn.Sequential):
         *,
         threads: int = 0,
         bias_dim: int | None = None,
+        fixed: Mapping[str, torch.Tensor] | None = None,
     ):
         if not isinstance(sequence, OperatorSequence):
             raise TypeError(f"expected a kas.OperatorSequence, got {type(sequence).__name__}")
         stages: list[KasModule] = []
         outputs = sequence.output_shapes(binding)
+        own_fixed = _split_names(fixed or {}, [operator.num_weights for operator in sequence.operators])
         for number, (operator, values) in enumerate(zip(sequence.operators, sequence.bindings(binding))):
             is_last = number == len(sequence.steps)
             combination = sequence.steps[number - 1] if sequence.is_parallel(number) else None
             step = None if is_last or sequence.is_parallel(number + 1) else sequence.steps[number]
             own_bias = bias_dim if is_last else None
             stage = _Stage(
-                operator, values, combination, outputs[number], step, backend, threads=threads, bias_dim=own_bias
+                operator,
+                values,
+                combination,
+                outputs[number],
+                step,
+                backend,
+                threads=threads,
+                bias_dim=own_bias,
+                fixed=own_fixed[number],
             )
             stages.append(stage)
         super().__init__(*stages)
