@@ -125,7 +125,7 @@ class _Folder:
             self.known[node] = result
 
     def _find_read(self, node: fx.Node) -> list[fx.Node]:
-        """The arguments on which the values depend: torch-mlir finds a constant behind `where` and `copy`, too."""
+        """The arguments on which the values depend: torch-mlir finds a constant past `where` and `copy`, too."""
         if node.target in FROM_SHAPES:
             return []
         if node.target is aten.copy.default:
