@@ -19,6 +19,7 @@ from ..evaluate._training import TrainingFailure
 from ._distill import Schedule, Steps, Teacher, choose_rate, compile_steps, train
 from ._peer import PeerProgram
 from ._problem import Measured, Problem
+from ._remote import Distillation
 from ._statistics import Drop, Outputs, compare, measure, predict, summarize
 from ._times import Program, UntraceableError, time_calls
 
@@ -104,7 +105,7 @@ class Trainings:
     def predict_seconds(self, jobs: Sequence[Job]) -> float:
         """Of trainings on all workers."""
         work = [self._get_work(job) for job in jobs]
-        return self.pace * max(sum(work) / self.problem.options.workers, max(work, default=0.0))
+        return self.pace * max(sum(work) / self.problem.num_learners, max(work, default=0.0))
 
     def _get_work(self, job: Job) -> float:
         return 0.0 if job.one.failure else job.one.step_seconds * self.steps_of_epoch * job.epochs
@@ -141,6 +142,24 @@ class Trainings:
             problem.store.put(step, found.steps)
             return found.network
 
+        def prepare(job: Job) -> Distillation | None:
+            if job.one.failure is not None or self._get_step(job) in problem.store:
+                return None
+            schedule = Schedule(job.epochs, learning_rate=choose_rate(job.one.predicted_loss))
+            return Distillation(job.one.network, schedule, job.seed, max(1.0, slack * self._get_work(job)))
+
+        def finish(job: Job, answer: dict[str, Any]) -> None:
+            if "failure" in answer:
+                job.one.failure = answer["failure"]
+                return
+            network = copy.deepcopy(job.one.network)
+            network.load_state_dict(answer["state"])
+            trained.append(self._get_work(job))
+            problem.store.put_state(self._get_step(job), network)
+            problem.store.put(self._get_step(job), answer["steps"])
+
+        if problem.remote is not None:
+            problem.remote.map(jobs, phase, prepare, finish)
         networks = problem.map(work, list(jobs), phase)
         # What is compiled is traced: no module may be called meanwhile (`TRACING`), as trainings do.
         pairs = list(zip(jobs, networks))

@@ -9,6 +9,7 @@ import copy
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from torch import nn
 
@@ -19,6 +20,7 @@ from ._imitation import imitate, observe_units
 from ._knapsack import Choice, Option, Place
 from ._learnt import Learnt, count_wins, describe_layer, read_all
 from ._problem import Problem
+from ._remote import Imitation
 from ._statistics import get_divergence, predict
 from ._times import LayerTimes
 from ._units import Unit, Units, find_units, get_module, set_module
@@ -192,11 +194,15 @@ class Library:
             for place, one in enumerate(two for two in self.alternatives if two.unit is unit)
         }
 
+        def may_learn(one: Alternative) -> bool:
+            if known is not None:
+                return one.name in known
+            is_late = self._is_late(numbers[id(one)], places[id(one)], LEARNING_SHARES)
+            return not is_late and not (one.is_operator and self.allowance.is_spent(LEARNING))
+
         def work(one: Alternative) -> None:
             own, step = seen[one.unit.name], f"imitation {one.name}"
-            is_late = self._is_late(numbers[id(one)], places[id(one)], LEARNING_SHARES)
-            is_late |= one.is_operator and self.allowance.is_spent(LEARNING)
-            if step not in self.problem.store and (one.name not in known if known is not None else is_late):
+            if step not in self.problem.store and not may_learn(one):
                 return
             one.module = one.make()
             if step in self.problem.store and self.problem.store.get_state(step, one.module):
@@ -208,6 +214,21 @@ class Library:
             self.problem.store.put_state(step, one.module)
             self.problem.store.put(step, one.error)
 
+        def prepare(one: Alternative) -> Imitation | None:
+            if f"imitation {one.name}" in self.problem.store or not may_learn(one):
+                return None
+            return Imitation(one.make(), one.unit, examples, steps, self.problem.options.seed)
+
+        def finish(one: Alternative, answer: dict[str, Any]) -> None:
+            module = one.make()
+            module.load_state_dict(answer["state"])
+            self.problem.store.put_state(f"imitation {one.name}", module)
+            self.problem.store.put(f"imitation {one.name}", answer["error"])
+            if one.is_operator:
+                self.allowance.spent += answer["seconds"] / self.problem.num_learners
+
+        if self.problem.remote is not None:
+            self.problem.remote.map(self.alternatives, "imitating layers", prepare, finish)
         self.problem.map(work, self.alternatives, "imitating layers")
         self._keep_done("learnt", [one for one in self.alternatives if one.module is not None], "did not learn")
         self.learnt = self.alternatives

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import torch
 from torch import nn
@@ -24,6 +24,9 @@ from ._progress import Clock, Ending, Reporter
 from ._statistics import Outputs, measure, predict
 from ._store import Store
 from ._times import PRECISIONS, Program, UntraceableError, compile_network, export
+
+if TYPE_CHECKING:
+    from ._remote import Remote
 
 T = TypeVar("T")
 
@@ -102,9 +105,10 @@ class Problem:
         self.model.requires_grad_(False)
         self.data, self.task, self.options = data, task, options
         self.store, self.clock, self.reporter, self.ending = store, clock, reporter, Ending()
+        self.remote: Remote | None = None
+        """Workers of others for what learns."""
         self.example = data.example
-        batch = next(iter(data.in_order(data.validation, options.batch)))[0]
-        self.batch = repeat_to(batch, options.batch)
+        self.batch = get_batch(data, options.batch)
         """The inputs of a call that is timed."""
         self.program = compile_model(self.model, self.batch, options.threads)
         self.validation = predict(self.program.predict, data, data.validation)
@@ -117,6 +121,11 @@ class Problem:
         """Of the model on validation and test data."""
         self.measured: dict[int, Measured] = {}
         """Networks of the last trainings by their identity, so that what is reported is not compiled twice."""
+
+    @property
+    def num_learners(self) -> int:
+        """How many trainings run at once."""
+        return self.options.workers if self.remote is None else self.remote.count
 
     def get_calibration(self, examples: int = 64) -> list[Any]:
         """Batches of training data, which ranges of bytes are measured on."""
@@ -151,6 +160,11 @@ class Problem:
         if items:
             self.reporter.show(phase, len(items), len(items))
         return results
+
+
+def get_batch(data: Any, size: int) -> Any:
+    """The inputs of a call with so many examples."""
+    return repeat_to(next(iter(data.in_order(data.validation, size)))[0], size)
 
 
 def repeat_to(inputs: Any, size: int) -> Any:

@@ -9,7 +9,7 @@ import os
 import time
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
@@ -28,9 +28,13 @@ from ._peer import make_peer
 from ._precision import ModelInPrecision, choose_precision, list_precisions, measure_precisions
 from ._problem import Options, Problem, check_inputs
 from ._progress import Clock, Reporter
+from ._remote import Remote
 from ._statistics import Drop, get_unit, summarize
 from ._store import Store, digest_model
 from ._times import time_calls
+
+if TYPE_CHECKING:
+    from ..distributed import Pool
 
 FIRST, SECOND, KEPT = 4, 3, 2
 """How many choices of the front training begins with, how many are added, and how many are trained to the end."""
@@ -64,6 +68,7 @@ def accelerate(
     task: Task | None = None,
     seed: int = 0,
     workers: int | None = None,
+    pool: Pool[Any] | None = None,
     out: str | os.PathLike[str] | None = None,
     command: str | None = None,
     progress: bool = True,
@@ -79,7 +84,8 @@ def accelerate(
     the (one-sided) bound that has this confidence. With a `target`, milliseconds (`"0.5ms"`) or how many times as fast
     (`"3x"`), the most accurate network that is fast enough is taken instead. Times are those of a call with `batch`
     examples on `threads` threads. `minutes` is the time for all of it, in which `workers` (as many as cores) trainings
-    run at once. `precision` is what the network may compute in: f32, bf16, int8, or auto, the fastest that is within
+    run at once, or those of a `pool` of `kas.distributed` with its `AccelerateJob`, on any number of machines;
+    `precision` is what the network may compute in: f32, bf16, int8, or auto, the fastest that is within
     `max_drop`.
 
     `out` is a folder for the result: the network as PyTorch module, ONNX and object file with C header, a page, tables;
@@ -107,6 +113,7 @@ def accelerate(
     store = Store(out, settings)
     try:
         problem = Problem(model, data, task, options, store, clock, reporter)
+        problem.remote = None if pool is None else Remote(pool, reporter)
         return _Run(problem, command).execute(out)
     finally:
         store.close()

@@ -16,12 +16,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._accelerate import AccelerateJob
 from ._driver import Outcome, Pool, Summary, run
 from ._local import LocalPool
 from ._simulation import SimulatedPool
 from ._trainers import TrainingPool, TrainJob
 
-__all__ = ["LocalPool", "Outcome", "Pool", "RayPool", "SimulatedPool", "Summary", "TrainJob", "TrainingPool", "run"]
+__all__ = [
+    "AccelerateJob",
+    "LocalPool",
+    "Outcome",
+    "Pool",
+    "RayPool",
+    "SimulatedPool",
+    "Summary",
+    "TrainJob",
+    "TrainingPool",
+    "run",
+]
 
 
 if TYPE_CHECKING:
