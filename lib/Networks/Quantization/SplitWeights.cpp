@@ -125,8 +125,8 @@ func::FuncOp Splitting::makeWeightsFunction(StringRef name) {
   for (BlockArgument argument : function.getArguments())
     if (!isData(argument))
       weights.push_back(argument);
-  auto type =
-      builder.getFunctionType(ValueRange(weights).getTypes(), ValueRange(taken).getTypes());
+  auto type = builder.getFunctionType(ValueRange(weights).getTypes(),
+                                      ValueRange(taken).getTypes());
   auto made = func::FuncOp::create(builder, function.getLoc(), name, type);
   builder.setInsertionPointToStart(made.addEntryBlock());
   IRMapping mapping;
