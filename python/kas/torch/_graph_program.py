@@ -33,6 +33,7 @@ from ._options import Options
 from ._packed_weights import PackedWeights, enter
 from ._results import Results
 from ._tuning import choose_pipeline, list_pipelines
+from ._views import Views, find_bases, make_views
 
 
 class _Result(NamedTuple):
@@ -44,13 +45,15 @@ class _Result(NamedTuple):
     """The argument that is passed on."""
     constant: Any
     """What it is where it does not depend on the arguments."""
+    views: Views = ()
+    """Of the result or the argument, whose memory the output shares as PyTorch's does."""
 
     def choose(self, results: Sequence[torch.Tensor], arguments: Sequence[torch.Tensor]) -> Any:
         """The output of a call."""
         if self.result is not None:
-            return results[self.result]
+            return make_views(results[self.result], self.views)
         if self.argument is not None:
-            return arguments[self.argument]
+            return make_views(arguments[self.argument], self.views)
         return self.constant.clone() if isinstance(self.constant, torch.Tensor) else self.constant
 
 
@@ -97,7 +100,7 @@ class _Plan(NamedTuple):
 
     def write(self) -> str:
         """As text, for the cache."""
-        outputs = [(output.result, output.argument, _to_json(output.constant)) for output in self.outputs]
+        outputs = [(o.result, o.argument, _to_json(o.constant), o.views) for o in self.outputs]
         results = [(shape, _get_name(dtype)) for shape, dtype in self.results]
         return json.dumps([self.order, self.num_data, self.is_single, outputs, results, self.strides, self.flops])
 
@@ -108,7 +111,7 @@ class _Plan(NamedTuple):
             order,
             num_data,
             is_single,
-            [_Result(result, argument, _from_json(constant)) for result, argument, constant in outputs],
+            [_Result(result, argument, _from_json(constant), views) for result, argument, constant, views in outputs],
             [(tuple(shape), getattr(torch, dtype)) for shape, dtype in results],
             [None if entry is None else tuple(entry) for entry in strides],
             flops,
@@ -124,15 +127,31 @@ def _read_outputs(graph: fx.GraphModule) -> tuple[bool, list[Any]]:
     ]
 
 
-def _find_results(values: Sequence[Any], arguments: list[fx.Node], computed: list[fx.Node]) -> list[_Result]:
-    return [
-        _Result(
-            computed.index(value) if isinstance(value, fx.Node) and value.op != "placeholder" else None,
-            arguments.index(value) if isinstance(value, fx.Node) and value.op == "placeholder" else None,
-            None if isinstance(value, fx.Node) else value,
-        )
-        for value in values
-    ]
+def _find_results(
+    values: Sequence[Any], arguments: list[fx.Node], is_batched: bool
+) -> tuple[list[fx.Node], list[_Result]]:
+    """What is to be computed for these outputs, and what each of them is.
+
+    Results of batches that come in parts share no memory with each other; UnsupportedGraphError where they have to
+    with an argument.
+    """
+    nodes = [value for value in values if isinstance(value, fx.Node)]
+    bases = dict(zip(nodes, find_bases(nodes)))
+    if is_batched:
+        if any(views and base.op == "placeholder" for base, views in bases.values()):
+            raise UnsupportedGraphError("requires results of their own for batches of any size, got views of arguments")
+        bases = {node: (node, ()) for node in nodes}
+    computed = list(dict.fromkeys(base for base, _ in bases.values() if base.op != "placeholder"))
+    results = []
+    for value in values:
+        if not isinstance(value, fx.Node):
+            results.append(_Result(None, None, value))
+            continue
+        base, views = bases[value]
+        is_argument = base.op == "placeholder"
+        place = (arguments if is_argument else computed).index(base)
+        results.append(_Result(None if is_argument else place, place if is_argument else None, None, views))
+    return computed, results
 
 
 def _get_strides(result: torch.Tensor) -> tuple[int, ...] | None:
@@ -241,13 +260,12 @@ class _Source:
         arguments = graph.graph.find_nodes(op="placeholder")
         output = graph.graph.output_node()
         is_single, values = _read_outputs(graph)
-        computed = list(dict.fromkeys(v for v in values if isinstance(v, fx.Node) and v.op != "placeholder"))
+        computed, outputs = _find_results(values, arguments, bool(batched))
         if not computed:
             raise UnsupportedGraphError("requires a result that is computed, got none")
         for node in (*arguments, *computed):
             if reason := check_tensors(node.meta["val"]):
                 raise UnsupportedGraphError(reason)
-        outputs = _find_results(values, arguments, computed)
         results = [node.meta["val"] for node in computed]
         places = range(len(arguments))
         self.plan = _Plan(
@@ -261,6 +279,7 @@ class _Source:
         )
         _replace_flags(graph, arguments, computed)
         output.args = (tuple(computed),)
+        graph.graph.eliminate_dead_code()
         _reorder(graph, arguments, self.plan.order)
         graph.recompile()
         self.pipelines = list_pipelines(options, self.plan.is_packed, len(batched))
@@ -281,7 +300,7 @@ class _Source:
 
 
 class _Known(nn.Module):
-    """A graph whose results do not depend on the elements of its arguments, as there are none."""
+    """A graph that computes nothing: its results are known, or share the memory of its arguments."""
 
     def __init__(self, is_single: bool, outputs: Sequence[_Result]):
         super().__init__()
@@ -416,10 +435,9 @@ def compile_whole(
     and with `batched` also where it mixes samples.
     """
     is_single, values = _read_outputs(graph)
-    if any(isinstance(v, torch.Tensor) for v in values) and not any(
-        isinstance(v, fx.Node) and v.op == "call_function" for v in values
-    ):
-        return _Known(is_single, _find_results(values, graph.graph.find_nodes(op="placeholder"), []))
+    computed, outputs = _find_results(values, graph.graph.find_nodes(op="placeholder"), bool(batched))
+    if not computed and not batched and any(output.views or output.constant is not None for output in outputs):
+        return _Known(is_single, outputs)
     check_random(graph)
     check_integers(graph)
     check_meaning(graph)
