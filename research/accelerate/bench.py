@@ -106,8 +106,8 @@ def run(options):
 def find_times(points, dense_ms, limit):
     """How many times as fast as the network a method is at a drop of `limit`: 1 where nothing is faster.
 
-    Between the fastest network that holds the limit, the model itself among them, and faster ones that do not, times are
-    interpolated by ratio.
+    Between the fastest network that holds the limit, the model itself among them, and faster ones that do not, times
+    are interpolated by ratio.
     """
     points = [(0.0, dense_ms), *((one["drop"], one["ms"]) for one in points)]
     drop, ms = min((one for one in points if one[0] <= limit), key=lambda one: one[1])

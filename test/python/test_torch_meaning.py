@@ -170,7 +170,7 @@ def _overwrite(x):
 
 
 USES = [
-    *(lambda y: y > 0, lambda y: y > -1, lambda y: y == 1, lambda y: -1 <= y, lambda y: y != -1, lambda y: y * -1),
+    *(lambda y: y > 0, lambda y: y > -1, lambda y: y == 1, lambda y: y >= -1, lambda y: y != -1, lambda y: y * -1),
     *(lambda y: y + -2, lambda y: -1 - y, lambda y: y / -2, lambda y: (y * -3) // 2, lambda y: (y * -3) % 2),
     *(lambda y: (y * -1).to(torch.int32), lambda y: torch.where(y > 0, -1, 2), lambda y: (y * -1).sum()),
 ]

@@ -132,11 +132,11 @@ class Writer:
         last = len(shape) - 1
         groups = [[i] for i in range(last - 1)]
         if self.random.random() < 0.5:
-            to = shape[:-2] + [shape[-2] * shape[-1]]
+            to = [*shape[:-2], shape[-2] * shape[-1]]
             groups.append([last - 1, last])
             text = f"tensor.collapse_shape {value} {groups}"
         elif shape[-1] % 2 == 0:
-            to = shape[:-1] + [2, shape[-1] // 2]
+            to = [*shape[:-1], 2, shape[-1] // 2]
             groups += [[last - 1], [last, last + 1]]
             sizes = f"output_shape {to}"
             text = f"tensor.expand_shape {value} {groups} {sizes}"
@@ -183,7 +183,7 @@ class Writer:
         empty = self.line(f"tensor.empty() : {tensor(shape)}")
         names = [f"%x{i}" for i in range(len(operands))]
         body, current = [], names[0]
-        for i, name in enumerate(names[1:] + ["%zero_in"]):
+        for i, name in enumerate([*names[1:], "%zero_in"]):
             op = self.random.choice(["addf", "addf", "mulf", "subf"]) if name != "%zero_in" else "maximumf"
             body.append(f"    %y{i} = arith.{op} {current}, {name} : f32")
             current = f"%y{i}"
