@@ -311,7 +311,15 @@ def test_stop_is_heeded_before_there_is_a_candidate(algorithm):
         assert not searcher.is_exhausted and searcher.ask(1) == []
 
 
-def test_ctrl_c_is_heeded_before_there_is_a_candidate():
+@pytest.fixture
+def with_ctrl_c():
+    """Python leaves the signal alone where a shell that runs it in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_is_heeded_before_there_is_a_candidate(with_ctrl_c):
     with kas.Searcher(kas.SearchSpace.parse(LARGE), "random") as searcher:
         threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
         start = time.monotonic()

@@ -214,7 +214,7 @@ class NativeTraining(Training):
         if self._evaluator is None or self.program.evaluator is not self._evaluator:
             tensors = [self._state[name] for name, _ in self._forward.arguments[1:]]
             self._evaluator = self._forward.bind(self._batch[0], *tensors)
-            self._evaluator.prepare()
+            self._evaluator.prepack()
             self.program.evaluator = self._evaluator
         return self._evaluator
 
