@@ -66,6 +66,28 @@ def test_views(name):
                 assert find_shared([taken, *results]) == find_shared([given, *expected]), where
 
 
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_views_of_channels_last(dynamic):
+    """With gradients PyTorch makes views of a result again, which is another one where the layouts differ."""
+    weight = torch.randn(8, 3, 3, 3)
+
+    def call(x):
+        y = torch.nn.functional.conv2d(x, weight, padding=1)
+        return y.permute(0, 2, 3, 1), y.flatten(2), y.flatten(2).transpose(1, 2), x.flip(1), x.unbind(1), y[:, 1:]
+
+    torch._dynamo.reset()
+    compiled = torch.compile(call, backend="kas", dynamic=dynamic)
+    for size in (2, 3, 5):
+        x = torch.randn(size, 3, 7, 9).contiguous(memory_format=torch.channels_last)
+        given, taken = x.clone().requires_grad_(), x.clone().requires_grad_()
+        expected, results = call(given), compiled(taken)
+        torch.testing.assert_close(results, expected)
+        for outputs in (expected, results):
+            leaves = torch.utils._pytree.tree_leaves(outputs)
+            sum((tensor * torch.linspace(0, 1, tensor.shape[-1])).mean() for tensor in leaves).backward()
+        torch.testing.assert_close(taken.grad, given.grad)
+
+
 def test_a_part_of_what_is_large_is_computed_alone():
     """Memory is shared where that keeps no more of it."""
 
@@ -76,6 +98,13 @@ def test_a_part_of_what_is_large_is_computed_alone():
     (result,) = [torch.compile(call, backend="kas")(x)]
     torch.testing.assert_close(result, call(x))
     assert result.untyped_storage().nbytes() == 64 * 4
+
+
+def test_views_keep_memory_that_is_used_again():
+    compiled = torch.compile(branch, backend="kas", mode="reduce-overhead")
+    kept = [(compiled(x)[:2], branch(x)[:2]) for x in torch.arange(64.0).reshape(4, 4, 4)]
+    for results, expected in kept:
+        torch.testing.assert_close(results, expected, rtol=0, atol=0)
 
 
 def test_views_from_the_cache():

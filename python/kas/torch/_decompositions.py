@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from ._comparisons import clamp, get_comparison_table
 from ._indexing import get_indexing_table
@@ -164,9 +165,21 @@ def get_table() -> dict[Any, Callable[..., Any]]:
     return table
 
 
+def _has_view(data: torch.Tensor, size: Sequence[int]) -> bool:
+    with _disable_current_modes():
+        try:
+            torch.empty_strided(data.shape, data.stride(), device="meta").view(size)
+        except RuntimeError:
+            return False
+    return True
+
+
 def view(data: torch.Tensor, size: Sequence[int]) -> Any:
-    """A copy where the layout is another one than the graph was written for, as decompositions make it."""
-    if data.is_contiguous():
+    """A copy where the layout is another one than the graph was written for, as decompositions make it.
+
+    None where there is a view all the same: PyTorch takes the result for one, and makes it again from its strides.
+    """
+    if data.is_contiguous() or _has_view(data, size):
         return NotImplemented
     return aten.clone(data, memory_format=torch.contiguous_format).view(size)
 

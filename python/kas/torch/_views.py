@@ -22,6 +22,9 @@ Views = Sequence[tuple[str, Sequence[Any]]]
 ITEM = "getitem"
 """In place of an operation: the choice of one of several results."""
 
+OF_STORAGE = (torch.ops.aten.as_strided.default, torch.ops.aten._reshape_alias.default)
+"""Views by strides: of a tensor of another layout they are other elements."""
+
 
 def _is_plain(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
@@ -35,6 +38,7 @@ def _is_view(node: Any) -> bool:
         isinstance(node, fx.Node)
         and isinstance(node.target, torch._ops.OpOverload)
         and node.target.is_view
+        and node.target not in OF_STORAGE
         and not node.kwargs
         and isinstance(node.args[0], fx.Node)
         and _is_plain(node.args[1:])
@@ -67,10 +71,11 @@ def find_bases(outputs: Sequence[fx.Node]) -> list[tuple[fx.Node, Views]]:
     it costs nothing to compute it instead.
     """
     found = [_follow(output) for output in outputs]
-    shared = {base for base, _ in found if base.op == "placeholder" or base in outputs}
-    for base in {base for base, _ in found if base.op == "call_function"}:
-        if _is_for(base.meta["val"], [output.meta["val"] for output, entry in zip(outputs, found) if entry[0] is base]):
-            shared.add(base)
+    views: dict[fx.Node, list[torch.Tensor]] = {}
+    for output, (base, _) in zip(outputs, found):
+        views.setdefault(base, []).append(output.meta["val"])
+    shared = {base for base in views if base.op == "placeholder"}.union(outputs)
+    shared.update(base for base in views if base.op == "call_function" and _is_for(base.meta["val"], views[base]))
     return [entry if entry[0] in shared else (output, ()) for output, entry in zip(outputs, found)]
 
 
