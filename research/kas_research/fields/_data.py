@@ -13,6 +13,8 @@ import torch
 import kas.evaluate
 from kas.evaluate._task_data import TaskData
 
+from ._relief import relief
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -32,6 +34,7 @@ KINDS: Mapping[str, Kind] = {
     "darcy": Kind(kas.evaluate.darcy, 3, 1, True, False),
     "navier-stokes": Kind(kas.evaluate.navier_stokes, 1, 1, False, True),
     "waves": Kind(kas.evaluate.waves, 2, 2, True, False),
+    "relief": Kind(relief, 1, 1, True, False),
 }
 
 
