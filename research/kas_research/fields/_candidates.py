@@ -49,16 +49,17 @@ class Candidate:
         if self.module is not None:
             source = inspect.getsource(_import(self.module))
             return {"module": self.module, "sha256": hashlib.sha256(source.encode()).hexdigest()}
-        return {"text": self._get_text(), "binding": dict(self.binding)}
+        return {"text": self.get_text(), "binding": dict(self.binding)}
 
     def make(self, width: int, depth: int, grid: Grid) -> nn.Module:
         """The layer at a depth of the network."""
         if self.module is not None:
             layer: nn.Module = _import(self.module)(width, depth, grid)
             return layer
-        return make_layer(Contender(self.name, self._get_text(), self.binding))(width, grid.size)
+        return make_layer(Contender(self.name, self.get_text(), self.binding))(width, grid.size)
 
-    def _get_text(self) -> str:
+    def get_text(self) -> str:
+        """The MLIR of what is no module."""
         return self.text if self.text is not None else str(named_operator(self.operator or ""))
 
 

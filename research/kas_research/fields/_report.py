@@ -83,8 +83,11 @@ def write_verdict(verdict: Verdict) -> str:
         rows = [row for one in verdict.outcomes for row in _write_outcome(one)]
         head = "| finalist | equation | budget (ms) | baseline | ratio of errors | p, one-sided |"
         parts.append("\n".join([head, "|---|---|---|---|---|---|", *rows]))
-        rows = [f"| {one.name} | {one.probability:.2g} | {one.verdict} | {one.reason} |" for one in verdict.outcomes]
-        parts.append("\n".join(["| finalist | p, corrected | verdict | why |", "|---|---|---|---|", *rows]))
+        rows = [
+            f"| {one.name} | {one.probability:.2g} | {one.verdict} | {one.reason} | {one.form} |"
+            for one in verdict.outcomes
+        ]
+        parts.append("\n".join(["| finalist | p, corrected | verdict | why | form |", "|---|---|---|---|---|", *rows]))
     parts += ["\n".join(f"- Missing: {text}." for text in verdict.missing)] if verdict.missing else []
     return "\n\n".join([*parts, f"**Verdict: {verdict.verdict}.**"])
 

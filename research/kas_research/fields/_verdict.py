@@ -15,12 +15,15 @@ import numpy
 from ..protocol import statistics
 from ..protocol._store import Store
 from ..protocol.bootstrap import Bootstrap, Ratio, get_ratio
+from ._candidates import Candidate
+from ._known import find_name
 from ._protocol import Protocol, Rules
 from ._results import Point, read_points
 from ._stages import StageError, resolve
 from ._time import Widths
 
 WIN, NO, NEITHER, OPEN = "win", "no", "neither", "open"
+NEW = "new"
 REPLICATIONS = 2
 """So many of the replications must have the same sign."""
 
@@ -49,6 +52,8 @@ class Outcome:
     """On both equations, corrected for the number of finalists."""
     verdict: str = OPEN
     reason: str = ""
+    form: str = ""
+    """What it is: `new`, a named operator or a family, or why that is not known."""
 
 
 def fill_failures(points: Sequence[Point]) -> list[Point]:
@@ -183,6 +188,14 @@ def _say_no(one: Outcome, rules: Rules, reason: str) -> tuple[str, str]:
     return (NO if is_level else NEITHER), reason
 
 
+def describe_form(candidate: Candidate) -> str:
+    """The verdict "new": whether a candidate is anything that has a name."""
+    try:
+        return find_name(candidate) or NEW
+    except ValueError as error:
+        return f"not known: {error}"
+
+
 def combine(outcomes: Sequence[Outcome]) -> str:
     """The verdict on all finalists."""
     verdicts = {one.verdict for one in outcomes}
@@ -223,6 +236,8 @@ def read_verdict(protocol: Protocol, store: Store) -> Verdict:
     budgets = protocol.experiments[roles.finalists].budgets
     count = len(protocol.experiments[roles.replications].equations)
     outcomes = decide(finalists, baselines, ended, protocol.rules, budgets, count)
+    for one in outcomes:
+        one.form = describe_form(protocol.candidates[one.name]) if one.name in protocol.candidates else ""
     return Verdict(combine(outcomes), outcomes, missing)
 
 

@@ -16,6 +16,7 @@ from torch import nn
 from kas_research._spec import SpecError
 from kas_research.cli import main
 from kas_research.fields import _report, _stages, _time, _verdict
+from kas_research.fields._candidates import Candidate
 from kas_research.fields._protocol import COMPILERS, Best, Rules, parse_protocol
 from kas_research.fields._results import Point
 from kas_research.fields._train import pack
@@ -205,6 +206,14 @@ def test_failed_trainings_are_as_the_worst():
         _verdict.fill_failures([lost])
 
 
+def test_what_a_finalist_is():
+    describe = _verdict.describe_form
+    assert describe(Candidate("a", "dense", operator="conv2d", binding={"k": 5})) == "the family 'dense' with k=5"
+    assert describe(Candidate("a", "dense", operator="conv2d", binding={"k": 2})) == "the family 'dense' with k=2"
+    outcome = _verdict.Outcome("a", verdict="win", reason="all hold", form="new")
+    assert "| a | 1 | win | all hold | new |" in _report.write_verdict(_verdict.Verdict("win", [outcome], []))
+
+
 def test_the_verdict_on_all_finalists():
     def make(*verdicts):
         return [_verdict.Outcome("a", verdict=verdict) for verdict in verdicts]
@@ -350,6 +359,7 @@ def test_all_stages_to_the_verdict(tmp_path, protocol, monkeypatch, capsys):
     assert "1 of 1 replications hold, 2 required" in run("--verdict", f"--page={page}")
     text = page.read_text()
     assert "| c | darcy | 1 | dense | 0.3" in text and "**Verdict: neither.**" in text
+    assert "| not known: requires an operator or a sequence, got the module 'test_field_verdict:make_wider' |" in text
     assert run("--verdict") in text
 
 
