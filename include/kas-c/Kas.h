@@ -213,6 +213,14 @@ bool kasOperatorFindLookahead(KasModule *module, const char *name,
                               int64_t input, int64_t stride, KasStream json,
                               KasDiagnostics diagnostics);
 
+/// Writes a list with an object for each axis of the operator: its dimensions
+/// `output` and `data`, its `size`, the `fewest_read` and `most_read`
+/// positions, its `translations` as a word, and whether weights fit `any_grid`
+/// (see kas/Dialect/Kas/Analysis/AxisProperties.h).
+bool kasOperatorGetAxes(KasModule *module, const char *name,
+                        const char *binding, KasStream json,
+                        KasDiagnostics diagnostics);
+
 typedef enum KasOperatorText {
   /// The operator alone, as it is; the binding may be null.
   KasOperatorTextMLIR,

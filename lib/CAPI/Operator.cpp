@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Handles.h"
+#include "kas/Dialect/Kas/Analysis/AxisProperties.h"
 #include "kas/Dialect/Kas/Analysis/Batch.h"
 #include "kas/Dialect/Kas/Analysis/Causality.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
@@ -258,6 +259,41 @@ bool kasOperatorFindLookahead(KasModule *module, const char *name,
     stream << '[' << found->output << ", " << found->input << ']';
   else
     stream << "null";
+  return true;
+}
+
+/// What it does along each axis at one binding.
+bool kasOperatorGetAxes(KasModule *module, const char *name,
+                        const char *binding, KasStream json,
+                        KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  OperatorOp op = access.lookupOperator(name);
+  OwningOpRef<ModuleOp> alone = access.specializeAlone(name, binding);
+  if (!op || !alone)
+    return false;
+  OperatorOp concrete = *alone->getOps<OperatorOp>().begin();
+  SmallVector<std::pair<SpaceAxis, AxisProperties>> axes;
+  for (const SpaceAxis &axis : getOperatorAxes(op)) {
+    FailureOr<AxisProperties> properties = getAxisProperties(
+        concrete, axis.output, axis.input, [&] { return op.emitError(); });
+    if (failed(properties))
+      return false;
+    axes.emplace_back(axis, *properties);
+  }
+  CallbackStream stream(json);
+  llvm::json::OStream writer(stream);
+  writer.array([&] {
+    for (const auto &[axis, properties] : axes)
+      writer.object([&, &axis = axis, &properties = properties] {
+        writer.attribute("output", axis.output);
+        writer.attribute("data", axis.input);
+        writer.attribute("size", properties.size);
+        writer.attribute("fewest_read", properties.fewestRead);
+        writer.attribute("most_read", properties.mostRead);
+        writer.attribute("translations", toString(properties.translations));
+        writer.attribute("any_grid", fitsAnyGrid(op, axis));
+      });
+  });
   return true;
 }
 

@@ -55,6 +55,7 @@ void kas::python::addModule(nb::module_ &m) {
       .def("get_shapes", &Module::getShapes, "name"_a, "binding"_a)
       .def("get_effective_convolution", &Module::getEffectiveConvolution,
            "name"_a, "binding"_a, "limit"_a)
+      .def("get_axes", &Module::getAxes, "name"_a, "binding"_a)
       .def("find_lookahead", &Module::findLookahead, "name"_a, "binding"_a,
            "output"_a, "input"_a, "stride"_a)
       .def("get_cost", &Module::getCost, "name"_a, "binding"_a)

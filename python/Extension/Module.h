@@ -122,6 +122,12 @@ public:
           module.get(), name.c_str(), binding.c_str(), limit, stream, sink);
     });
   }
+  std::string getAxes(const std::string &name, const std::string &binding) {
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasOperatorGetAxes(module.get(), name.c_str(), binding.c_str(),
+                                stream, sink);
+    });
+  }
   std::string findLookahead(const std::string &name, const std::string &binding,
                             int64_t output, int64_t input, int64_t stride) {
     return read([&](KasStream stream, KasDiagnostics sink) {

@@ -18,6 +18,7 @@ from ._function import Function, load_compiled
 from ._kas import __version__
 from ._kernel import Kernel, KernelShapes, kernel
 from ._module import (
+    AxisProperties,
     Cost,
     Entry,
     Module,
@@ -38,6 +39,7 @@ from ._sequence import OperatorSequence
 
 __all__ = [
     "ALGORITHMS",
+    "AxisProperties",
     "Candidate",
     "CompiledPass",
     "Coordinate",

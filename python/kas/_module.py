@@ -123,6 +123,29 @@ class Shapes(NamedTuple):
     output: tuple[int, ...]
 
 
+class AxisProperties(NamedTuple):
+    """What an operator does along an axis (docs/reference/properties.md).
+
+    ``output`` and ``data`` are the dimensions of both that are the axis, ``size`` the positions of the data. An element
+    of the output reads from ``fewest_read`` to ``most_read`` of them, all where its receptive field is global.
+    ``translations`` of the data move the output: ``cyclic``, around the torus; ``zero_padded``, but for what windows
+    miss at the borders; or ``none``. ``any_grid``: the weights fit grids of any size.
+    """
+
+    output: int
+    data: int
+    size: int
+    fewest_read: int
+    most_read: int
+    translations: str
+    any_grid: bool
+
+    @property
+    def reads_all(self) -> bool:
+        """A global receptive field: each element of the output reads all positions."""
+        return self.fewest_read == self.size
+
+
 class Module:
     """An MLIR module: operators, kernels, spaces, functions. Safe to use from several threads.
 
@@ -367,6 +390,20 @@ class Operator:
         text = self.module._handle.find_lookahead(self.name, binding_to_text(binding), output, data, stride)
         found: list[int] | None = json.loads(text)
         return (found[0], found[1]) if found else None
+
+    def axis_properties(self, binding: Binding = None) -> list[AxisProperties]:
+        """What the operator does along each axis that output and data share, but for a batch, at a binding.
+
+        Where no dimension is marked `unordered`, the second one is channels. Decided exactly, for all weights; with a
+        maximum, `translations` may be too cautious. Raises `kas.Error` for operators with more than 2^22 points of
+        loops that depend on each other.
+
+        >>> [axis] = kas.operator("conv1d_depthwise").axis_properties("N=1,C=4,L=8,k=3")
+        >>> axis.fewest_read, axis.most_read, axis.translations, axis.any_grid
+        (2, 3, 'zero_padded', True)
+        """
+        text = self.module._handle.get_axes(self.name, binding_to_text(binding))
+        return [AxisProperties(**axis) for axis in json.loads(text)]
 
     @property
     def num_weights(self) -> int:

@@ -65,8 +65,8 @@ def fit_limits(space: SearchSpace, limits: Mapping[str, float | Sequence[str | i
 
 def _make_attribute(name: str, value: float | Sequence[str | int]) -> str:
     """The value of a limit, as MLIR writes it."""
-    if name == "sees" and isinstance(value, (list, tuple)):
-        return "[" + ", ".join(f'"{window}"' for window in value) + "]"
+    if name in ("sees", "equivariant") and isinstance(value, (list, tuple)):
+        return "[" + ", ".join(f'"{entry}"' for entry in value) + "]"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"the limit '{name}' must be a number, got {value!r}")
     return f"{value} : i64" if isinstance(value, int) else f"{value!r} : f64"

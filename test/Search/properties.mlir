@@ -29,6 +29,30 @@ kas.space @looks_back<N, C, T | k>
 
 // -----
 
+// Each position reads all others, with a weight for each pair of them.
+// CHECK-LABEL: kas.space @sees_all
+kas.space @sees_all<N, C, H>
+    [N, C unordered, H] from [N, C unordered, H]
+    bindings [<N = 1, C = 4, H = 8>]
+    limits {depth = 2, reduce = 1, weights = 1, occurrences.H = 3, occurrences.C = 0, sees = ["*"]}
+// CHECK: kas.operator @sees_all_0
+// CHECK: kas.reduce sum : H
+// CHECK-NOT: kas.operator
+
+// -----
+
+// Around a torus a shift of the whole axis moves everything; clipped windows do not.
+// CHECK-LABEL: kas.space @torus
+kas.space @torus<N, C, H | k>
+    [N, C unordered, H] from [N, C unordered, H]
+    bindings [<N = 1, C = 4, H = 8, k = 3>]
+    limits {depth = 4, reduce = 2, weights = 1, merge = 0, split = 0, shift_backward = 0, equivariant = ["cyclic"]}
+// CHECK-NOT: kas.unfold
+// CHECK: kas.shift
+// CHECK-NOT: kas.unfold
+
+// -----
+
 // A product in groups reaches an eighth of the channels: too few for two layers of 16 channels.
 // CHECK-LABEL: kas.space @dense
 kas.space @dense<N, C, D | g>
@@ -92,3 +116,24 @@ kas.space @few_steps<N, C, D, W | k>
     [N, D unordered, W] from [N, C unordered, W]
     bindings [<N = 1, C = 4, D = 4, W = 8, k = 3>]
     limits {depth = 3, reduce = 2, weights = 1, shift = 0, merge = 0, split = 0, reaches = 1, sees = ["k"]}
+
+// -----
+
+// expected-warning @below {{found no operator: the space has none}}
+// expected-note @below {{limit 'sees' excludes every operator: without it there are some}}
+// expected-note @below {{limit 'any_grid' excludes every operator: without it there are some}}
+kas.space @mixes_anywhere<N, C, H>
+    [N, C unordered, H] from [N, C unordered, H]
+    bindings [<N = 1, C = 4, H = 8>]
+    limits {depth = 2, reduce = 1, weights = 1, occurrences.H = 3, occurrences.C = 1, pooling = 1, weight_takes = 0,
+            sees = ["*"], any_grid = 1}
+
+// -----
+
+// expected-warning @below {{found no operator: the space has none}}
+// expected-note @below {{limit 'equivariant' excludes every operator: without it there are some}}
+// expected-note @below {{limit 'sees' excludes every operator: without it there are some}}
+kas.space @windows_of_a_torus<N, C, H | k>
+    [N, C unordered, H] from [N, C unordered, H]
+    bindings [<N = 1, C = 4, H = 8, k = 3>]
+    limits {depth = 4, reduce = 2, weights = 1, merge = 0, split = 0, sees = ["k"], equivariant = ["cyclic"]}

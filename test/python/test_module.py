@@ -152,6 +152,26 @@ def test_finds_lookahead():
         causal.find_lookahead("N=1,C=4,L=8,k=3", stride=0)
 
 
+def test_axis_properties():
+    binding = "N=1,C=4,L=8,k=3"
+    [centred] = kas.operator("conv1d_depthwise").axis_properties(binding)
+    assert centred == (2, 2, 8, 2, 3, "zero_padded", True)
+    assert not centred.reads_all
+    # Both axes of an image; shifts go around the torus.
+    rows, columns = kas.operator("shift_conv2d").axis_properties("N=1,Cin=2,Cout=3,H=4,W=5")
+    assert (rows.output, columns.output) == (2, 3)
+    assert rows.translations == columns.translations == "cyclic"
+    # A weight for each pair of positions.
+    b = kas.OperatorBuilder("mix", ["N", "C", "H"])
+    (n, c, h), r = b.outputs("N", "C", "H"), b.reduce("H")
+    r_data, r_weight = b.share(r)
+    [mixed] = b.build([n, c, r_data], [[h, r_weight]]).axis_properties("N=1,C=2,H=4")
+    assert mixed.reads_all
+    assert (mixed.translations, mixed.any_grid) == ("none", False)
+    with pytest.raises(kas.Error, match="requires at most 4194304 points of loops that depend on each other in 'mix'"):
+        b.build([n, c, r_data], [[h, r_weight]]).axis_properties("N=1,C=2,H=4096")
+
+
 def test_canonical_form():
     canonical = kas.parse(HALVES)["halves"].canonical()
     assert "kas.merge" not in str(canonical)

@@ -62,8 +62,11 @@ def test_limits_are_set_and_taken_away(space):
     assert "depth = 5" in space.text
     bare = fit_limits(space, {"depth": None, "reduce": None, "unfold_ratio": 2})
     assert "depth" not in bare.text and "unfold_ratio = 2" in bare.text
-    for wrong in ({"dept": 3}, {"depth": "3"}, {"unfold_ratio": math.nan}, {"depth": True}):
-        with pytest.raises((kas.Error, TypeError), match=r"depth|dept|unfold_ratio|limit|expected"):
+    fields = fit_limits(space, {"sees": ["*"], "equivariant": ["cyclic"], "any_grid": 1})
+    for limit in ("any_grid = 1 : i64", 'equivariant = ["cyclic"]', 'sees = ["*"]'):
+        assert limit in fields.text
+    for wrong in ({"dept": 3}, {"depth": "3"}, {"equivariant": ["torus"]}, {"unfold_ratio": math.nan}, {"depth": True}):
+        with pytest.raises((kas.Error, TypeError), match=r"depth|dept|equivariant|unfold_ratio|limit|expected"):
             fit_limits(space, wrong)
 
 

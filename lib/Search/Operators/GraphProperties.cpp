@@ -71,11 +71,14 @@ void GraphProperties::addAxes() {
     axis.size = space.sizes[space.targets[axis.target]].values;
     for (const Binding &binding : space.problem->bindings) {
       axis.strides.push_back(pair.stride.evaluate(binding).value_or(1));
-      axis.windows.push_back(
-          limits.sees.empty()
-              ? 1
-              : limits.sees[number].evaluate(binding).value_or(1));
+      std::optional<Size> window =
+          limits.sees.empty() ? Size() : limits.sees[number];
+      axis.isWhole = !window;
+      axis.windows.push_back(window ? window->evaluate(binding).value_or(1)
+                                    : axis.size[axis.windows.size()]);
     }
+    if (!limits.equivariant.empty())
+      axis.moves = limits.equivariant[number];
     // Small images first: a property that fails does so there at less cost.
     axis.bySize.append(llvm::seq<unsigned>(0, getNumBindings()).begin(),
                        llvm::seq<unsigned>(0, getNumBindings()).end());
@@ -125,12 +128,18 @@ GraphProperties::getAxisOfOutput(ExprId leaf) const {
   return axis == axes.end() ? nullptr : axis;
 }
 
-/// The window of an output position lies in the image. `position` is of the
-/// output; its window begins at stride * position - reach.
+/// `position` is of the output.
+int64_t GraphProperties::getBegin(const Axis &axis, unsigned binding,
+                                  int64_t position) const {
+  return axis.isWhole ? 0
+                      : axis.strides[binding] * position -
+                            limits.getReach(axis.windows[binding]);
+}
+
+/// The window of an output position lies in the image.
 bool GraphProperties::isInterior(const Axis &axis, unsigned binding,
                                  int64_t position) const {
-  int64_t begin =
-      axis.strides[binding] * position - limits.getReach(axis.windows[binding]);
+  int64_t begin = getBegin(axis, binding, position);
   return begin >= 0 && begin + axis.windows[binding] <= axis.size[binding];
 }
 
@@ -230,12 +239,13 @@ GraphProperties::getGuards(const GraphStateData &state,
 }
 
 /// Union of groups with a common leaf. `data` are the coordinates of the input
-/// dimensions in their order, `others` further coordinates, without a
-/// dimension. A dimension that belongs to an axis is grouped with the output of
-/// that axis, as the properties compare their positions.
+/// dimensions in their order, the others have no dimension. A dimension that
+/// belongs to an axis is grouped with the output of that axis, as the
+/// properties compare their positions.
 GraphProperties::Components
 GraphProperties::getComponents(llvm::ArrayRef<ExprId> data,
-                               llvm::ArrayRef<ExprId> others) {
+                               llvm::ArrayRef<ExprId> ofWeights,
+                               llvm::ArrayRef<ExprId> guards) {
   struct Group {
     llvm::SmallVector<ExprId, 8> leaves;
     llvm::SmallVector<std::pair<ExprId, int>, 4> roots;
@@ -263,8 +273,10 @@ GraphProperties::getComponents(llvm::ArrayRef<ExprId> data,
   };
   for (auto [target, root] : llvm::enumerate(data))
     add(root, static_cast<int>(target));
-  for (ExprId root : others)
-    add(root, -1);
+  for (ExprId root : ofWeights)
+    add(root, Component::none);
+  for (ExprId root : guards)
+    add(root, Component::guard);
   Components components;
   for (Group &group : groups) {
     Component &component = components.emplace_back();
@@ -330,10 +342,10 @@ bool GraphProperties::hold(const GraphStateData &state,
   if ((limits.oneProduct || limits.linearPath) &&
       !readsReductions(state, data)) // Q4, Q5
     return false;
-  if (limits.equivariant && !areEquivariant(state, data)) // Q3
+  if (!areEquivariant(state, data)) // Q3
     return false;
   llvm::SmallVector<ExprId, 4> guards = getGuards(state, data);
-  Components components = getComponents(data, guards);
+  Components components = getComponents(data, {}, guards);
   // Properties that hold if they hold for every component.
   using Method = bool (GraphProperties::*)(const Component &);
   auto areAll = [&](Property property, Method method) {

@@ -61,21 +61,27 @@ private:
   struct Axis {
     ExprId output = 0;
     int target = 0;
-    /// By binding: of the input; how far positions are apart; what is to be
-    /// seen.
+    /// By binding: of the input; how far positions are apart; how many of them
+    /// are to be seen.
     llvm::SmallVector<int64_t, 4> size, strides, windows;
+    /// All positions are to be seen, not those around that of the output.
+    bool isWhole = false;
+    /// What translations along it must do to the output.
+    Translations moves = Translations::None;
     /// The bindings, those with few positions first.
     llvm::SmallVector<unsigned, 4> bySize;
     /// No factor of the dimension of the input has an output and no window.
     bool needsWindows = false;
   };
-  /// Coordinates of the data, and windows that only weights have, with leaves
-  /// in common.
+  /// Coordinates of the data, of weights, and windows that the data does not
+  /// have, with leaves in common.
   struct Component {
     llvm::SmallVector<ExprId, 4> outputs, reductions, roots;
     /// By root: the dimension of the input (an index into the targets of the
-    /// space); -1: none.
+    /// space), or one of those below.
     llvm::SmallVector<int, 4> targets;
+    /// An index of a weight; a window that only decides whether a point exists.
+    static constexpr int none = -1, guard = -2;
     /// Outputs first.
     llvm::SmallVector<ExprId, 8> getLeaves() const;
   };
@@ -85,7 +91,8 @@ private:
   enum Property : uint64_t {
     Sees,
     Reaches,
-    Equivariant,
+    ZeroPadded,
+    Cyclic,
     OneProduct,
     Linear,
     Causal
@@ -116,6 +123,8 @@ private:
               unsigned binding) const;
   const Axis *getAxisOfTarget(int target) const;
   const Axis *getAxisOfOutput(ExprId leaf) const;
+  /// Where the window of an output begins that is to be seen.
+  int64_t getBegin(const Axis &axis, unsigned binding, int64_t position) const;
   bool isInterior(const Axis &axis, unsigned binding, int64_t position) const;
 
   const Facts &getFacts(ExprId id);
@@ -123,7 +132,8 @@ private:
                                          llvm::ArrayRef<ExprId> data);
   Component getAlone(ExprId root, int target);
   Components getComponents(llvm::ArrayRef<ExprId> data,
-                           llvm::ArrayRef<ExprId> others);
+                           llvm::ArrayRef<ExprId> ofWeights,
+                           llvm::ArrayRef<ExprId> guards);
   static uint64_t getKey(const Component &component, Property property);
   bool holdsFor(llvm::ArrayRef<Component> components, Property property,
                 llvm::function_ref<bool(const Component &)> isTrue);
@@ -144,7 +154,7 @@ private:
                 unsigned binding, std::vector<int64_t> &terms) const;
   bool isEquivariantAlong(const Axis &axis, const Component &component,
                           unsigned binding) const;
-  bool isEquivariant(const Component &component);
+  bool isEquivariant(const Component &component, Translations translations);
   bool areEquivariant(const GraphStateData &state, llvm::ArrayRef<ExprId> data);
   bool hasOneProduct(const Component &component);
   bool isLinear(const Component &component);

@@ -157,8 +157,9 @@ bool GraphProperties::sees(const Component &component, unsigned binding) {
     size_t place = 0;
     for (const Part &part : parts) {
       int64_t window = part.axis->windows[binding];
-      int64_t offset = program.getRoot(part.root) + limits.getReach(window) -
-                       part.axis->strides[binding] * program.getLeaf(part.leaf);
+      int64_t offset =
+          program.getRoot(part.root) -
+          getBegin(*part.axis, binding, program.getLeaf(part.leaf));
       if (offset < 0 || offset >= window)
         return std::nullopt;
       place = place * window + offset;
@@ -352,10 +353,10 @@ bool GraphProperties::reachesAll(const Components &components) {
 // Q3: translations
 //===----------------------------------------------------------------------===//
 
-/// The coordinates at the points of an output, in the order of the points, with
-/// windows that go on at the other end. What belongs to the axis is less by
-/// `moved` of its positions. Compared between two positions of the output:
-/// equal if the operator is equivariant along the axis.
+/// The coordinates at the points of an output that exist, in the order of the
+/// points. What belongs to the axis is less by `moved` of its positions.
+/// Compared between two positions of the output: equal if the operator is
+/// equivariant along the axis.
 void GraphProperties::getTerms(CoordProgram &program, const Axis &axis,
                                llvm::ArrayRef<int> targets, unsigned numOutputs,
                                int64_t moved, unsigned binding,
@@ -364,11 +365,15 @@ void GraphProperties::getTerms(CoordProgram &program, const Axis &axis,
   int64_t size = axis.size[binding];
   int64_t distance = axis.strides[binding] * moved % size;
   do {
-    program.evaluate();
+    if (!program.evaluate())
+      continue;
+    // Counts the point where it has no coordinate.
+    terms.push_back(0);
     for (auto [root, target] : llvm::enumerate(targets)) {
       int64_t value = program.getRoot(root);
-      terms.push_back(target == axis.target ? (value + size - distance) % size
-                                            : value);
+      if (target != Component::guard)
+        terms.push_back(target == axis.target ? (value + size - distance) % size
+                                              : value);
     }
   } while (program.advance(numOutputs, program.getNumLeaves()));
 }
@@ -389,7 +394,8 @@ static void sortTerms(std::vector<int64_t> &terms, size_t length) {
 /// further, with the same weights. Mostly that is so point by point; a carry
 /// that renames the points of a reduction makes it so for all points together.
 /// Positions are compared with position 0 of the axis, for all values of the
-/// other outputs.
+/// other outputs. Zero-padded is cyclic with windows that go on at the other
+/// end.
 bool GraphProperties::isEquivariantAlong(const Axis &axis,
                                          const Component &component,
                                          unsigned binding) const {
@@ -401,7 +407,10 @@ bool GraphProperties::isEquivariantAlong(const Axis &axis,
   unsigned numOutputs = component.outputs.size() -
                         llvm::is_contained(component.outputs, axis.output);
   leaves.insert(leaves.begin() + numOutputs++, axis.output);
-  CoordProgram program(space, leaves, component.roots, binding, /*wraps=*/true);
+  CoordProgram program(space, leaves, component.roots, binding,
+                       /*wraps=*/axis.moves == Translations::ZeroPadded);
+  size_t length = 1 + component.roots.size() -
+                  llvm::count(component.targets, Component::guard);
   unsigned position = numOutputs - 1;
   std::vector<int64_t> first, terms;
   do {
@@ -413,8 +422,8 @@ bool GraphProperties::isEquivariantAlong(const Axis &axis,
       if (at == 0 || terms == first)
         continue;
       std::vector<int64_t> sorted = first;
-      sortTerms(sorted, component.roots.size());
-      sortTerms(terms, component.roots.size());
+      sortTerms(sorted, length);
+      sortTerms(terms, length);
       if (terms != sorted)
         return false;
     }
@@ -423,11 +432,13 @@ bool GraphProperties::isEquivariantAlong(const Axis &axis,
   return true;
 }
 
-/// Along each axis that the component has something to do with; an axis with
-/// neither its input nor its output here is trivial.
-bool GraphProperties::isEquivariant(const Component &component) {
+/// Along each axis of these translations that the component has something to do
+/// with; an axis with neither its input nor its output here is trivial.
+bool GraphProperties::isEquivariant(const Component &component,
+                                    Translations translations) {
   return llvm::all_of(axes, [&](const Axis &axis) {
-    return (!llvm::is_contained(component.targets, axis.target) &&
+    return axis.moves != translations ||
+           (!llvm::is_contained(component.targets, axis.target) &&
             !llvm::is_contained(component.outputs, axis.output)) ||
            holdsAtAll([&](unsigned binding) {
              return isEquivariantAlong(axis, component, binding);
@@ -438,24 +449,36 @@ bool GraphProperties::isEquivariant(const Component &component) {
 /// Weights count as well: the same weights must be read at each position.
 bool GraphProperties::areEquivariant(const GraphStateData &state,
                                      llvm::ArrayRef<ExprId> data) {
-  auto isTrue = [&](const Component &component) {
-    return isEquivariant(component);
+  auto isAsked = [&](Translations translations) {
+    return llvm::is_contained(limits.equivariant, translations);
+  };
+  auto isZeroPadded = [&](const Component &component) {
+    return isEquivariant(component, Translations::ZeroPadded);
+  };
+  auto isCyclic = [&](const Component &component) {
+    return isEquivariant(component, Translations::Cyclic);
   };
   llvm::SmallVector<ExprId, 16> ofWeights;
   for (unsigned index = 0; index < state.numWeights; ++index)
     insert(ofWeights, space.getWeight(state.weights[index]));
-  // Each coordinate for itself, which excludes most operators. Necessary, and
-  // cheap: answers are remembered by coordinate.
-  for (auto [target, root] : llvm::enumerate(data))
-    if (!holdsFor(getAlone(root, static_cast<int>(target)), Equivariant,
-                  isTrue))
+  if (isAsked(Translations::ZeroPadded)) {
+    // Each coordinate for itself, which excludes most operators. Necessary,
+    // as all points exist, and cheap: answers are remembered by coordinate.
+    for (auto [target, root] : llvm::enumerate(data))
+      if (!holdsFor(getAlone(root, static_cast<int>(target)), ZeroPadded,
+                    isZeroPadded))
+        return false;
+    for (ExprId root : ofWeights)
+      if (!holdsFor(getAlone(root, Component::none), ZeroPadded, isZeroPadded))
+        return false;
+    // Then all together, as coordinates may rename points of each other's
+    // reductions.
+    if (!holdsFor(getComponents(data, ofWeights, {}), ZeroPadded, isZeroPadded))
       return false;
-  for (ExprId root : ofWeights)
-    if (!holdsFor(getAlone(root, -1), Equivariant, isTrue))
-      return false;
-  // Then all together, as coordinates may rename points of each other's
-  // reductions.
-  return holdsFor(getComponents(data, ofWeights), Equivariant, isTrue);
+  }
+  return !isAsked(Translations::Cyclic) ||
+         holdsFor(getComponents(data, ofWeights, getGuards(state, data)),
+                  Cyclic, isCyclic);
 }
 
 //===----------------------------------------------------------------------===//

@@ -75,7 +75,7 @@ void GraphSpace::addReduceSizes(unsigned index, Powers powers) {
   if (index == sizes.getNumPowers()) {
     SizeId id = sizes.intern(powers);
     const SizeInfo &info = sizes[id];
-    if (info.isLegal && info.isShareable && info.max >= 2)
+    if (info.isLegal && info.max >= 2)
       reduceSizes.push_back(id);
     return;
   }

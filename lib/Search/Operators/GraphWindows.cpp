@@ -24,21 +24,21 @@ using namespace kas::search;
 /// the output and in reductions. Positions that differ in such a digit are read
 /// by different outputs. So windows that overlap have the same one, all of them
 /// do at a stride of 1 or 2, and they are more than half of the image: no digit
-/// has two values. See docs/internals/search-algorithms.md, "States that cannot
-/// see". Decided once per space; `hasDigits` excludes outputs of one point,
-/// which have no digits.
+/// has two values. A window that is the whole axis is that of all outputs. See
+/// docs/internals/search-algorithms.md, "States that cannot see". Decided once
+/// per space; `hasDigits` excludes outputs of one point, which have no digits.
 bool GraphProperties::needsWindows(const Axis &axis) const {
   bool hasDigits = llvm::all_of(
       llvm::seq<unsigned>(space.firstOutput, space.problem->outputs.size()),
       [&](unsigned index) {
         return space.sizes[space.getExpr(space.getOutput(index)).size].max > 1;
       });
-  return hasDigits && llvm::all_of(llvm::seq<unsigned>(0, getNumBindings()),
-                                   [&](unsigned binding) {
-                                     return hasInterior[binding] &&
-                                            axis.windows[binding] > 1 &&
-                                            axis.strides[binding] <= 2;
-                                   });
+  return hasDigits &&
+         llvm::all_of(
+             llvm::seq<unsigned>(0, getNumBindings()), [&](unsigned binding) {
+               return hasInterior[binding] && axis.windows[binding] > 1 &&
+                      (axis.isWhole || axis.strides[binding] <= 2);
+             });
 }
 
 /// There is such a digit when the dimension has a symbol that no reduction may
@@ -127,8 +127,7 @@ bool GraphProperties::canSee(const Component &component, const Axis &axis,
                    extent);
     } while (program.advance(numOutputs, program.getNumLeaves()));
     // The window of the output, and the digit of each of its positions.
-    int64_t begin = axis.strides[binding] * program.getLeaf(own) -
-                    limits.getReach(axis.windows[binding]);
+    int64_t begin = getBegin(axis, binding, program.getLeaf(own));
     llvm::erase_if(places, [&](int64_t place) {
       return llvm::any_of(
           llvm::seq(begin, begin + axis.windows[binding]),

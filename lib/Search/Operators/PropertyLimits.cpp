@@ -24,8 +24,10 @@ using namespace kas::search;
 static std::string formatWindows(const SearchProblem &problem) {
   return "limit 'sees' = [" +
          llvm::join(llvm::map_range(problem.limits.sees,
-                                    [&](const Size &size) {
-                                      return toString(size, problem.symbols);
+                                    [&](const std::optional<Size> &size) {
+                                      return size ? toString(*size,
+                                                             problem.symbols)
+                                                  : "*";
                                     }),
                     ", ") +
          "]";

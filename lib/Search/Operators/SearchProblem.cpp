@@ -115,7 +115,7 @@ static SpaceLimits getLimits(SpaceOp space) {
                              {"weight_shares", &limits.weightShares},
                              {"weights_by_position", &limits.weightsByPosition},
                              {"rank_saves", &limits.rankSaves},
-                             {"equivariant", &limits.equivariant},
+                             {"any_grid", &limits.anyGrid},
                              {"one_product", &limits.oneProduct},
                              {"linear_path", &limits.linearPath},
                              {"causal", &limits.causal},
@@ -129,8 +129,22 @@ static SpaceLimits getLimits(SpaceOp space) {
     *limit = space.getLimitRatio(name).value_or(*limit);
   if (auto windows = space.getLimits().getAs<mlir::ArrayAttr>("sees"))
     for (mlir::Attribute window : windows)
-      limits.sees.push_back(*getWindowSize(window, space.getSymbolSet()));
+      limits.sees.push_back(isWholeAxis(window)
+                                ? std::nullopt
+                                : getWindowSize(window, space.getSymbolSet()));
   return limits;
+}
+
+/// `equivariant`: 1, or a word for each of `numAxes` axes.
+static llvm::SmallVector<Translations, 2> getTranslations(SpaceOp space,
+                                                          size_t numAxes) {
+  llvm::SmallVector<Translations, 2> translations;
+  if (auto words = space.getLimits().getAs<mlir::ArrayAttr>("equivariant"))
+    for (auto word : words.getAsRange<mlir::StringAttr>())
+      translations.push_back(*parseTranslations(word.getValue()));
+  else if (space.getLimit("equivariant", 0))
+    translations.assign(numAxes, Translations::ZeroPadded);
+  return translations;
 }
 
 /// Occurrences need the shapes, so they come last.
@@ -144,6 +158,7 @@ SearchProblem SearchProblem::get(SpaceOp space) {
   problem.inputs = getShape(space.getInputSizes(), space.getInputUnordered(),
                             problem.symbols);
   problem.limits = getLimits(space);
+  problem.limits.equivariant = getTranslations(space, problem.getAxes().size());
   for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol) {
     llvm::StringRef name = problem.symbols.getName(symbol);
     problem.occurrences.push_back(space.getLimit(
@@ -192,4 +207,11 @@ bool SearchProblem::hasBatch() const {
 /// The same axes as the dialect's verifier sees.
 llvm::SmallVector<SpaceAxis> SearchProblem::getAxes() const {
   return getSpaceAxes(Parts(*this).getSignature(), symbols);
+}
+
+llvm::SmallVector<unsigned> SearchProblem::getGridSymbols() const {
+  Parts parts(*this);
+  SpaceSignature signature = parts.getSignature();
+  return kas::getGridSymbols(getSpaceAxes(signature, symbols), signature,
+                             symbols);
 }

@@ -45,6 +45,9 @@ SizeTable::SizeTable(const SearchProblem &problem) : problem(problem) {
     // Constants occur up to 4 times.
     occurrences.set(i, std::min(isSymbol ? problem.occurrences[i] : 4u, 127u));
   }
+  if (problem.limits.anyGrid)
+    for (unsigned symbol : problem.getGridSymbols())
+      gridMask.set(symbol, -1);
   // The numbers 0 and 1 are `one` and `invalid`.
   infos.push_back(describe(Powers()));
   ids[mixBits(0)] = one;
@@ -110,6 +113,7 @@ std::unique_ptr<SizeInfo> SizeTable::describe(const Powers &powers) const {
       info->hasPrimary |= exponent > 0;
       isPositive &= exponent >= 0;
       info->isShareable &= std::abs(exponent) <= occurrences.get(i);
+      info->isShareable &= exponent == 0 || !gridMask.get(i); // Q7
     } else {
       hasCoefficientBelow |= exponent < 0;
     }

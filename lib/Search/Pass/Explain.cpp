@@ -139,8 +139,14 @@ static void explainProperties(const SearchProblem &problem, uint64_t expansions,
       problem, expansions, "reaches",
       [](SpaceLimits &limits) { return std::exchange(limits.reaches, 0) != 0; },
       reasons);
+  explainProperty(
+      problem, expansions, "equivariant",
+      [](SpaceLimits &limits) {
+        return !std::exchange(limits.equivariant, {}).empty();
+      },
+      reasons);
   for (auto [name, flag] : {std::pair<llvm::StringRef, bool SpaceLimits::*>(
-                                "equivariant", &SpaceLimits::equivariant),
+                                "any_grid", &SpaceLimits::anyGrid),
                             {"one_product", &SpaceLimits::oneProduct},
                             {"linear_path", &SpaceLimits::linearPath},
                             {"causal", &SpaceLimits::causal}})

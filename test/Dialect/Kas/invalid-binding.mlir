@@ -286,8 +286,45 @@ kas.space @many_layers<N> [N] from [N] bindings [<N = 4>] limits {reaches = 3}
 
 // -----
 
-// expected-error@+1 {{requires 0 or 1 for limit 'equivariant', got 2}}
+// expected-error@+1 {{requires 0, 1 or a list for limit 'equivariant', got 2}}
 kas.space @large_property<N> [N] from [N] bindings [<N = 4>] limits {equivariant = 2}
+
+// -----
+
+// expected-error@+1 {{requires one word for each axis that output and input share (1) for limit 'equivariant', got 2}}
+kas.space @two_words<N, C, H> [N, C unordered, H] from [N, C unordered, H]
+    bindings [<N = 1, C = 2, H = 4>] limits {equivariant = ["cyclic", "none"]}
+
+// -----
+
+// expected-error@+1 {{requires "none", "zero_padded" or "cyclic" for limit 'equivariant', got "torus"}}
+kas.space @unknown_word<N, H> [N, H] from [N, H] bindings [<N = 1, H = 4>] limits {equivariant = ["torus"]}
+
+// -----
+
+// expected-error@+1 {{requires "none", "zero_padded" or "cyclic" for limit 'equivariant', got 1 : i64}}
+kas.space @number_as_word<N, H> [N, H] from [N, H] bindings [<N = 1, H = 4>] limits {equivariant = [1]}
+
+// -----
+
+// expected-error@+1 {{requires a small integer of at least 0 for limit 'equivariant', got "cyclic"}}
+kas.space @word_alone<N, H> [N, H] from [N, H] bindings [<N = 1, H = 4>] limits {equivariant = "cyclic"}
+
+// -----
+
+// expected-error@+1 {{requires equal words for equal axes for limit 'equivariant' with limit 'swap_axes', got "cyclic" and "none"}}
+kas.space @unequal_words<N, H> [N, H, H] from [N, H, H]
+    bindings [<N = 1, H = 9>] limits {swap_axes = 1, equivariant = ["cyclic", "none"]}
+
+// -----
+
+// expected-error@+1 {{requires 0 or 1 for limit 'any_grid', got 2}}
+kas.space @large_flag<N, H> [N, H] from [N, H] bindings [<N = 1, H = 4>] limits {any_grid = 2}
+
+// -----
+
+// expected-error@+1 {{requires a primary symbol in the size of each axis for limit 'any_grid', got #kas.size<8>}}
+kas.space @one_grid<N, H> [N, H, 8] from [N, H, 8] bindings [<N = 1, H = 4>] limits {any_grid = 1}
 
 // -----
 
@@ -302,23 +339,23 @@ kas.space @two_windows<N, C, H> [N, C unordered, H] from [N, C unordered, H]
 
 // -----
 
-// expected-error@+1 {{requires odd numbers of at least 1, or sizes that are so under every binding, for limit 'sees', got 2}}
+// expected-error@+1 {{requires odd numbers of at least 1, sizes that are so under every binding, or "*", for limit 'sees', got 2}}
 kas.space @even_window<N, H> [N, H] from [N, H] bindings [<N = 1, H = 4>] limits {sees = [2]}
 
 // -----
 
-// expected-error@+1 {{requires odd numbers of at least 1, or sizes that are so under every binding, for limit 'sees', got "k"}}
+// expected-error@+1 {{requires odd numbers of at least 1, sizes that are so under every binding, or "*", for limit 'sees', got "k"}}
 kas.space @even_size<N, H | k> [N, H] from [N, H]
     bindings [<N = 1, H = 9, k = 3>, <N = 1, H = 9, k = 4>] limits {sees = ["k"]}
 
 // -----
 
-// expected-error@+1 {{requires odd numbers of at least 1, or sizes that are so under every binding, for limit 'sees', got "m"}}
+// expected-error@+1 {{requires odd numbers of at least 1, sizes that are so under every binding, or "*", for limit 'sees', got "m"}}
 kas.space @unknown_window<N, H | k> [N, H] from [N, H] bindings [<N = 1, H = 9, k = 3>] limits {sees = ["m"]}
 
 // -----
 
-// expected-error@+1 {{requires odd numbers of at least 1, or sizes that are so under every binding, for limit 'sees', got 0 : i0}}
+// expected-error@+1 {{requires odd numbers of at least 1, sizes that are so under every binding, or "*", for limit 'sees', got 0 : i0}}
 kas.space @window_without_bits<N, H> [N, H] from [N, H] bindings [<N = 1, H = 9>] limits {sees = [0 : i0]}
 
 // -----

@@ -84,13 +84,17 @@ struct SpaceLimits {
 
   // Properties: docs/reference/properties.md has the definitions.
 
-  /// By axis (`getSpaceAxes`): the window that each output sees. Empty: any.
-  llvm::SmallVector<Size, 2> sees;
+  /// By axis (`getSpaceAxes`): the window that each output sees; nothing: all
+  /// positions. Empty: any.
+  llvm::SmallVector<std::optional<Size>, 2> sees;
   /// The layers after which each output channel depends on each input channel:
   /// 1 or 2; 0: none are required.
   unsigned reaches = 0;
-  /// Translations of the input translate the output.
-  bool equivariant = false;
+  /// By axis: what translations of the input do to the output, at least.
+  /// Empty: anything.
+  llvm::SmallVector<Translations, 2> equivariant;
+  /// No weight has a size with a symbol of an axis.
+  bool anyGrid = false;
   /// An input and an output value are joined by one product of weights at most.
   bool oneProduct = false;
   /// No reduction that only weights have.
@@ -99,7 +103,7 @@ struct SpaceLimits {
   bool causal = false;
 
   bool hasProperties() const {
-    return !sees.empty() || reaches || equivariant || oneProduct ||
+    return !sees.empty() || reaches || !equivariant.empty() || oneProduct ||
            linearPath || causal;
   }
 
@@ -138,6 +142,8 @@ struct SearchProblem {
   bool hasBatch() const;
   /// The axes that output and input share, but for a batch.
   llvm::SmallVector<SpaceAxis> getAxes() const;
+  /// The primary symbols of the axes.
+  llvm::SmallVector<unsigned> getGridSymbols() const;
 };
 
 /// Why no operator can have the properties of `problem`: a sentence that names

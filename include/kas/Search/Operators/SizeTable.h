@@ -80,7 +80,7 @@ struct SizeInfo {
   bool isOdd = false;
   bool hasPrimary = false;
   /// Weights may be indexed by it: no primary symbol occurs more often than the
-  /// problem allows.
+  /// problem allows, and none is of the grid where weights must fit any.
   bool isShareable = true;
   int64_t min = 0, max = 0;
   /// The largest window up to `limits.window` that an unfold of it may have
@@ -142,6 +142,8 @@ private:
   llvm::SmallVector<int64_t, 4> primes;
   unsigned numPowers = 0;
   Powers primaryMask, occurrences;
+  /// All ones in the exponents of symbols that no weight may have.
+  Powers gridMask;
   std::vector<std::unique_ptr<SizeInfo>> infos;
   FlatMap<SizeId> ids;
   std::vector<std::unique_ptr<llvm::SmallVector<SizeId, 8>>> blocks;

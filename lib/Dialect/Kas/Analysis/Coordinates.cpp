@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
+#include "WrappedCoordinates.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -107,8 +108,8 @@ namespace {
 /// While it is built, the clipped coordinate is dimension d2 with 0 <= d2 < 56.
 class CoordinatesBuilder {
 public:
-  explicit CoordinatesBuilder(OperatorOp op)
-      : op(op), context(op.getContext()) {}
+  CoordinatesBuilder(OperatorOp op, bool wraps)
+      : op(op), wraps(wraps), context(op.getContext()) {}
 
   /// Primitives are in the order of their dependences, as MLIR has it.
   Coordinates build() {
@@ -165,7 +166,9 @@ private:
       top = simplifyInRanges(top, ranges);
     if (guard) {
       guard = simplifyInRanges(guard, ranges);
-      if (!isProven({guard, extent})) {
+      if (wraps) {
+        tops[0] = simplifyInRanges(guard % extent, ranges);
+      } else if (!isProven({guard, extent})) {
         result.guards.push_back({guard, extent});
         // Where the point exists, the coordinate is within its size: a fresh
         // dimension says so to everything above it, which the expression could
@@ -204,6 +207,8 @@ private:
   }
 
   OperatorOp op;
+  /// Windows are not clipped.
+  bool wraps;
   MLIRContext *context;
   Coordinates result;
   /// Of the axes, then of the clipped coordinates; and what stands for each.
@@ -215,5 +220,10 @@ private:
 
 Coordinates kas::getCoordinates(OperatorOp op) {
   assert(op.isConcrete() && "coordinates need a concrete operator");
-  return CoordinatesBuilder(op).build();
+  return CoordinatesBuilder(op, /*wraps=*/false).build();
+}
+
+Coordinates kas::getWrappedCoordinates(OperatorOp op) {
+  assert(op.isConcrete() && "coordinates need a concrete operator");
+  return CoordinatesBuilder(op, /*wraps=*/true).build();
 }

@@ -19,6 +19,7 @@
 #include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "kas/Dialect/Kas/Analysis/Passes.h"
 #include "kas/Dialect/Kas/Analysis/Stages.h"
+#include "kas/Dialect/Kas/IR/NamedOperator.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -223,28 +224,17 @@ struct KasPrintCostPass
   }
 
   LogicalResult printNamed() {
-    Operation *root = getOperation();
-    auto emitError = [&] { return mlir::emitError(root->getLoc()); };
-    auto op = dyn_cast_or_null<OperatorOp>(
-        root->hasTrait<OpTrait::SymbolTable>()
-            ? SymbolTable::lookupSymbolIn(root, operatorName)
-            : nullptr);
-    if (!op)
-      return emitError() << "requires a kas.operator for option 'operator', "
-                            "got '@"
-                         << operatorName << "'";
-    llvm::Expected<BindingAttr> attr =
-        parseBinding(&getContext(), llvm::join(bind, ","));
-    if (!attr)
-      return emitError() << llvm::toString(attr.takeError());
-    FailureOr<Binding> binding = getBinding(op, *attr, emitError);
-    if (failed(binding))
+    std::string text = llvm::join(bind, ",");
+    auto named = getNamedOperator(getOperation(), operatorName, text);
+    if (failed(named))
       return failure();
-    FailureOr<Cost> cost = getCost(op, *binding, emitError);
+    auto [op, binding] = *named;
+    FailureOr<Cost> cost = getCost(
+        op, binding, [&] { return mlir::emitError(getOperation()->getLoc()); });
     if (failed(cost))
       return failure();
-    op.emitRemark() << "cost of '" << op.getSymName() << "' at "
-                    << llvm::join(bind, ",") << ": " << toString(*cost);
+    op.emitRemark() << "cost of '" << op.getSymName() << "' at " << text << ": "
+                    << toString(*cost);
     return success();
   }
 

@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KasSyntax.h"
+#include "kas/Dialect/Kas/IR/NamedOperator.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -332,6 +333,26 @@ llvm::Expected<BindingAttr> kas::parseBinding(MLIRContext *context,
     entries.emplace_back(name, value);
   }
   return BindingAttr::getNormal(context, entries);
+}
+
+FailureOr<std::pair<OperatorOp, Binding>>
+kas::getNamedOperator(Operation *root, StringRef name, StringRef bind) {
+  auto emitError = [&] { return mlir::emitError(root->getLoc()); };
+  auto op =
+      dyn_cast_or_null<OperatorOp>(root->hasTrait<OpTrait::SymbolTable>()
+                                       ? SymbolTable::lookupSymbolIn(root, name)
+                                       : nullptr);
+  if (!op)
+    return emitError()
+           << "requires a kas.operator for option 'operator', got '@" << name
+           << "'";
+  llvm::Expected<BindingAttr> attr = parseBinding(root->getContext(), bind);
+  if (!attr)
+    return emitError() << llvm::toString(attr.takeError());
+  FailureOr<Binding> binding = getBinding(op, *attr, emitError);
+  if (failed(binding))
+    return failure();
+  return std::pair(op, *binding);
 }
 
 //===----------------------------------------------------------------------===//

@@ -142,7 +142,7 @@ static constexpr StringLiteral ratioLimits[] = {"reduce_ratio", "unfold_ratio"};
 /// 0 or 1.
 static constexpr StringLiteral flagLimits[] = {
     "shift_backward",      "swap_axes",  "weight_takes", "weight_shares",
-    "weights_by_position", "rank_saves", "equivariant",  "one_product",
+    "weights_by_position", "rank_saves", "any_grid",     "one_product",
     "linear_path",         "causal",     "look_back"};
 
 /// `sees = [3, "k"]`: a number, or a size over the symbols of the space.
@@ -178,7 +178,8 @@ static std::optional<double> toNumber(Attribute value) {
   return std::nullopt;
 }
 
-/// Of all limits but `sees`. 32 bits: the search keeps them in plain integers.
+/// Of all limits that are numbers. 32 bits: the search keeps them in plain
+/// integers.
 static LogicalResult verifyLimit(SpaceOp space, NamedAttribute entry) {
   StringRef name = entry.getName();
   if (llvm::is_contained(ratioLimits, name)) {
@@ -199,6 +200,10 @@ static LogicalResult verifyLimit(SpaceOp space, NamedAttribute entry) {
   if (llvm::is_contained(flagLimits, name) && value.getValue().ugt(1))
     return space.emitOpError("requires 0 or 1 for limit '")
            << name << "', got " << entry.getValue();
+  if (name == "equivariant" && value.getValue().ugt(1))
+    return space.emitOpError("requires 0, 1 or a list for limit 'equivariant', "
+                             "got ")
+           << entry.getValue();
   if (name == "reaches" && value.getValue().ugt(2))
     return space.emitOpError("requires 0, 1 or 2 layers for limit 'reaches', "
                              "got ")
@@ -210,11 +215,13 @@ static LogicalResult verifyLimit(SpaceOp space, NamedAttribute entry) {
 static LogicalResult verifyWindow(SpaceOp space, Attribute value,
                                   const SymbolSet &symbols) {
   auto emitError = [&] {
-    return space.emitOpError("requires odd numbers of at least 1, or sizes "
-                             "that are so under every binding, for limit "
-                             "'sees', got ")
+    return space.emitOpError("requires odd numbers of at least 1, sizes "
+                             "that are so under every binding, or \"*\", for "
+                             "limit 'sees', got ")
            << value;
   };
+  if (isWholeAxis(value))
+    return success();
   std::optional<Size> size = getWindowSize(value, symbols);
   if (!size)
     return emitError();
@@ -226,7 +233,55 @@ static LogicalResult verifyWindow(SpaceOp space, Attribute value,
   return success();
 }
 
-/// One window per axis; equal ones where axes are interchangeable.
+namespace {
+/// The dimensions of a space in the form in which `getSpaceAxes` takes them.
+struct SpaceAxes {
+  SpaceAxes(SpaceOp space, const SymbolSet &symbols) : space(space) {
+    auto toSizes = [&](ArrayAttr sizes) {
+      return llvm::map_to_vector(
+          sizes.getAsRange<SizeAttr>(),
+          [&](SizeAttr size) { return *size.toSize(symbols); });
+    };
+    // Verified by now to be over declared symbols (`verifyBindings`).
+    outputs = toSizes(space.getOutputSizes());
+    inputs = toSizes(space.getInputSizes());
+    axes = getSpaceAxes(getSignature(), symbols);
+  }
+  SpaceSignature getSignature() {
+    return {outputs, inputs, space.getOutputUnordered(),
+            space.getInputUnordered()};
+  }
+  SpaceOp space;
+  SmallVector<Size> outputs, inputs;
+  SmallVector<SpaceAxis> axes;
+};
+} // namespace
+
+/// One entry per axis; equal ones where axes are interchangeable. `what` is the
+/// word for one.
+static LogicalResult verifyAxisEntries(SpaceOp space, StringRef limit,
+                                       StringRef what, ArrayAttr entries,
+                                       const SymbolSet &symbols) {
+  SpaceAxes signature(space, symbols);
+  if (entries.size() != signature.axes.size())
+    return space.emitOpError("requires one ")
+           << what << " for each axis that output and input share ("
+           << signature.axes.size() << ") for limit '" << limit << "', got "
+           << entries.size();
+  if (!space.getLimit("swap_axes", 0))
+    return success();
+  // Axes of equal size are interchangeable then, and must look alike.
+  for (auto [axis, entry] : llvm::zip_equal(signature.axes, entries))
+    for (auto [other, otherEntry] : llvm::zip_equal(signature.axes, entries))
+      if (signature.inputs[axis.input] == signature.inputs[other.input] &&
+          entry != otherEntry)
+        return space.emitOpError("requires equal ")
+               << what << "s for equal axes for limit '" << limit
+               << "' with limit 'swap_axes', got " << entry << " and "
+               << otherEntry;
+  return success();
+}
+
 static LogicalResult verifyWindows(SpaceOp space, Attribute attribute,
                                    const SymbolSet &symbols) {
   auto windows = dyn_cast<ArrayAttr>(attribute);
@@ -237,43 +292,42 @@ static LogicalResult verifyWindows(SpaceOp space, Attribute attribute,
   for (Attribute window : windows)
     if (failed(verifyWindow(space, window, symbols)))
       return failure();
-  auto toSizes = [&](ArrayAttr sizes) {
-    return llvm::map_to_vector(
-        sizes.getAsRange<SizeAttr>(),
-        [&](SizeAttr size) { return *size.toSize(symbols); });
-  };
-  // Verified by now to be over declared symbols (`verifyBindings`).
-  SmallVector<Size> outputs = toSizes(space.getOutputSizes());
-  SmallVector<Size> inputs = toSizes(space.getInputSizes());
-  SmallVector<SpaceAxis> axes = getSpaceAxes(
-      {outputs, inputs, space.getOutputUnordered(), space.getInputUnordered()},
-      symbols);
-  if (windows.size() != axes.size())
-    return space.emitOpError("requires one window for each axis that output "
-                             "and input share (")
-           << axes.size() << ") for limit 'sees', got " << windows.size();
-  if (!space.getLimit("swap_axes", 0))
-    return success();
-  // Axes of equal size are interchangeable then, and must look alike.
-  for (auto [axis, window] : llvm::zip_equal(axes, windows))
-    for (auto [other, otherWindow] : llvm::zip_equal(axes, windows))
-      if (inputs[axis.input] == inputs[other.input] && window != otherWindow)
-        return space.emitOpError("requires equal windows for equal axes for "
-                                 "limit 'sees' with limit 'swap_axes', got ")
-               << window << " and " << otherWindow;
+  return verifyAxisEntries(space, "sees", "window", windows, symbols);
+}
+
+static LogicalResult verifyTranslations(SpaceOp space, ArrayAttr words,
+                                        const SymbolSet &symbols) {
+  for (Attribute word : words) {
+    auto text = dyn_cast<StringAttr>(word);
+    if (!text || !parseTranslations(text.getValue()))
+      return space.emitOpError("requires \"none\", \"zero_padded\" or "
+                               "\"cyclic\" for limit 'equivariant', got ")
+             << word;
+  }
+  return verifyAxisEntries(space, "equivariant", "word", words, symbols);
+}
+
+/// Of an axis without a symbol there is one grid only.
+static LogicalResult verifyGrid(SpaceOp space, const SymbolSet &symbols) {
+  SpaceAxes signature(space, symbols);
+  for (const SpaceAxis &axis : signature.axes)
+    if (getGridSymbols(axis, signature.getSignature(), symbols).empty())
+      return space.emitOpError("requires a primary symbol in the size of each "
+                               "axis for limit 'any_grid', got ")
+             << space.getInputSizes()[axis.input];
   return success();
 }
 
 /// ` (did you mean 'depth'?)`, or nothing when no name is near.
 static std::string suggestLimit(StringRef name) {
-  SmallVector<StringRef> known = {"sees"};
+  SmallVector<StringRef> known = {"sees", "equivariant"};
   for (ArrayRef<StringLiteral> names :
        {ArrayRef(integerLimits), ArrayRef(ratioLimits), ArrayRef(flagLimits)})
     llvm::append_range(known, names);
   return suggestNearName(name, known);
 }
 
-/// `sees` is a list, all others are numbers.
+/// `sees` is a list, `equivariant` may be one, all others are numbers.
 static LogicalResult verifyLimits(SpaceOp space, const SymbolSet &symbols) {
   for (NamedAttribute entry : space.getLimits()) {
     StringRef name = entry.getName();
@@ -282,11 +336,18 @@ static LogicalResult verifyLimits(SpaceOp space, const SymbolSet &symbols) {
         return failure();
       continue;
     }
+    auto words = dyn_cast<ArrayAttr>(entry.getValue());
+    if (name == "equivariant" && words) {
+      if (failed(verifyTranslations(space, words, symbols)))
+        return failure();
+      continue;
+    }
     StringRef symbol = name;
     // `occurrences.k` limits the symbol k.
     bool isKnown = symbol.consume_front("occurrences.")
                        ? symbols.lookup(symbol).has_value()
-                       : llvm::is_contained(integerLimits, name) ||
+                       : name == "equivariant" ||
+                             llvm::is_contained(integerLimits, name) ||
                              llvm::is_contained(ratioLimits, name) ||
                              llvm::is_contained(flagLimits, name);
     if (!isKnown)
@@ -295,7 +356,7 @@ static LogicalResult verifyLimits(SpaceOp space, const SymbolSet &symbols) {
     if (failed(verifyLimit(space, entry)))
       return failure();
   }
-  return success();
+  return space.getLimit("any_grid", 0) ? verifyGrid(space, symbols) : success();
 }
 
 /// S3: what the states of the search hold.

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/IR/SpaceAxes.h"
+#include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
@@ -79,4 +80,39 @@ llvm::SmallVector<SpaceAxis> kas::getSpaceAxes(const SpaceSignature &signature,
     }
   }
   return axes;
+}
+
+/// No text of a size: a size begins with a symbol or a digit.
+bool kas::isWholeAxis(mlir::Attribute window) {
+  auto text = llvm::dyn_cast<mlir::StringAttr>(window);
+  return text && text.getValue() == "*";
+}
+
+/// By value of `Translations`.
+static constexpr llvm::StringLiteral translationWords[] = {
+    "none", "zero_padded", "cyclic"};
+
+llvm::StringRef kas::toString(Translations translations) {
+  return translationWords[static_cast<unsigned>(translations)];
+}
+
+std::optional<Translations> kas::parseTranslations(llvm::StringRef word) {
+  const auto *found = llvm::find(translationWords, word);
+  if (found == std::end(translationWords))
+    return std::nullopt;
+  return static_cast<Translations>(found - std::begin(translationWords));
+}
+
+/// The input's size is that of the output times a stride, which has none.
+llvm::SmallVector<unsigned> kas::getGridSymbols(llvm::ArrayRef<SpaceAxis> axes,
+                                                const SpaceSignature &signature,
+                                                const SymbolSet &symbols) {
+  llvm::SmallVector<unsigned> grid;
+  for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
+    if (symbols.getKind(symbol) == SymbolKind::Primary &&
+        llvm::any_of(axes, [&](const SpaceAxis &axis) {
+          return signature.inputs[axis.input].getExponent(symbol) != 0;
+        }))
+      grid.push_back(symbol);
+  return grid;
 }

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
+#include "kas/Dialect/Kas/IR/NamedOperator.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "llvm/ADT/STLExtras.h"
@@ -93,7 +94,6 @@ public:
   }
 
   unsigned getNumMade() const { return made.size(); }
-  SymbolTable &getSymbolTable() { return symbolTable; }
 
 private:
   SymbolTable symbolTable;
@@ -147,19 +147,12 @@ struct KasSpecializePass
   /// The options `operator` and `bind`: one operator that nothing applies.
   LogicalResult specializeNamed(Specializer &specializer) {
     Operation *root = getOperation();
-    auto emitError = [&] { return mlir::emitError(root->getLoc()); };
-    auto op = specializer.getSymbolTable().lookup<OperatorOp>(operatorName);
-    if (!op)
-      return emitError() << "requires a kas.operator for option 'operator', "
-                            "got '@"
-                         << operatorName << "'";
-    llvm::Expected<BindingAttr> attr =
-        parseBinding(&getContext(), llvm::join(bind, ","));
-    if (!attr)
-      return emitError() << llvm::toString(attr.takeError());
-    FailureOr<Binding> binding = getBinding(op, *attr, emitError);
-    return failure(failed(binding) ||
-                   failed(specializer.get(op, *binding, emitError)));
+    auto named = getNamedOperator(root, operatorName, llvm::join(bind, ","));
+    if (failed(named))
+      return failure();
+    auto [op, binding] = *named;
+    return specializer.get(op, binding,
+                           [&] { return mlir::emitError(root->getLoc()); });
   }
 
   void runOnOperation() override {

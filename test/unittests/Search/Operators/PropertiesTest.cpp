@@ -41,9 +41,41 @@ const Case cases[] = {
      [](const Facts &facts) { return facts.reachesInOne; }},
     {"reaches = 2", [](SpaceLimits &limits, Windows) { limits.reaches = 2; },
      [](const Facts &facts) { return facts.reachesInTwo; }},
+    {"sees all",
+     [](SpaceLimits &limits, Windows windows) {
+       limits.sees.resize(windows.size());
+     },
+     [](const Facts &facts) { return facts.seesAll; }},
+    {"sees all of the first axis",
+     [](SpaceLimits &limits, Windows windows) {
+       limits.sees.assign(windows.begin(), windows.end());
+       limits.sees.front() = std::nullopt;
+     },
+     [](const Facts &facts) { return facts.seesAllOfFirst; }},
     {"equivariant",
-     [](SpaceLimits &limits, Windows) { limits.equivariant = true; },
-     [](const Facts &facts) { return facts.isEquivariant; }},
+     [](SpaceLimits &limits, Windows windows) {
+       limits.equivariant.assign(windows.size(), Translations::ZeroPadded);
+     },
+     [](const Facts &facts) { return facts.isZeroPadded; }},
+    {"cyclic",
+     [](SpaceLimits &limits, Windows windows) {
+       limits.equivariant.assign(windows.size(), Translations::Cyclic);
+     },
+     [](const Facts &facts) { return facts.isCyclic; }},
+    {"cyclic along the first axis",
+     [](SpaceLimits &limits, Windows windows) {
+       limits.equivariant.assign(windows.size(), Translations::None);
+       limits.equivariant.front() = Translations::Cyclic;
+     },
+     [](const Facts &facts) { return facts.isCyclicAlongFirst; }},
+    {"any_grid", [](SpaceLimits &limits, Windows) { limits.anyGrid = true; },
+     [](const Facts &facts) { return facts.fitsAnyGrid; }},
+    {"sees all on any grid",
+     [](SpaceLimits &limits, Windows windows) {
+       limits.sees.resize(windows.size());
+       limits.anyGrid = true;
+     },
+     [](const Facts &facts) { return facts.seesAll && facts.fitsAnyGrid; }},
     {"one_product",
      [](SpaceLimits &limits, Windows) { limits.oneProduct = true; },
      [](const Facts &facts) { return facts.hasOneProduct; }},
@@ -74,8 +106,8 @@ std::map<std::string, Total> totals;
 
 /// Spaces, and the text of the window that their operators must see: layers,
 /// groups, strides, images without and with axes that may be exchanged,
-/// windows from carries without unfolds, windows below merges, and windows that
-/// look back.
+/// windows from carries without unfolds, windows below merges, windows that
+/// look back, and mixing along an axis by position and by distance.
 const struct {
   const char *text, *window;
 } spaces[] = {
@@ -152,6 +184,24 @@ kas.space @strided_sequence<N, C, D, T | k, s>
     bindings [<N = 1, C = 4, D = 4, T = 10, k = 3, s = 2>]
     limits {depth = 7, reduce = 3, stride = 1, unfold = 1, shift = 1, merge = 1,
             unfold_ratio = 1.5, occurrences.T = 1, weights = 1, look_back = 1}
+)",
+     "k"},
+    {R"(
+kas.space @mixed<N, C, H | k>
+    [N, C unordered, H] from [N, C unordered, H]
+    bindings [<N = 1, C = 2, H = 5, k = 3>, <N = 1, C = 3, H = 6, k = 3>]
+    limits {depth = 6, reduce = 2, unfold = 2, shift = 1, merge = 0, split = 1,
+            expand = 1, unfold_ratio = 0.5, window = 6, weights = 2,
+            weight_takes = 0, occurrences.H = 3}
+)",
+     "k"},
+    {R"(
+kas.space @mixed_axes<N, C, H, W | k>
+    [N, C unordered, H, W] from [N, C unordered, H, W]
+    bindings [<N = 1, C = 2, H = 4, W = 5, k = 3>]
+    limits {depth = 5, reduce = 2, unfold = 1, shift = 1, merge = 0, split = 0,
+            unfold_ratio = 1, weights = 1, weight_takes = 0, occurrences.H = 2,
+            occurrences.W = 1}
 )",
      "k"},
 };

@@ -76,7 +76,8 @@ PropertyOracle::Counts PropertyOracle::count(const OperatorGraph &graph,
   return counts;
 }
 
-bool PropertyOracle::sees(const Counts &counts, llvm::ArrayRef<Size> windows,
+bool PropertyOracle::sees(const Counts &counts,
+                          llvm::ArrayRef<std::optional<Size>> windows,
                           const Binding &binding) const {
   Shape outputs = getShape(problem->outputs, binding);
   Shape inputs = getShape(problem->inputs, binding);
@@ -86,9 +87,12 @@ bool PropertyOracle::sees(const Counts &counts, llvm::ArrayRef<Size> windows,
     std::set<std::vector<int64_t>> window = {{}};
     bool isInside = true;
     for (auto [axis, size] : llvm::zip_equal(axes, windows)) {
-      int64_t points = *size.evaluate(binding);
-      int64_t begin = output[axis.output] * *axis.stride.evaluate(binding) -
-                      problem->limits.getReach(points);
+      int64_t points =
+          size ? *size->evaluate(binding) : inputs.extents[axis.input];
+      int64_t begin =
+          size ? output[axis.output] * *axis.stride.evaluate(binding) -
+                     problem->limits.getReach(points)
+               : 0;
       std::set<std::vector<int64_t>> longer;
       for (const std::vector<int64_t> &known : window)
         for (int64_t at = begin; at < begin + points; ++at) {
@@ -262,24 +266,28 @@ struct Point {
 /// The polynomial of each output element: of each input element the products of
 /// weights, with how often they occur.
 bool PropertyOracle::isEquivariant(const OperatorGraph &graph,
-                                   const Binding &binding) const {
+                                   const Binding &binding,
+                                   llvm::ArrayRef<SpaceAxis> along,
+                                   bool wraps) const {
   using Indices = std::vector<int64_t>;
   std::map<Indices, std::map<std::pair<Indices, std::vector<Indices>>, int>>
       polynomials;
   llvm::SmallVector<unsigned> outputs;
   for (unsigned index = 0; index < problem->outputs.size(); ++index)
     outputs.push_back(index);
-  Point point(graph, binding, /*wraps=*/true);
+  Point point(graph, binding, wraps);
   do {
-    point.complete();
+    auto &polynomial = polynomials[point.get(outputs)];
+    if (!point.complete())
+      continue;
     std::vector<Indices> weights;
     for (llvm::ArrayRef<unsigned> weight : graph.weights)
       weights.push_back(point.get(weight));
-    ++polynomials[point.get(outputs)][{point.get(graph.data), weights}];
+    ++polynomial[{point.get(graph.data), weights}];
   } while (point.advance([](unsigned) { return true; }));
   Shape outputShape = getShape(problem->outputs, binding);
   Shape inputShape = getShape(problem->inputs, binding);
-  for (const SpaceAxis &axis : axes)
+  for (const SpaceAxis &axis : along)
     for (auto &[output, polynomial] : polynomials) {
       Indices next = output;
       next[axis.output] =
@@ -322,16 +330,39 @@ bool PropertyOracle::isLinear(const OperatorGraph &graph,
   return true;
 }
 
+bool PropertyOracle::fitsAnyGrid(const OperatorGraph &graph) const {
+  for (llvm::ArrayRef<unsigned> weight : graph.weights)
+    for (unsigned index : weight)
+      for (unsigned symbol = 0; symbol < problem->symbols.size(); ++symbol)
+        for (const SpaceAxis &axis : axes)
+          if (problem->symbols.getKind(symbol) == SymbolKind::Primary &&
+              problem->outputs[axis.output].size.getExponent(symbol) &&
+              graph.coords[index].size.getExponent(symbol))
+            return false;
+  return true;
+}
+
 PropertyOracle::Facts PropertyOracle::describe(const OperatorGraph &graph,
                                                llvm::ArrayRef<Size> windows) {
   Facts facts;
+  facts.fitsAnyGrid = fitsAnyGrid(graph);
   for (const Binding &binding : problem->bindings) {
     Counts counts = count(graph, binding);
-    facts.sees &= sees(counts, windows, binding);
+    llvm::SmallVector<std::optional<Size>> small(windows),
+        whole(windows.size()), first(windows);
+    if (!first.empty())
+      first.front() = std::nullopt;
+    facts.sees &= sees(counts, small, binding);
+    facts.seesAll &= sees(counts, whole, binding);
+    facts.seesAllOfFirst &= sees(counts, first, binding);
     facts.reachesInOne &= reaches(counts, 1, binding);
     facts.reachesInTwo &= reaches(counts, 2, binding);
     facts.hasOneProduct &= hasOneProduct(counts);
-    facts.isEquivariant &= isEquivariant(graph, binding);
+    facts.isZeroPadded &= isEquivariant(graph, binding, axes, /*wraps=*/true);
+    facts.isCyclic &= isEquivariant(graph, binding, axes, /*wraps=*/false);
+    facts.isCyclicAlongFirst &=
+        isEquivariant(graph, binding, llvm::ArrayRef(axes).take_front(),
+                      /*wraps=*/false);
     facts.isLinear &= isLinear(graph, binding);
     facts.isCausal &= isCausal(counts, binding);
   }

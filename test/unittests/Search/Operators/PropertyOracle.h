@@ -28,9 +28,11 @@ public:
                  std::shared_ptr<const search::SearchProblem> problem);
 
   struct Facts {
-    bool sees = true, reachesInOne = true, reachesInTwo = true,
-         hasOneProduct = true, isEquivariant = true, isLinear = true,
-         isCausal = true;
+    bool sees = true, seesAll = true, seesAllOfFirst = true,
+         reachesInOne = true, reachesInTwo = true, hasOneProduct = true,
+         isLinear = true, isCausal = true, fitsAnyGrid = true;
+    /// Along each axis, and along the first one.
+    bool isZeroPadded = true, isCyclic = true, isCyclicAlongFirst = true;
   };
   /// All about `graph`; `windows` are those of the axes.
   Facts describe(const search::OperatorGraph &graph,
@@ -48,14 +50,16 @@ private:
   static Shape getShape(llvm::ArrayRef<search::Dimension> dimensions,
                         const Binding &binding);
 
-  bool sees(const Counts &counts, llvm::ArrayRef<Size> windows,
+  /// Nothing in the place of a window is the whole axis.
+  bool sees(const Counts &counts, llvm::ArrayRef<std::optional<Size>> windows,
             const Binding &binding) const;
   bool reaches(const Counts &counts, unsigned layers,
                const Binding &binding) const;
   static bool hasOneProduct(const Counts &counts);
   bool isCausal(const Counts &counts, const Binding &binding) const;
-  bool isEquivariant(const search::OperatorGraph &graph,
-                     const Binding &binding) const;
+  bool isEquivariant(const search::OperatorGraph &graph, const Binding &binding,
+                     llvm::ArrayRef<SpaceAxis> along, bool wraps) const;
+  bool fitsAnyGrid(const search::OperatorGraph &graph) const;
   bool isLinear(const search::OperatorGraph &graph,
                 const Binding &binding) const;
 

@@ -71,6 +71,18 @@ TEST_F(RulesTest, Q1) {
   EXPECT_TRUE(enough.listsShift(enough.h));
 }
 
+TEST_F(RulesTest, Q1OfWholeAxes) {
+  auto whole =
+      limit([](SpaceLimits &limits) { limits.sees = {std::nullopt, Size()}; });
+  PropertyChecker all(whole), window(whole);
+  all.contract({all.reduce("C"), all.reduce("H")}, {all.d, all.h});
+  EXPECT_TRUE(all.countEnds());
+  ExprId k = window.reduce("k");
+  window.mix({k});
+  window.unfold(window.h, k);
+  EXPECT_FALSE(window.countEnds());
+}
+
 TEST_F(RulesTest, Q2) {
   auto reaching = [&](unsigned layers) {
     return limit([&](SpaceLimits &limits) { limits.reaches = layers; });
@@ -88,7 +100,9 @@ TEST_F(RulesTest, Q2) {
 }
 
 TEST_F(RulesTest, Q3) {
-  auto moving = limit([](SpaceLimits &limits) { limits.equivariant = true; });
+  auto moving = limit([](SpaceLimits &limits) {
+    limits.equivariant = {Translations::ZeroPadded, Translations::ZeroPadded};
+  });
   PropertyChecker plain(moving), weighted(moving), turned(moving),
       shifted(moving);
   plain.mix();
@@ -105,6 +119,24 @@ TEST_F(RulesTest, Q3) {
   EXPECT_FALSE(weighted.countEnds());
   EXPECT_FALSE(turned.countEnds());
   EXPECT_TRUE(shifted.countEnds()) << "a shift by two";
+}
+
+/// What has a clipped window along an axis is not cyclic there.
+TEST_F(RulesTest, Q3OfATorus) {
+  auto onTorus = limit([](SpaceLimits &limits) {
+    limits.equivariant = {Translations::Cyclic, Translations::ZeroPadded};
+  });
+  PropertyChecker shifted(onTorus), along(onTorus), across(onTorus);
+  shifted.mix();
+  shifted.shift(shifted.h);
+  for (PropertyChecker *checker : {&along, &across}) {
+    ExprId k = checker->reduce("k");
+    checker->mix({k});
+    checker->unfold(checker == &along ? checker->h : checker->w, k);
+  }
+  EXPECT_TRUE(shifted.countEnds());
+  EXPECT_FALSE(along.countEnds());
+  EXPECT_TRUE(across.countEnds());
 }
 
 /// A product through fewer channels, which only weights have.
@@ -181,4 +213,20 @@ TEST_F(RulesTest, Q6) {
   EXPECT_EQ(free.countEnds(), 2u) << "the image may be transposed";
   EXPECT_FALSE(shifted.countEnds()) << "the first position reads the second";
   EXPECT_FALSE(turned.countEnds());
+}
+
+TEST_F(RulesTest, Q7) {
+  auto anywhere = limit([](SpaceLimits &limits) { limits.anyGrid = true; });
+  // By channels, by a position, by the part of one whose size is a coefficient.
+  PropertyChecker checker(anywhere), free(space.problem);
+  for (PropertyChecker *one : {&checker, &free}) {
+    auto [quotient, remainder] = one->merge(one->h, "s");
+    ExprId channel = one->reduce("C");
+    EXPECT_TRUE(one->contracts({channel}, {one->d}));
+    EXPECT_TRUE(one->contracts({channel, remainder}, {one->d}));
+    bool isFree = one == &free;
+    EXPECT_EQ(one->contracts({channel, one->w}, {one->d}), isFree);
+    EXPECT_EQ(one->contracts({channel, quotient}, {one->d}), isFree);
+  }
+  EXPECT_FALSE(checker.contracts({checker.w}, {checker.d}));
 }

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Which dimensions of a signature are positions.
+// Which dimensions of a signature are positions, and the words of limits for
+// them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +18,8 @@
 #include "mlir/IR/Attributes.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+#include <optional>
 
 namespace kas {
 
@@ -48,6 +51,29 @@ llvm::SmallVector<SpaceAxis> getSpaceAxes(const SpaceSignature &signature,
 /// size; nothing when it is neither.
 std::optional<Size> getWindowSize(mlir::Attribute value,
                                   const SymbolSet &symbols);
+
+/// An entry of the limit `sees` that is all positions of its axis: "*".
+bool isWholeAxis(mlir::Attribute window);
+
+/// What a translation of the input along an axis does to the output.
+enum class Translations : uint8_t {
+  /// Something else than to move it.
+  None,
+  /// It moves it, but for what windows miss at the borders: it would move it if
+  /// they went on at the other end.
+  ZeroPadded,
+  /// It moves it around the torus.
+  Cyclic
+};
+
+/// `none`, `zero_padded`, `cyclic`: the words of the limit `equivariant`.
+llvm::StringRef toString(Translations translations);
+std::optional<Translations> parseTranslations(llvm::StringRef word);
+
+/// The symbols of a grid: primary ones in the sizes of the axes.
+llvm::SmallVector<unsigned> getGridSymbols(llvm::ArrayRef<SpaceAxis> axes,
+                                           const SpaceSignature &signature,
+                                           const SymbolSet &symbols);
 
 } // namespace kas
 

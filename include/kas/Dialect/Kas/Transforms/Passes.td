@@ -33,6 +33,31 @@ def KasSpecializePass : Pass<"kas-specialize"> {
   let dependentDialects = ["::kas::KasDialect"];
 }
 
+def KasPrintAxesPass : Pass<"kas-print-axes"> {
+  let summary = "Report what operators do along their axes";
+  let description = [{
+    Input: any op with a symbol table that holds `kas.operator`s. Output: the
+    same, and one remark for each axis of each operator with symbols that says
+    whether its weights fit any grid. With `operator` and `bind`, one more remark
+    for each axis of that operator: how many positions of the data along the axis
+    an element of the output reads at this binding, at least and at most, and
+    which translations move the output: `cyclic`, `zero_padded` or `none`
+    ([Properties](properties.md)).
+
+    Axes are those of `kas.space`; where an operator marks no dimension as
+    `unordered`, the second one is channels.
+
+    Exposed as `getAxisProperties()` and `fitsAnyGrid()` in `AxisProperties.h`.
+    Example: `test/Dialect/Kas/Transforms/axes.mlir`.
+  }];
+  let options = [
+    Option<"operatorName", "operator", "std::string", "\"\"",
+           "Name of an operator to look at with numbers">,
+    ListOption<"bind", "bind", "std::string",
+               "Values of that operator's symbols, e.g. N=1,Cin=64">];
+  let dependentDialects = ["::kas::KasDialect"];
+}
+
 def KasStrideOutputsPass : Pass<"kas-stride-outputs"> {
   let summary = "Let operators compute every s-th point of their outputs";
   let description = [{
