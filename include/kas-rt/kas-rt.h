@@ -218,6 +218,58 @@ KAS_RT_API KasRtStatus kasRtModuleGetKernelWithTensorMaps(
     KasRtModule module, const char *name, uint32_t bufferCount,
     const KasRtTensorMap *maps, uint32_t mapCount, KasRtKernel *kernel);
 
+/* Types of elements, and what factors of products are rounded to. */
+typedef enum KasRtElement {
+  KAS_RT_F32 = 0,
+  KAS_RT_TF32 = 1,
+  KAS_RT_F16 = 2,
+  KAS_RT_BF16 = 3,
+  /* No type: it makes the enumeration 32 bits wide. */
+  KAS_RT_ELEMENT_WIDTH = 0x7fffffff
+} KasRtElement;
+
+/* A matrix for each batch, in one of a kernel's buffers. */
+typedef struct KasRtMatrix {
+  uint32_t argument;
+  /* Elements from one batch to the next, then from one row to the next (of the
+     right matrix: column), then from one step to the next (of the result:
+     column). One of the last two is 1. */
+  uint64_t strides[3];
+} KasRtMatrix;
+
+/* A product of matrices that a kernel computes:
+     result[batch, row, column] = f(
+       sum over steps of left[batch, row, step] * right[batch, column, step]
+       + bias[column] + residual[batch, row, column])
+   with sums in f32. */
+typedef struct KasRtMatmul {
+  uint64_t batches, rows, columns, steps;
+  KasRtMatrix left, right, result;
+  /* F32, F16 or BF16: of both factors, and of result, bias and residual. */
+  KasRtElement factorType, resultType;
+  /* What factors may be rounded to; F32: nothing is rounded. */
+  KasRtElement precision;
+  /* Positions among the kernel's buffers; -1: there is none. The bias has no
+     gaps, the residual lies as the result does. */
+  int32_t bias, residual;
+  /* Whether f is the larger one of its argument and 0, or nothing. */
+  int32_t isRectified;
+} KasRtMatmul;
+
+/* Lets a library compute what `kernel` does, from its next launch on: cuBLASLt,
+   where it can be loaded (`libcublasLt.so.13`, `.12` or `.11`, or the file that
+   KAS_RT_LIBCUBLASLT names) and has a kernel for it, and unless the environment
+   variable KAS_RT_LIBRARIES is 0. Otherwise, with Vulkan, and when a call of
+   the library fails, `kernel` is launched, which is no error. To be called
+   before the first launch. */
+KAS_RT_API KasRtStatus kasRtKernelUseMatmul(KasRtKernel kernel,
+                                            const KasRtMatmul *matmul);
+
+/* What computes the launches of `kernel`: the name and version of a library,
+   `cuBLASLt 12.1.3`; `kernel`; or `kernel: ` and why no library does. Valid
+   until the next call with this kernel. */
+KAS_RT_API const char *kasRtKernelGetLibrary(KasRtKernel kernel);
+
 typedef struct KasRtLaunchSize {
   /* Blocks (workgroups) along x, y and z; none is 0. */
   uint32_t grid[3];

@@ -454,6 +454,22 @@ KasRtStatus kasRtModuleGetKernelWithTensorMaps(
   return code;
 }
 
+KasRtStatus kasRtKernelUseMatmul(KasRtKernel kernel,
+                                 const KasRtMatmul *matmul) {
+  if (!kernel || !matmul)
+    return report(missing(kernel ? "a product" : "a kernel"));
+  if (Status status = checkMatmul(*kernel, *matmul); status.isError())
+    return report(status);
+  return callOn(kernel->module.device, [&] {
+    kernel->useMatmul(*matmul);
+    return Status();
+  });
+}
+
+const char *kasRtKernelGetLibrary(KasRtKernel kernel) {
+  return kernel ? kernel->library.c_str() : "";
+}
+
 /// A launch must fit the device along each axis and as a whole.
 /// Against the limits of the device; those of the kernel, with its registers,
 /// are checked by the back end.

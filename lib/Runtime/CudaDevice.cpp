@@ -225,6 +225,7 @@ Status CudaDevice::close() {
     status += inContext([&] {
       Status result =
           check(driver.cuStreamSynchronize(stream), "cuStreamSynchronize");
+      result += blas.close();
       result += check(driver.cuStreamDestroy_v2(ownStream), "cuStreamDestroy");
       return result;
     });

@@ -16,6 +16,7 @@
 #define LIB_RUNTIME_CUDADEVICE_H
 
 #include "CudaDriver.h"
+#include "CudaMatmul.h"
 #include "Device.h"
 #include "Library.h"
 
@@ -79,6 +80,7 @@ struct CudaDevice final : KasRtDeviceImpl {
   CUcontext context = nullptr;
   /// Where work goes: its own stream, or one of the caller's.
   CUstream stream = nullptr, ownStream = nullptr;
+  CublasLt blas{*this};
 };
 
 inline CudaDevice &asCuda(KasRtDeviceImpl &device) {
@@ -111,6 +113,11 @@ struct CudaKernel final : KasRtKernelImpl {
   using KasRtKernelImpl::KasRtKernelImpl;
   Status launch(const KasRtLaunchSize &size,
                 const KasRtArgument *arguments) override;
+  void useMatmul(const KasRtMatmul &product) override;
+  /// From now on the kernel itself is launched.
+  void dropMatmul(const std::string &reason);
+  Status launchItself(const KasRtLaunchSize &size,
+                      const std::vector<CUdeviceptr> &addresses);
   /// Asks the driver what the kernel needs.
   Status readNeeds();
   /// Makes the descriptors of buffers at other addresses than at the last
@@ -126,13 +133,17 @@ struct CudaKernel final : KasRtKernelImpl {
   /// One for each map, and the addresses they are made of.
   std::vector<CUtensorMap> descriptors;
   std::vector<CUdeviceptr> encoded;
+  /// What computes the same, if anything does.
+  std::unique_ptr<CudaMatmul> matmul;
 };
 
 /// A graph, which one call starts.
 struct CudaSequence final : KasRtSequenceImpl {
   using KasRtSequenceImpl::KasRtSequenceImpl;
-  /// Lets the driver record the launches.
+  /// Lets the driver record the launches; without libraries where it cannot
+  /// record what they do.
   Status capture();
+  bool dropLibraries(const Status &reason);
   Status captureInStream();
   Status launch() override;
   Status release() override;

@@ -277,34 +277,77 @@ Status CudaKernel::launch(const KasRtLaunchSize &size,
     addresses.push_back(
         static_cast<CudaBuffer *>(arguments[i].buffer)->address +
         arguments[i].offset);
+  return cuda.inContext([&] {
+    if (matmul) {
+      Status status = matmul->launch(addresses, cuda.stream);
+      if (!status.isError())
+        return status;
+      dropMatmul(status.getText());
+    }
+    return launchItself(size, addresses);
+  });
+}
+
+// In the device's context.
+Status CudaKernel::launchItself(const KasRtLaunchSize &size,
+                                const std::vector<CUdeviceptr> &addresses) {
+  CudaDevice &cuda = asCuda(module.device);
+  // Before the parameters, which are the descriptors.
+  if (Status status = encodeMaps(addresses); status.isError())
+    return status;
   // The driver copies the parameters at the launch: locals are enough.
   std::vector<void *> parameters;
-  for (CUdeviceptr &address : addresses)
-    parameters.push_back(&address);
+  for (const CUdeviceptr &address : addresses)
+    parameters.push_back(const_cast<CUdeviceptr *>(&address));
   for (CUtensorMap &descriptor : descriptors)
     parameters.push_back(&descriptor);
-  return cuda.inContext([&] {
-    // In the context: encoding is a call of the driver.
-    if (Status status = encodeMaps(addresses); status.isError())
+  // An attribute of the function, set once for the largest request.
+  if (size.dynamicSharedBytes > allowedDynamicBytes) {
+    if (Status status =
+            cuda.check(cuda.driver.cuFuncSetAttribute(
+                           handle, CudaFunctionMaxDynamicSharedBytes,
+                           static_cast<int>(size.dynamicSharedBytes)),
+                       "cuFuncSetAttribute");
+        status.isError())
       return status;
-    // An attribute of the function, set once for the largest request.
-    if (size.dynamicSharedBytes > allowedDynamicBytes) {
-      if (Status status =
-              cuda.check(cuda.driver.cuFuncSetAttribute(
-                             handle, CudaFunctionMaxDynamicSharedBytes,
-                             static_cast<int>(size.dynamicSharedBytes)),
-                         "cuFuncSetAttribute");
-          status.isError())
-        return status;
-      allowedDynamicBytes = size.dynamicSharedBytes;
-    }
-    return cuda.check(
-        cuda.driver.cuLaunchKernel(handle, size.grid[0], size.grid[1],
-                                   size.grid[2], size.block[0], size.block[1],
-                                   size.block[2], size.dynamicSharedBytes,
-                                   cuda.stream, parameters.data(), nullptr),
-        "launching kernel '" + name + "'");
-  });
+    allowedDynamicBytes = size.dynamicSharedBytes;
+  }
+  return cuda.check(
+      cuda.driver.cuLaunchKernel(handle, size.grid[0], size.grid[1],
+                                 size.grid[2], size.block[0], size.block[1],
+                                 size.block[2], size.dynamicSharedBytes,
+                                 cuda.stream, parameters.data(), nullptr),
+      "launching kernel '" + name + "'");
+}
+
+//===----------------------------------------------------------------------===//
+// Libraries
+//===----------------------------------------------------------------------===//
+
+/// Whether an environment variable is 0.
+static bool isOff(const char *variable) {
+  const char *value = std::getenv(variable);
+  return value && std::strcmp(value, "0") == 0;
+}
+
+void CudaKernel::useMatmul(const KasRtMatmul &product) {
+  // The same kernel is handed out for each of its launches.
+  if (matmul || library != "kernel")
+    return;
+  if (isOff("KAS_RT_LIBRARIES"))
+    return dropMatmul("KAS_RT_LIBRARIES is 0");
+  CudaDevice &cuda = asCuda(module.device);
+  matmul = std::make_unique<CudaMatmul>(cuda.blas, product);
+  Status status = cuda.inContext([&] { return matmul->prepare(); });
+  if (status.isError())
+    dropMatmul(status.getText());
+  else
+    library = cuda.blas.label;
+}
+
+void CudaKernel::dropMatmul(const std::string &reason) {
+  matmul.reset();
+  library = "kernel: " + reason;
 }
 
 //===----------------------------------------------------------------------===//
@@ -314,12 +357,11 @@ Status CudaKernel::launch(const KasRtLaunchSize &size,
 Status
 CudaDevice::createSequence(std::vector<KasRtLaunchImpl> launches,
                            std::unique_ptr<KasRtSequenceImpl> &sequence) {
-  const char *variable = std::getenv("KAS_RT_GRAPHS");
-  bool isOff = variable && std::strcmp(variable, "0") == 0;
   // All of them come with one version of the driver.
-  if (isOff || !driver.cuStreamBeginCapture_v2 || !driver.cuStreamEndCapture ||
-      !driver.cuGraphInstantiateWithFlags || !driver.cuGraphDestroy ||
-      !driver.cuGraphLaunch || !driver.cuGraphExecDestroy)
+  if (isOff("KAS_RT_GRAPHS") || !driver.cuStreamBeginCapture_v2 ||
+      !driver.cuStreamEndCapture || !driver.cuGraphInstantiateWithFlags ||
+      !driver.cuGraphDestroy || !driver.cuGraphLaunch ||
+      !driver.cuGraphExecDestroy)
     return KasRtDeviceImpl::createSequence(std::move(launches), sequence);
   auto created = std::make_unique<CudaSequence>(*this, std::move(launches));
   Status status = inContext([&] { return created->capture(); });
@@ -336,8 +378,23 @@ Status CudaSequence::capture() {
   CudaDevice &cuda = asCuda(device);
   CUstream current = std::exchange(cuda.stream, cuda.ownStream);
   Status status = captureInStream();
+  // What a library does in a stream that records may end the recording.
+  if (status.isError() && dropLibraries(status))
+    status = captureInStream();
   cuda.stream = current;
   return status;
+}
+
+/// Whether there were any.
+bool CudaSequence::dropLibraries(const Status &reason) {
+  bool any = false;
+  for (const KasRtLaunchImpl &one : launches) {
+    auto &kernel = static_cast<CudaKernel &>(*one.kernel);
+    any |= kernel.matmul != nullptr;
+    if (kernel.matmul)
+      kernel.dropMatmul(reason.getText());
+  }
+  return any;
 }
 
 Status CudaSequence::captureInStream() {

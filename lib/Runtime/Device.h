@@ -47,12 +47,16 @@ struct KasRtKernelImpl {
   virtual ~KasRtKernelImpl() = default;
   virtual kas::rt::Status launch(const KasRtLaunchSize &size,
                                  const KasRtArgument *arguments) = 0;
+  /// Lets a library compute the same, where the back end has one.
+  virtual void useMatmul(const KasRtMatmul &) {}
 
   KasRtModuleImpl &module;
   std::string name;
   uint32_t bufferCount;
   /// Of descriptors that the kernel takes after the buffers.
   std::vector<KasRtTensorMap> maps;
+  /// What computes launches; see `kasRtKernelGetLibrary`.
+  std::string library = "kernel";
 };
 
 struct KasRtModuleImpl : KasRtObject {
@@ -148,6 +152,10 @@ Status openCudaDevice(int32_t index, std::unique_ptr<KasRtDeviceImpl> &device);
 Status countVulkanDevices(int32_t &count);
 Status openVulkanDevice(int32_t index,
                         std::unique_ptr<KasRtDeviceImpl> &device);
+
+/// An error unless the matrices are in buffers of the kernel, and neighbours in
+/// memory are along one of their dimensions.
+Status checkMatmul(const KasRtKernelImpl &kernel, const KasRtMatmul &matmul);
 
 /// Copies a name to where a C structure keeps it, cut to what fits.
 template <size_t N>

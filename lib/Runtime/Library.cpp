@@ -27,11 +27,12 @@ Library::~Library() {
 // copy in the process. RTLD_NOW: a library that lacks something fails here, not
 // in the middle of a call.
 Status Library::open(const char *what, const char *defaultName,
-                     const char *variable) {
+                     const char *variable, bool stays) {
   const char *other = std::getenv(variable);
   // An empty variable counts as none.
   name = other && *other ? other : defaultName;
-  handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  handle =
+      dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | (stays ? RTLD_NODELETE : 0));
   if (handle)
     return {};
   // Must be taken before any other call of the loader.

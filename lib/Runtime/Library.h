@@ -26,8 +26,9 @@ public:
   Library &operator=(const Library &) = delete;
 
   /// Loads `name`, or what the environment variable says instead. `what` is
-  /// what a text calls it: `CUDA driver`.
-  Status open(const char *what, const char *name, const char *variable);
+  /// what a text calls it: `CUDA driver`. One that `stays` is not unloaded.
+  Status open(const char *what, const char *name, const char *variable,
+              bool stays = false);
 
   /// Null when the library has no such function.
   void *lookUp(const char *symbol) const;

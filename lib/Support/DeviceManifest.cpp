@@ -71,6 +71,29 @@ static void writeNumbers(llvm::json::OStream &json, llvm::StringRef name,
   });
 }
 
+static void writeMatmul(llvm::json::OStream &json,
+                        const DeviceManifest::Matmul &matmul) {
+  auto writeMatrix = [&](llvm::StringRef name,
+                         const DeviceManifest::Matrix &matrix) {
+    json.attributeObject(name, [&] {
+      json.attribute("argument", matrix.argument);
+      writeNumbers(json, "strides", matrix.strides);
+    });
+  };
+  json.attributeObject("matmul", [&] {
+    writeNumbers(json, "sizes", matmul.sizes);
+    writeMatrix("left", matmul.left);
+    writeMatrix("right", matmul.right);
+    writeMatrix("result", matmul.result);
+    if (matmul.bias)
+      json.attribute("bias", *matmul.bias);
+    if (matmul.residual)
+      json.attribute("residual", *matmul.residual);
+    json.attribute("rectified", matmul.isRectified);
+    json.attribute("precision", matmul.precision);
+  });
+}
+
 static void writeKernel(llvm::json::OStream &json,
                         const DeviceManifest::Kernel &kernel) {
   json.object([&] {
@@ -88,17 +111,18 @@ static void writeKernel(llvm::json::OStream &json,
         });
     });
     // Left out rather than empty: only kernels for sm_90 (TMA) have them.
-    if (kernel.tensorMaps.empty())
-      return;
-    json.attributeArray("tensor_maps", [&] {
-      for (const DeviceManifest::TensorMap &map : kernel.tensorMaps)
-        json.object([&] {
-          json.attribute("argument", map.argument);
-          writeNumbers(json, "sizes", map.sizes);
-          writeNumbers(json, "strides", map.strides);
-          writeNumbers(json, "box", map.box);
-        });
-    });
+    if (!kernel.tensorMaps.empty())
+      json.attributeArray("tensor_maps", [&] {
+        for (const DeviceManifest::TensorMap &map : kernel.tensorMaps)
+          json.object([&] {
+            json.attribute("argument", map.argument);
+            writeNumbers(json, "sizes", map.sizes);
+            writeNumbers(json, "strides", map.strides);
+            writeNumbers(json, "box", map.box);
+          });
+      });
+    if (kernel.matmul)
+      writeMatmul(json, *kernel.matmul);
   });
 }
 
@@ -286,6 +310,99 @@ static bool fromJSON(const Value &value, DeviceManifest::TensorMap &map,
   return true;
 }
 
+static bool fromJSON(const Value &value, DeviceManifest::Matrix &matrix,
+                     Path path) {
+  ObjectMapper mapper(value, path);
+  if (!mapper || !mapper.map("argument", matrix.argument) ||
+      !mapper.map("strides", matrix.strides))
+    return false;
+  if (matrix.strides.size() == 3)
+    return true;
+  path.field("strides").report("expected three numbers");
+  return false;
+}
+
+static bool fromJSON(const Value &value, DeviceManifest::Matmul &matmul,
+                     Path path) {
+  ObjectMapper mapper(value, path);
+  if (!mapper || !mapper.map("sizes", matmul.sizes) ||
+      !mapper.map("left", matmul.left) || !mapper.map("right", matmul.right) ||
+      !mapper.map("result", matmul.result) ||
+      !mapper.mapOptional("bias", matmul.bias) ||
+      !mapper.mapOptional("residual", matmul.residual) ||
+      !mapper.mapOptional("rectified", matmul.isRectified) ||
+      !mapper.mapOptional("precision", matmul.precision))
+    return false;
+  // Libraries take numbers of 32 bits.
+  if (matmul.sizes.size() != 4 || llvm::any_of(matmul.sizes, [](uint64_t size) {
+        return !size || size > INT32_MAX;
+      })) {
+    path.field("sizes").report("expected four numbers from 1 to 2147483647");
+    return false;
+  }
+  if (llvm::is_contained({"f32", "tf32", "f16", "bf16"}, matmul.precision))
+    return true;
+  path.field("precision").report("expected f32, tf32, f16 or bf16");
+  return false;
+}
+
+/// Whether all elements of `matrix` are in its argument: lines of `steps`
+/// elements.
+static bool isWithin(const DeviceManifest::Kernel &kernel,
+                     const DeviceManifest::Matrix &matrix, uint64_t batches,
+                     uint64_t lines, uint64_t steps) {
+  if (matrix.argument >= kernel.arguments.size())
+    return false;
+  const DeviceManifest::Argument &argument = kernel.arguments[matrix.argument];
+  uint64_t last = 0;
+  for (auto [size, stride] :
+       llvm::zip_equal(llvm::ArrayRef{batches, lines, steps}, matrix.strides))
+    last = llvm::SaturatingMultiplyAdd(size - 1, stride, last);
+  return last < argument.getBytes() / getElementBytes(argument.dtype);
+}
+
+/// The library reads and writes by these numbers without looking again.
+static bool checkMatmul(const DeviceManifest::Kernel &kernel, Path path) {
+  const DeviceManifest::Matmul &matmul = *kernel.matmul;
+  auto fail = [&](llvm::StringLiteral field, llvm::StringLiteral text) {
+    path.field("matmul").field(field).report(text);
+    return false;
+  };
+  uint64_t batches = matmul.sizes[0], rows = matmul.sizes[1],
+           columns = matmul.sizes[2], steps = matmul.sizes[3];
+  constexpr llvm::StringLiteral within =
+      "expected a matrix within an argument of the kernel";
+  if (!isWithin(kernel, matmul.left, batches, rows, steps))
+    return fail("left", within);
+  if (!isWithin(kernel, matmul.right, batches, columns, steps))
+    return fail("right", within);
+  if (!isWithin(kernel, matmul.result, batches, rows, columns))
+    return fail("result", within);
+  auto getDtype = [&](uint64_t argument) -> llvm::StringRef {
+    return kernel.arguments[argument].dtype;
+  };
+  llvm::StringRef factor = getDtype(matmul.left.argument),
+                  result = getDtype(matmul.result.argument);
+  if (factor != getDtype(matmul.right.argument))
+    return fail("right", "expected the type of the left matrix");
+  if (!llvm::is_contained({"f32", "f16", "bf16"}, factor))
+    return fail("left", "expected f32, f16 or bf16");
+  if (result != "f32" && result != factor)
+    return fail("result", "expected f32 or the type of the factors");
+  // The residual lies as the result does.
+  DeviceManifest::Matrix added = matmul.result;
+  added.argument = matmul.residual.value_or(added.argument);
+  if (!isWithin(kernel, added, batches, rows, columns) ||
+      getDtype(added.argument) != result)
+    return fail("residual", "expected an argument like the result");
+  if (matmul.bias &&
+      (!isWithin(kernel, {*matmul.bias, {0, 0, 1}}, 1, 1, columns) ||
+       getDtype(*matmul.bias) != result))
+    return fail("bias", "expected an argument with a number for each column, "
+                        "of the type of the result");
+  return true;
+}
+
 static bool fromJSON(const Value &value, DeviceManifest::Kernel &kernel,
                      Path path) {
   ObjectMapper mapper(value, path);
@@ -296,7 +413,9 @@ static bool fromJSON(const Value &value, DeviceManifest::Kernel &kernel,
       !mapper.mapOptional("shared_bytes", kernel.sharedBytes) ||
       !mapper.mapOptional("dynamic_shared_bytes", dynamicBytes) ||
       !mapper.map("arguments", kernel.arguments) ||
-      !mapper.mapOptional("tensor_maps", kernel.tensorMaps))
+      !mapper.mapOptional("tensor_maps", kernel.tensorMaps) ||
+      !mapper.mapOptional("matmul", kernel.matmul) ||
+      (kernel.matmul && !checkMatmul(kernel, path)))
     return false;
   kernel.grid = grid.values;
   kernel.block = block.values;

@@ -41,7 +41,8 @@ namespace {
 /// What is made on the device goes before the device.
 class OnRuntimeDevice : public LoadedFunction {
 public:
-  explicit OnRuntimeDevice(Device device) : device(std::move(device)) {}
+  OnRuntimeDevice(Device device, RunReport &report)
+      : device(std::move(device)), report(report) {}
 
   Error load(const GPUProgram &program, StringRef name) {
     auto manifest = DeviceManifest::fromJSON(program.manifest);
@@ -66,6 +67,11 @@ public:
   }
 
   Error close() override {
+    // After all runs, in which a library may have failed.
+    if (function)
+      for (const std::string &library : function->getLibraries())
+        if (library != "kernel")
+          ++report.libraries[library];
     function.reset();
     return device.close();
   }
@@ -73,6 +79,7 @@ public:
   Device device;
 
 private:
+  RunReport &report;
   std::unique_ptr<DeviceFunction> function;
 };
 } // namespace
@@ -84,7 +91,7 @@ loadOnRuntimeDevice(mlir::ModuleOp module, StringRef function,
   if (!device)
     return device.takeError();
   report.deviceName = device->getInfo().name;
-  auto loaded = std::make_unique<OnRuntimeDevice>(std::move(*device));
+  auto loaded = std::make_unique<OnRuntimeDevice>(std::move(*device), report);
   double start = monotonicSeconds();
   auto program = compileForDevice(module, loaded->device.getInfo(),
                                   settings.precision, settings.elements);

@@ -22,6 +22,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -71,6 +72,9 @@ struct RunReport {
   std::string device;
   /// What a device of kas-rt calls itself; none of others.
   std::optional<std::string> deviceName;
+  /// What computed launches that a library may compute, and how many: a
+  /// library, or `kernel: ` and why none did.
+  std::map<std::string, int64_t> libraries;
   /// `N=1,C=64`, for operators and kernels.
   std::optional<std::string> binding;
   std::optional<int64_t> macs, params;

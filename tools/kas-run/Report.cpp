@@ -63,6 +63,11 @@ static void printJSON(llvm::raw_ostream &stream, const RunReport &report) {
   json.attribute("device", report.device);
   if (report.deviceName)
     json.attribute("device_name", *report.deviceName);
+  if (!report.libraries.empty())
+    json.attributeObject("libraries", [&] {
+      for (const auto &[text, count] : report.libraries)
+        json.attribute(text, count);
+    });
   if (report.binding) {
     json.attributeObject("bind", [&] {
       llvm::SmallVector<StringRef> entries;
@@ -126,6 +131,9 @@ void RunReport::print(llvm::raw_ostream &stream, bool json) const {
   if (binding)
     stream << " with " << *binding;
   stream << "\n";
+  for (const auto &[text, count] : libraries)
+    stream << "  " << count << (count == 1 ? " launch" : " launches") << " by "
+           << text << "\n";
   if (macs)
     stream << "  MACs " << *macs << ", FLOPs " << 2 * *macs << "\n";
   if (params)

@@ -17,6 +17,7 @@
 #include "llvm/Support/Error.h"
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,29 @@ struct DeviceManifest {
     std::vector<uint64_t> box;
   };
 
+  /// A matrix for each batch, in a buffer of a kernel.
+  struct Matrix {
+    /// Position among the kernel's arguments.
+    uint64_t argument = 0;
+    /// Elements to the next batch, to the next row (of the right factor:
+    /// column), and to the next step (of the result: column).
+    std::vector<uint64_t> strides;
+  };
+
+  /// What a kernel computes, where it is a product of matrices that a library
+  /// may compute in its place: `left` times `right`, plus a bias for each
+  /// column and a residual, at least 0 if it is rectified; sums in f32.
+  struct Matmul {
+    /// Of batches, rows, columns and steps.
+    std::vector<uint64_t> sizes;
+    Matrix left, right, result;
+    /// Positions among the kernel's arguments.
+    std::optional<uint64_t> bias, residual;
+    bool isRectified = false;
+    /// What factors may be rounded to: `f32`, `tf32`, `f16` or `bf16`.
+    std::string precision = "f32";
+  };
+
   struct Kernel {
     std::string name;
     std::array<uint32_t, 3> grid, block;
@@ -74,6 +98,7 @@ struct DeviceManifest {
     uint32_t dynamicSharedBytes = 0;
     std::vector<Argument> arguments;
     std::vector<TensorMap> tensorMaps;
+    std::optional<Matmul> matmul;
   };
 
   /// A status is an i32, the position in `assertions` of the first one that

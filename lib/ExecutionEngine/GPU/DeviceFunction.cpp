@@ -135,6 +135,39 @@ getTensorMaps(const DeviceManifest::Kernel &kernel) {
   return maps;
 }
 
+/// As the runtime takes it; the manifest has checked it.
+static KasRtMatmul getMatmul(const DeviceManifest::Kernel &kernel) {
+  const DeviceManifest::Matmul &matmul = *kernel.matmul;
+  auto getElement = [](StringRef type) {
+    return type == "tf32"   ? KAS_RT_TF32
+           : type == "f16"  ? KAS_RT_F16
+           : type == "bf16" ? KAS_RT_BF16
+                            : KAS_RT_F32;
+  };
+  auto getMatrix = [](const DeviceManifest::Matrix &from) {
+    KasRtMatrix matrix = {static_cast<uint32_t>(from.argument), {}};
+    llvm::copy(from.strides, matrix.strides);
+    return matrix;
+  };
+  auto getArgument = [](std::optional<uint64_t> argument) {
+    return argument ? static_cast<int32_t>(*argument) : -1;
+  };
+  return {
+      .batches = matmul.sizes[0],
+      .rows = matmul.sizes[1],
+      .columns = matmul.sizes[2],
+      .steps = matmul.sizes[3],
+      .left = getMatrix(matmul.left),
+      .right = getMatrix(matmul.right),
+      .result = getMatrix(matmul.result),
+      .factorType = getElement(kernel.arguments[matmul.left.argument].dtype),
+      .resultType = getElement(kernel.arguments[matmul.result.argument].dtype),
+      .precision = getElement(matmul.precision),
+      .bias = getArgument(matmul.bias),
+      .residual = getArgument(matmul.residual),
+      .isRectified = matmul.isRectified};
+}
+
 Error DeviceFunction::createKernels(const DeviceManifest &manifest,
                                     StringRef binary) {
   if (Error error = check(
@@ -161,6 +194,11 @@ Error DeviceFunction::createKernels(const DeviceManifest &manifest,
             module, kernel.name.c_str(),
             static_cast<uint32_t>(created.arguments.size()), maps.data(),
             static_cast<uint32_t>(maps.size()), &created.kernel)))
+      return error;
+    if (!kernel.matmul)
+      continue;
+    KasRtMatmul matmul = getMatmul(kernel);
+    if (Error error = check(kasRtKernelUseMatmul(created.kernel, &matmul)))
       return error;
   }
   return Error::success();
@@ -309,6 +347,13 @@ Error DeviceFunction::prepack() {
     return error;
   isPrepacked = true;
   return Error::success();
+}
+
+std::vector<std::string> DeviceFunction::getLibraries() const {
+  std::vector<std::string> libraries;
+  for (const Launch &launch : launches)
+    libraries.emplace_back(kasRtKernelGetLibrary(launch.kernel));
+  return libraries;
 }
 
 // Asynchronous: `download` waits, and gets the errors of kernels.

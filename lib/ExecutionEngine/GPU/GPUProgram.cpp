@@ -94,6 +94,8 @@ kas::execution::compileForDevice(ModuleOp module, const KasRtDeviceInfo &info,
     options.chip = getChipOfDevice(info.architecture).str();
     options.front.precision = precision;
     options.front.elements = elements;
+    // Whether they are there turns out when the program is loaded.
+    options.front.libraries = GPULibraries::Auto;
     return compileForNVVM(module, options);
   }
   // `precision` is for tensor cores, which Vulkan kernels do not use.

@@ -86,6 +86,7 @@ void kas::buildGPUFrontHalf(OpPassManager &manager,
   schedule.sharedBytes = options.sharedBytes;
   schedule.strategy = options.strategy;
   schedule.precision = options.precision;
+  schedule.libraries = options.libraries;
   manager.addPass(createKasGPUSchedulePass(schedule));
   manager.addPass(createKasGPUOutlinePass());
   // Kernels compute what operators did.
@@ -134,6 +135,10 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
       *this, "precision",
       llvm::cl::desc("The type that factors of products may be rounded to"),
       llvm::cl::init(GPUFrontOptions().precision), getPrecisionValues()};
+  typename Base::template Option<GPULibraries> libraries{
+      *this, "libraries",
+      llvm::cl::desc("What may compute kernels of NVIDIA's GPUs"),
+      llvm::cl::init(GPUFrontOptions().libraries), getLibrariesValues()};
   typename Base::template Option<bool> verifyLowering{
       *this, "verify-lowering",
       llvm::cl::desc("Prove that the stages of operators compute them"),
@@ -156,6 +161,7 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
             .strategy = strategy,
             .precision = precision,
             .elements = elements,
+            .libraries = libraries,
             .verifyLowering = verifyLowering};
   }
 };

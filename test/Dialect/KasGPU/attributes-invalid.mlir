@@ -1,7 +1,7 @@
 // RUN: kas-opt %s -split-input-file -verify-diagnostics
 
 // A1: an operation's
-// expected-error@below {{expected no attribute of this dialect but kas_gpu.schedule, kas_gpu.device, kas_gpu.dynamic_bytes, kas_gpu.num_tensor_maps, kas_gpu.num_prepack_launches, kas_gpu.scratch, kas_gpu.manifest and kas_gpu.assertions, got kas_gpu.other}}
+// expected-error@below {{expected no attribute of this dialect but kas_gpu.schedule, kas_gpu.device, kas_gpu.dynamic_bytes, kas_gpu.num_tensor_maps, kas_gpu.num_prepack_launches, kas_gpu.scratch, kas_gpu.manifest, kas_gpu.assertions and kas_gpu.library, got kas_gpu.other}}
 func.func @a1() attributes {kas_gpu.other} {
   return
 }
@@ -174,3 +174,65 @@ func.func @a8() attributes {kas_gpu.num_prepack_launches = -1 : i64} {
 // A8: another place
 // expected-error@below {{expected kas_gpu.num_prepack_launches on a function, got builtin.module}}
 module attributes {kas_gpu.num_prepack_launches = 2 : i64} {}
+
+// -----
+
+// A9
+// expected-error@below {{expected a #kas_gpu.matmul as kas_gpu.library, got "cublas"}}
+func.func @a9() attributes {kas_gpu.library = "cublas"} {
+  return
+}
+
+// -----
+
+// A9
+// expected-error@below {{expected kas_gpu.library on a kas.apply, a linalg.generic or a function, got builtin.module}}
+module attributes {kas_gpu.library = #kas_gpu.matmul<sizes = [1, 2, 3, 4], left = [0, 0, 4, 1], right = [1, 0, 4, 1], result = [2, 0, 3, 1]>} {}
+
+// -----
+
+// M1
+// expected-error@below {{expected 4 sizes from 1 to 2147483647, got [2, 3, 4]}}
+module attributes {test.matmul = #kas_gpu.matmul<sizes = [2, 3, 4], left = [0, 0, 4, 1], right = [1, 0, 4, 1], result = [2, 0, 3, 1]>} {}
+
+// -----
+
+// M1
+// expected-error@below {{expected 4 sizes from 1 to 2147483647, got [1, 2, 0, 4]}}
+module attributes {test.matmul = #kas_gpu.matmul<sizes = [1, 2, 0, 4], left = [0, 0, 4, 1], right = [1, 0, 4, 1], result = [2, 0, 3, 1]>} {}
+
+// -----
+
+// M1
+// expected-error@below {{expected 4 sizes from 1 to 2147483647, got [1, 2147483648, 3, 4]}}
+module attributes {test.matmul = #kas_gpu.matmul<sizes = [1, 2147483648, 3, 4], left = [0, 0, 4, 1], right = [1, 0, 4, 1], result = [2, 0, 3, 1]>} {}
+
+// -----
+
+// M2
+// expected-error@below {{expected 4 entries of at least 0 in left, got [0, 4, 1]}}
+module attributes {test.matmul = #kas_gpu.matmul<sizes = [1, 2, 3, 4], left = [0, 4, 1], right = [1, 0, 4, 1], result = [2, 0, 3, 1]>} {}
+
+// -----
+
+// M2
+// expected-error@below {{expected 4 entries of at least 0 in result, got [-1, 0, 3, 1]}}
+module attributes {test.matmul = #kas_gpu.matmul<sizes = [1, 2, 3, 4], left = [0, 0, 4, 1], right = [1, 0, 4, 1], result = [-1, 0, 3, 1]>} {}
+
+// -----
+
+// M3
+// expected-error@below {{expected neighbours along a dimension of right, got [1, 0, 4, 2]}}
+module attributes {test.matmul = #kas_gpu.matmul<sizes = [1, 2, 3, 4], left = [0, 0, 4, 1], right = [1, 0, 4, 2], result = [2, 0, 3, 1]>} {}
+
+// -----
+
+// M3
+// expected-error@below {{expected neighbours along the columns of result, got [2, 0, 1, 2]}}
+module attributes {test.matmul = #kas_gpu.matmul<sizes = [1, 2, 3, 4], left = [0, 0, 4, 1], right = [1, 0, 4, 1], result = [2, 0, 1, 2]>} {}
+
+// -----
+
+// M4
+// expected-error@below {{expected a residual of at least -1, got -2}}
+module attributes {test.matmul = #kas_gpu.matmul<sizes = [1, 2, 3, 4], left = [0, 0, 4, 1], right = [1, 0, 4, 1], result = [2, 0, 3, 1], residual = -2>} {}

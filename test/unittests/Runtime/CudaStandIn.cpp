@@ -56,6 +56,8 @@ struct Launch {
   CUfunction function;
   uint32_t grid[3], block[3];
   std::vector<std::vector<uint64_t>> parameters;
+  /// What a library does, in place of all that.
+  std::function<void()> work = {};
 };
 
 struct Event {
@@ -191,6 +193,7 @@ void checkStream(CUstream stream, const char *function) {
   // Launches alone are recorded here.
   if (stream && state.capturing == stream &&
       std::strcmp(function, "cuLaunchKernel") != 0 &&
+      std::strcmp(function, "work of a library") != 0 &&
       std::strcmp(function, "cuStreamEndCapture") != 0)
     violate(std::string(function) + " on a stream that records");
 }
@@ -282,6 +285,15 @@ static void reset() {
   state = State();
 }
 
+static void start(Launch launch, CUstream stream);
+
+static bool isAllocated(uint64_t address, size_t bytes) {
+  CUdeviceptr memory = findMemory(address, bytes);
+  if (memory)
+    state.busyMemory.insert(memory);
+  return memory != 0;
+}
+
 static const StandInControls controls = {
     reset,
     [](const char *function, int nth, int error) {
@@ -299,6 +311,12 @@ static const StandInControls controls = {
       state.kernels[name] = kernel;
     },
     [](void *stream) { state.callers.insert(static_cast<CUstream>(stream)); },
+    [](void *stream, const std::function<void()> &work) {
+      checkStream(static_cast<CUstream>(stream), "work of a library");
+      start({nullptr, {}, {}, {}, work}, static_cast<CUstream>(stream));
+    },
+    isAllocated,
+    [] { return !state.current.empty(); },
     nullptr,
     nullptr,
     nullptr,
@@ -640,6 +658,8 @@ KAS_API CUresult cuTensorMapEncodeTiled(CUtensorMap *map, int type,
 
 /// Runs a launch of a kernel that exists, on memory that does.
 static void run(Launch &launch) {
+  if (launch.work)
+    return launch.work();
   auto found = state.functions.find(launch.function);
   if (found == state.functions.end())
     return violate("a kernel is launched that does not exist");
@@ -665,6 +685,14 @@ static void run(Launch &launch) {
     kernel->second(parameters.data(), launch.grid, launch.block);
 }
 
+/// Now, or when the graph that `stream` records is launched.
+static void start(Launch launch, CUstream stream) {
+  if (stream && state.capturing == stream)
+    state.captured.push_back(launch);
+  else
+    run(launch);
+}
+
 KAS_API CUresult cuLaunchKernel(CUfunction handle, unsigned gridX,
                                 unsigned gridY, unsigned gridZ, unsigned blockX,
                                 unsigned blockY, unsigned blockZ,
@@ -684,16 +712,14 @@ KAS_API CUresult cuLaunchKernel(CUfunction handle, unsigned gridX,
     violate("a launch of a size that is not allowed");
   if (static_cast<int>(sharedBytes) > function.maxDynamicBytes)
     violate("a launch with more workgroup memory than was requested");
-  Launch launch{handle, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, {}};
+  Launch launch{
+      handle, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, {}, {}};
   for (size_t i = 0; i < function.parameters.size(); ++i) {
     std::vector<uint64_t> words((function.parameters[i] + 7) / 8);
     std::memcpy(words.data(), parameters[i], function.parameters[i]);
     launch.parameters.push_back(words);
   }
-  if (stream && state.capturing == stream)
-    state.captured.push_back(launch);
-  else
-    run(launch);
+  start(std::move(launch), stream);
   return CudaSuccess;
 }
 

@@ -106,6 +106,74 @@ TEST(DeviceManifest, IsWrittenAsItIsRead) {
   EXPECT_EQ(manifest->toJSON(), text);
 }
 
+/// A manifest with a kernel of three arguments that is a product of matrices,
+/// left 4x2 and right 8x2 to 4x8, with `from` replaced by `to`.
+static std::string getProduct(const std::string &from = "",
+                              const std::string &to = "") {
+  std::string text =
+      R"({"version":1,"target":{"api":"cuda","chip":"sm_90","format":"ptx",)"
+      R"("capabilities":[]},"kernels":[{"name":"product","grid":[1,1,1],)"
+      R"("block":[32,1,1],"shared_bytes":0,"dynamic_shared_bytes":0,)"
+      R"("arguments":[{"dtype":"f16","shape":[4,2],"access":"read"},)"
+      R"({"dtype":"f16","shape":[8,2],"access":"read"},)"
+      R"({"dtype":"f16","shape":[8],"access":"read"},)"
+      R"({"dtype":"f16","shape":[4,8],"access":"write"}],)"
+      R"("matmul":{"sizes":[1,4,8,2],"left":{"argument":0,"strides":[0,2,1]},)"
+      R"("right":{"argument":1,"strides":[0,2,1]},)"
+      R"("result":{"argument":3,"strides":[0,8,1]},"bias":2,"rectified":true,)"
+      R"("precision":"f32"}}],"functions":[]})";
+  return text.replace(from.empty() ? 0 : text.find(from), from.size(), to);
+}
+
+TEST(DeviceManifest, DescribesProductsOfMatrices) {
+  auto manifest = DeviceManifest::fromJSON(getProduct());
+  ASSERT_TRUE(bool(manifest)) << llvm::toString(manifest.takeError());
+  EXPECT_EQ(manifest->toJSON(), getProduct());
+  const DeviceManifest::Matmul &matmul = *manifest->kernels[0].matmul;
+  EXPECT_EQ(matmul.bias, 2u);
+  EXPECT_FALSE(matmul.residual);
+  // Other arguments of the same size and type may be the residual.
+  EXPECT_TRUE(bool(DeviceManifest::fromJSON(
+      getProduct("\"bias\":2", "\"bias\":2,\"residual\":3"))));
+}
+
+// The library would read and write there without a question.
+TEST(DeviceManifest, SaysWhatIsNoProduct) {
+  auto expect = [](const std::string &from, const std::string &to,
+                   const std::string &error) {
+    ASSERT_NE(getProduct().find(from), std::string::npos) << from;
+    auto manifest = DeviceManifest::fromJSON(getProduct(from, to));
+    ASSERT_FALSE(bool(manifest)) << to;
+    EXPECT_EQ(llvm::toString(manifest.takeError()),
+              "malformed manifest: expected " + error);
+  };
+  std::string matmul = " at manifest.kernels[0].matmul.";
+  std::string within = "a matrix within an argument of the kernel" + matmul;
+  expect("[1,4,8,2]", "[1,4,8]",
+         "four numbers from 1 to 2147483647" + matmul + "sizes");
+  expect("[1,4,8,2]", "[1,4,0,2]",
+         "four numbers from 1 to 2147483647" + matmul + "sizes");
+  expect("[0,2,1]", "[2,1]", "three numbers" + matmul + "left.strides");
+  expect("\"precision\":\"f32\"", "\"precision\":\"f8\"",
+         "f32, tf32, f16 or bf16" + matmul + "precision");
+  expect("[1,4,8,2]", "[1,4,8,3]", within + "left");
+  expect("\"argument\":0", "\"argument\":4", within + "left");
+  expect("\"argument\":1", "\"argument\":2", within + "right");
+  expect("[0,8,1]", "[0,9,1]", within + "result");
+  // Beyond 64 bits.
+  expect("[0,8,1]", "[0,9223372036854775807,1]", within + "result");
+  expect("\"f16\",\"shape\":[8,2]", "\"bf16\",\"shape\":[8,2]",
+         "the type of the left matrix" + matmul + "right");
+  expect("\"f16\",\"shape\":[4,8]", "\"bf16\",\"shape\":[4,8]",
+         "f32 or the type of the factors" + matmul + "result");
+  expect(
+      "\"bias\":2", "\"bias\":4",
+      "an argument with a number for each column, of the type of the result" +
+          matmul + "bias");
+  expect("\"bias\":2", "\"residual\":2",
+         "an argument like the result" + matmul + "residual");
+}
+
 TEST(DeviceManifest, SaysWhatIsWrong) {
   EXPECT_NE(getError("{").find("malformed manifest: "), std::string::npos);
   EXPECT_EQ(getError("[]"),

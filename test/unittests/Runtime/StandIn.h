@@ -14,7 +14,9 @@
 #ifndef TEST_UNITTESTS_RUNTIME_STANDIN_H
 #define TEST_UNITTESTS_RUNTIME_STANDIN_H
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 
 /// A kernel as the stand-in for CUDA runs it: its parameters as addresses.
 using StandInKernel = void (*)(void *const *parameters, const uint32_t *grid,
@@ -46,6 +48,14 @@ struct StandInControls {
   void (*setKernel)(const char *name, StandInKernel kernel);
   /// A stream that the caller has made; null: the default one.
   void (*addStream)(void *stream);
+  /// For stand-ins of libraries that launch kernels of their own: does `work`
+  /// in order with what else is in the stream, at once or when the graph runs
+  /// that the stream records.
+  void (*enqueue)(void *stream, const std::function<void()> &work);
+  /// Whether so many bytes are in one allocation; work uses them from then on.
+  bool (*isAllocated)(uint64_t address, size_t bytes);
+  /// Whether a context is current.
+  bool (*hasContext)();
 
   // Vulkan only.
   /// Memory of the device is out of the host's sight, as on a graphics card.

@@ -14,6 +14,7 @@
 #ifndef KAS_CODEGEN_GPU_GPU_H
 #define KAS_CODEGEN_GPU_GPU_H
 
+#include "kas/Codegen/GPU/Strategy/Options.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -24,11 +25,13 @@ namespace kas::codegen {
 constexpr llvm::StringLiteral kernelModuleName = "kernels";
 
 /// Sets the device of `module` and a schedule on each `kas.apply` that has
-/// none. Reports operators that are not concrete.
+/// none, and on what `libraries` may compute what they need to know. Reports
+/// operators that are not concrete.
 mlir::LogicalResult
 scheduleForGPU(mlir::ModuleOp module, GPUDeviceAttr device,
                std::optional<GPUStrategy> strategy = std::nullopt,
-               GPUPrecision precision = GPUPrecision::F32);
+               GPUPrecision precision = GPUPrecision::F32,
+               GPULibraries libraries = GPULibraries::None);
 
 /// How many kernels and launches `outlineKernels` made.
 struct OutlinedKernels {

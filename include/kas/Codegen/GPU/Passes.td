@@ -134,6 +134,10 @@ def KasGPUSchedulePass : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
     stays, and the epilogue of a kernel (see `-kas-gpu-outline`) gets none.
     `max-threads` and `shared-bytes` take the place of the device's.
 
+    With `libraries=auto`, and a device of NVIDIA's, products of matrices for which the cost model expects cuBLASLt to be faster
+    than the best kernel get an attribute `kas_gpu.library` as well, a `#kas_gpu.matmul`.
+    What had a schedule before gets none.
+
     The cost model counts, for each candidate, the instructions of a thread and
     the bytes that go through each level of memory, and how many threads a
     processor can hold with their registers and workgroup memory.
@@ -158,7 +162,12 @@ def KasGPUSchedulePass : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
            "::kas::GPUPrecision::F32",
            "What factors of products may be rounded to: f32, or tf32, f16 or "
            "bf16 for tensor cores",
-           "::kas::codegen::getPrecisionValues()">
+           "::kas::codegen::getPrecisionValues()">,
+    Option<"libraries", "libraries", "::kas::codegen::GPULibraries",
+           "::kas::codegen::GPULibraries::None",
+           "What may compute kernels: none, or auto for cuBLASLt where it is "
+           "expected to be faster",
+           "::kas::codegen::getLibrariesValues()">
   ];
   let dependentDialects = ["::kas::KasDialect", "::kas::KasGPUDialect"];
 }

@@ -68,6 +68,10 @@ public:
   /// after an upload those that prepack weights; returns before they are done.
   llvm::Error launch();
 
+  /// What computes each launch, as `kasRtKernelGetLibrary` says: `kernel`, a
+  /// library, or why it is none. May change when a library fails.
+  std::vector<std::string> getLibraries() const;
+
   /// Waits for the kernels and copies the results from the device. Error: what
   /// the first assertion says, in the order of the program, that failed
   /// ("FILE:LINE:COLUMN: TEXT"); `results` stay as they are then.

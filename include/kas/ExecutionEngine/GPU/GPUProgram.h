@@ -39,7 +39,8 @@ compileForSPIRV(mlir::ModuleOp module,
                 const SPIRVPipelineOptions &options = {});
 
 /// The same for a device at hand, with its instructions and limits; `precision`
-/// and `elements` as in `GPUFrontOptions`, on Vulkan only the latter.
+/// and `elements` as in `GPUFrontOptions`, on Vulkan only the latter. With CUDA
+/// libraries may compute what they are expected to be faster at.
 llvm::Expected<GPUProgram>
 compileForDevice(mlir::ModuleOp module, const KasRtDeviceInfo &info,
                  GPUPrecision precision = GPUPrecision::F32,

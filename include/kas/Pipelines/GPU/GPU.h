@@ -31,6 +31,8 @@ struct GPUFrontOptions {
   GPUPrecision precision = GPUPrecision::F32;
   /// What tensors of f32 are kept in. Kernels compute in f32.
   codegen::GPUElements elements = codegen::GPUElements::F32;
+  /// What may compute kernels of NVIDIA's GPUs.
+  codegen::GPULibraries libraries = codegen::GPULibraries::None;
   /// Prove that the stages of operators compute them.
   bool verifyLowering = false;
 };

@@ -43,15 +43,20 @@ public:
     auto best = llvm::min_element(points, llvm::less_first());
     return best == points.end() ? nullptr : best->second;
   }
+  /// Of the best one.
+  double getLeastCycles() const {
+    auto best = llvm::min_element(points, llvm::less_first());
+    return best == points.end() ? 0 : best->first;
+  }
   /// Cycles and schedules, each once.
   llvm::ArrayRef<std::pair<double, GPUScheduleAttr>> getPoints() const {
     return points;
   }
 
-private:
   /// Between two kernels, whatever they compute.
   static constexpr double launchCycles = 5000;
 
+private:
   /// What copies of elements to workgroup memory depend on.
   struct Copies {
     double numGuards;

@@ -49,6 +49,12 @@ mlir::AffineExpr linearize(llvm::ArrayRef<mlir::AffineExpr> indices,
                            llvm::ArrayRef<int64_t> shape,
                            mlir::MLIRContext *context);
 
+/// The distance in memory of neighbours along each axis of `problem` in a
+/// tensor, the data or, from 1 on, a weight; 0 for axes of one value. Nothing
+/// where the address is no sum of axes times constants.
+std::optional<llvm::SmallVector<int64_t>>
+getStrides(const GPUKernelProblem &problem, unsigned tensor);
+
 /// The digits of `expr` in the mixed radix `extents`, the last one fastest.
 /// `expr` is less than their product.
 llvm::SmallVector<mlir::AffineExpr>

@@ -17,16 +17,23 @@
 
 namespace kas::codegen {
 
-/// Of a kernel on inputs of `inputType`.
-GPUScheduleAttr chooseSchedule(const GPUKernelProblem &problem,
-                               mlir::Type inputType, GPUDeviceAttr device,
-                               std::optional<GPUStrategy> strategy,
-                               GPUPrecision precision);
+/// A schedule, and the cycles that the cost model expects of it, those of the
+/// launch included.
+struct ScheduleChoice {
+  GPUScheduleAttr schedule;
+  double cycles;
+};
 
-/// As a contraction, or point by point.
-GPUScheduleAttr chooseSchedule(mlir::linalg::GenericOp op, GPUDeviceAttr device,
-                               std::optional<GPUStrategy> strategy,
-                               GPUPrecision precision);
+/// Of a kernel on inputs of `inputType`.
+ScheduleChoice chooseSchedule(const GPUKernelProblem &problem,
+                              mlir::Type inputType, GPUDeviceAttr device,
+                              std::optional<GPUStrategy> strategy,
+                              GPUPrecision precision);
+
+/// As a contraction, or point by point, which has no model and takes 0 cycles.
+ScheduleChoice chooseSchedule(mlir::linalg::GenericOp op, GPUDeviceAttr device,
+                              std::optional<GPUStrategy> strategy,
+                              GPUPrecision precision);
 
 /// Those of functions on buffers are left alone, and so are those that make no
 /// kernel.

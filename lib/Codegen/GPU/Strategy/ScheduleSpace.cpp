@@ -42,17 +42,17 @@ static void considerMatrixStrategies(CostModel &model,
 }
 
 /// Of `strategy`, or of the next simpler one that suits.
-static GPUScheduleAttr chooseGPUSchedule(const Coordinates &coordinates,
-                                         const WarpgroupView *view,
-                                         GPUDeviceAttr device,
-                                         std::optional<GPUStrategy> strategy,
-                                         GPUPrecision precision) {
+static ScheduleChoice chooseGPUSchedule(const Coordinates &coordinates,
+                                        const WarpgroupView *view,
+                                        GPUDeviceAttr device,
+                                        std::optional<GPUStrategy> strategy,
+                                        GPUPrecision precision) {
   CostModel model(coordinates, device);
   considerMatrixStrategies(model, view, device, strategy, precision);
   bool needsMatrixStrategy =
       strategy == GPUStrategy::TensorCore || strategy == GPUStrategy::Warpgroup;
   if (needsMatrixStrategy && model.getBest())
-    return model.getBest();
+    return {model.getBest(), model.getLeastCycles()};
   // Copies to workgroup memory gain nothing where that is like any other.
   if (strategy == GPUStrategy::Staged || (!strategy && !isHostDevice(device)) ||
       needsMatrixStrategy)
@@ -60,13 +60,14 @@ static GPUScheduleAttr chooseGPUSchedule(const Coordinates &coordinates,
   // A direct kernel computes every operator, so there is always a choice.
   if (strategy != GPUStrategy::Staged || !model.getBest())
     model.considerDirect();
-  return model.getBest();
+  return {model.getBest(), model.getLeastCycles()};
 }
 
 GPUScheduleAttr kas::codegen::chooseGPUSchedule(
     const Coordinates &coordinates, GPUDeviceAttr device,
     std::optional<GPUStrategy> strategy, GPUPrecision precision) {
-  return ::chooseGPUSchedule(coordinates, nullptr, device, strategy, precision);
+  return ::chooseGPUSchedule(coordinates, nullptr, device, strategy, precision)
+      .schedule;
 }
 
 /// What warpgroups see of a kernel on inputs of `inputType`, where they can
@@ -82,19 +83,21 @@ static std::optional<WarpgroupView> getView(const GPUKernelProblem &problem,
   return WarpgroupView::get(problem, inputType);
 }
 
-GPUScheduleAttr kas::codegen::chooseSchedule(
-    const GPUKernelProblem &problem, Type inputType, GPUDeviceAttr device,
-    std::optional<GPUStrategy> strategy, GPUPrecision precision) {
+ScheduleChoice kas::codegen::chooseSchedule(const GPUKernelProblem &problem,
+                                            Type inputType,
+                                            GPUDeviceAttr device,
+                                            std::optional<GPUStrategy> strategy,
+                                            GPUPrecision precision) {
   std::optional<WarpgroupView> view =
       getView(problem, inputType, device, precision);
   return ::chooseGPUSchedule(problem.coordinates, view ? &*view : nullptr,
                              device, strategy, precision);
 }
 
-GPUScheduleAttr
-kas::codegen::chooseSchedule(linalg::GenericOp op, GPUDeviceAttr device,
-                             std::optional<GPUStrategy> strategy,
-                             GPUPrecision precision) {
+ScheduleChoice kas::codegen::chooseSchedule(linalg::GenericOp op,
+                                            GPUDeviceAttr device,
+                                            std::optional<GPUStrategy> strategy,
+                                            GPUPrecision precision) {
   if (auto contraction = ContractionProblem::get(op))
     return chooseSchedule(contraction->problem,
                           getInputType(contraction->inputs), device, strategy,
@@ -114,10 +117,11 @@ kas::codegen::chooseSchedule(linalg::GenericOp op, GPUDeviceAttr device,
   DenseI64ArrayAttr points;
   if (!tile.empty())
     points = DenseI64ArrayAttr::get(op.getContext(), tile);
-  return GPUScheduleAttr::get(
-      op.getContext(), GPUStrategy::Direct,
-      getDirectThreads(device, problem.numIterations / width), points,
-      DenseI64ArrayAttr(), 0, 0, 1);
+  return {GPUScheduleAttr::get(
+              op.getContext(), GPUStrategy::Direct,
+              getDirectThreads(device, problem.numIterations / width), points,
+              DenseI64ArrayAttr(), 0, 0, 1),
+          0};
 }
 
 bool kas::codegen::hasTensorsOfStaticShape(linalg::GenericOp op) {

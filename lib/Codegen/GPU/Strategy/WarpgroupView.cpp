@@ -34,8 +34,6 @@ public:
   std::optional<WarpgroupView> find();
 
 private:
-  /// The distance of neighbours along each axis; nothing where there is none.
-  std::optional<SmallVector<int64_t>> getStrides(unsigned tensor);
   /// Sets which tensor has the rows and which the columns, and their strides.
   bool setSides(const MatrixView &matrices);
   /// Takes the innermost axes of `axes` that lie at one distance in all of
@@ -63,43 +61,6 @@ private:
 
 } // namespace
 
-// The linear address must be a sum of axes times constants. Strides are read
-// off at the origin, then the rest must vanish over the whole range: a division
-// that happens to be linear at the origin is found there.
-std::optional<SmallVector<int64_t>> ViewFinder::getStrides(unsigned tensor) {
-  ArrayRef<AffineExpr> indices =
-      tensor == 0 ? coordinates.data : coordinates.weights[tensor - 1];
-  ArrayRef<int64_t> shape =
-      tensor == 0 ? problem.data : problem.weights[tensor - 1];
-  MLIRContext *context =
-      indices.empty() ? nullptr : indices.front().getContext();
-  if (!context)
-    return std::nullopt;
-  AffineExpr rest = linearize(indices, shape, context);
-  SmallVector<Interval> ranges;
-  SmallVector<AffineExpr> origin(coordinates.axes.size(),
-                                 getAffineConstantExpr(0, context));
-  for (const Axis &axis : coordinates.axes)
-    ranges.push_back({0, axis.extent - 1});
-  rest = simplifyInRanges(rest, ranges);
-  AffineExpr first = rest.replaceDims(origin);
-  SmallVector<int64_t> result;
-  for (auto [number, axis] : llvm::enumerate(coordinates.axes)) {
-    SmallVector<AffineExpr> next(origin);
-    // An axis of one value has the stride 0: its other values do not exist.
-    next[number] = getAffineConstantExpr(axis.extent > 1, context);
-    auto stride = dyn_cast<AffineConstantExpr>(rest.replaceDims(next) - first);
-    if (!stride)
-      return std::nullopt;
-    result.push_back(stride.getValue());
-  }
-  for (auto [number, stride] : llvm::enumerate(result))
-    rest = rest - getAffineDimExpr(number, context) * stride;
-  if (simplifyInRanges(rest, ranges) != 0)
-    return std::nullopt;
-  return result;
-}
-
 bool ViewFinder::setSides(const MatrixView &matrices) {
   if (matrices.left.size() != 1 || matrices.right.size() != 1)
     return fail("several weights");
@@ -113,7 +74,7 @@ bool ViewFinder::setSides(const MatrixView &matrices) {
   view.batches = matrices.batches;
   view.blocks = matrices.steps;
   for (unsigned i = 0; i < 2; ++i) {
-    auto found = getStrides(view.sides[i].tensor);
+    auto found = getStrides(problem, view.sides[i].tensor);
     if (!found)
       return fail("a tensor that is not read at constant distances");
     strides[i] = *found;

@@ -74,6 +74,7 @@ private:
   static FailureOr<DeviceManifest::Kernel> readKernel(gpu::GPUFuncOp kernel);
   static LogicalResult readTensorMaps(gpu::GPUFuncOp kernel,
                                       DeviceManifest::Kernel &result);
+  static void readMatmul(gpu::GPUFuncOp kernel, DeviceManifest::Kernel &result);
   /// Buffers and launches of one function, and names for what has none.
   FailureOr<DeviceManifest::Function> readFunction(func::FuncOp function);
   LogicalResult checkLaunches(func::FuncOp function);
@@ -118,6 +119,32 @@ LogicalResult ManifestReader::readTensorMaps(gpu::GPUFuncOp kernel,
   return success();
 }
 
+void ManifestReader::readMatmul(gpu::GPUFuncOp kernel,
+                                DeviceManifest::Kernel &result) {
+  auto product =
+      kernel->getAttrOfType<GPUMatmulAttr>(KasGPUDialect::libraryName);
+  if (!product)
+    return;
+  auto getMatrix = [](DenseI64ArrayAttr entries) {
+    ArrayRef<int64_t> numbers = entries;
+    DeviceManifest::Matrix matrix;
+    matrix.argument = numbers.front();
+    matrix.strides.assign(numbers.begin() + 1, numbers.end());
+    return matrix;
+  };
+  DeviceManifest::Matmul &matmul = result.matmul.emplace();
+  llvm::append_range(matmul.sizes, product.getSizes().asArrayRef());
+  matmul.left = getMatrix(product.getLeft());
+  matmul.right = getMatrix(product.getRight());
+  matmul.result = getMatrix(product.getResult());
+  if (product.getBias() >= 0)
+    matmul.bias = product.getBias();
+  if (product.getResidual() >= 0)
+    matmul.residual = product.getResidual();
+  matmul.isRectified = product.getRectified();
+  matmul.precision = stringifyEnum(product.getPrecision());
+}
+
 FailureOr<DeviceManifest::Kernel>
 ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
   DeviceManifest::Kernel result;
@@ -154,6 +181,7 @@ ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
   }
   if (failed(readTensorMaps(kernel, result)))
     return failure();
+  readMatmul(kernel, result);
   return result;
 }
 

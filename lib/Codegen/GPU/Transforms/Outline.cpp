@@ -59,8 +59,9 @@ public:
   OutlinedKernels made;
 
 private:
-  /// Kernels are the same where operator, schedule and element type are.
-  using Key = std::tuple<Operation *, Attribute, Type>;
+  /// Kernels are the same where operator, schedule, library and element type
+  /// are.
+  using Key = std::tuple<Operation *, Attribute, Attribute, Type>;
   using EmitBody =
       function_ref<void(const LaunchShape &launch, gpu::GPUFuncOp kernel)>;
 
@@ -98,8 +99,8 @@ private:
   ModuleOp module;
   IRRewriter rewriter;
   llvm::DenseMap<Key, gpu::GPUFuncOp> kernels;
-  /// By type, grid and block.
-  llvm::MapVector<std::tuple<Type, Attribute, Attribute>,
+  /// By type, grid, block and library.
+  llvm::MapVector<std::tuple<Type, Attribute, Attribute, Attribute>,
                   SmallVector<gpu::GPUFuncOp>>
       similarKernels;
   /// By function: kernels are named after the first one that launches them.
@@ -215,6 +216,9 @@ gpu::GPUFuncOp Outliner::createKernel(Operation *op, ValueRange own,
       rewriter.getDenseI32ArrayAttr(toDimensions(launch.block)));
   kernel.setKnownGridSizeAttr(
       rewriter.getDenseI32ArrayAttr(toDimensions(launch.grid)));
+  // For the manifest: what computes the same as the body.
+  if (Attribute library = op->getAttr(KasGPUDialect::libraryName))
+    kernel->setAttr(KasGPUDialect::libraryName, library);
   for (unsigned i = 0; i < types.size(); ++i)
     kernel.setArgAttr(
         i, KasGPUDialect::accessName,
@@ -230,7 +234,8 @@ gpu::GPUFuncOp Outliner::createKernel(Operation *op, ValueRange own,
 gpu::GPUFuncOp Outliner::unify(gpu::GPUFuncOp kernel, func::FuncOp function) {
   SmallVector<gpu::GPUFuncOp> &similar =
       similarKernels[{kernel.getFunctionType(), kernel.getKnownGridSizeAttr(),
-                      kernel.getKnownBlockSizeAttr()}];
+                      kernel.getKnownBlockSizeAttr(),
+                      kernel->getAttr(KasGPUDialect::libraryName)}];
   // Bodies are compared operation by operation; candidates have the same types
   // and launch already.
   for (gpu::GPUFuncOp other : similar) {
@@ -311,7 +316,8 @@ Outliner::getKernel(ApplyOp apply, OperatorOp op,
     return createKernel(apply, apply->getOperands(), problem);
   Type types = FunctionType::get(apply.getContext(), apply->getOperandTypes(),
                                  apply->getResultTypes());
-  Key key(op.getOperation(), getSchedule(apply), types);
+  Key key(op.getOperation(), getSchedule(apply),
+          apply->getAttr(KasGPUDialect::libraryName), types);
   // Repeated layers of a network: nothing is emitted twice.
   if (gpu::GPUFuncOp kernel = kernels.lookup(key))
     return kernel;

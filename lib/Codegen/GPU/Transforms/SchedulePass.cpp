@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Strategy/LibraryMatmul.h"
 #include "../Strategy/ScheduleChoice.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
@@ -38,7 +39,17 @@ using namespace mlir;
 LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,
                                            GPUDeviceAttr device,
                                            std::optional<GPUStrategy> strategy,
-                                           GPUPrecision precision) {
+                                           GPUPrecision precision,
+                                           GPULibraries libraries) {
+  auto set = [&](Operation *op, const ScheduleChoice &choice) {
+    LDBG() << op->getLoc() << ": " << choice.schedule;
+    op->setAttr(KasGPUDialect::scheduleName, choice.schedule);
+    if (libraries == GPULibraries::None || !isNVIDIADevice(device))
+      return;
+    GPUMatmulAttr product = getLibraryMatmul(op, precision);
+    if (product && isLibraryFaster(product, op, device, choice.cycles))
+      op->setAttr(KasGPUDialect::libraryName, product);
+  };
   // Later passes check against the device that was chosen for.
   module->setAttr(KasGPUDialect::deviceName, device);
   // Their kernels are those of what they read.
@@ -52,9 +63,7 @@ LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,
     if (op->hasAttr(KasGPUDialect::scheduleName) || epilogues.contains(op) ||
         !hasTensorsOfStaticShape(op))
       return;
-    GPUScheduleAttr schedule = chooseSchedule(op, device, strategy, precision);
-    LDBG() << op.getLoc() << ": " << schedule;
-    op->setAttr(KasGPUDialect::scheduleName, schedule);
+    set(op, chooseSchedule(op, device, strategy, precision));
   });
   WalkResult result = module->walk([&](ApplyOp apply) {
     if (apply->hasAttr(KasGPUDialect::scheduleName))
@@ -66,11 +75,9 @@ LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,
                           << apply.getCallee() << "'";
       return WalkResult::interrupt();
     }
-    GPUScheduleAttr schedule = chooseSchedule(
-        GPUKernelProblem::get(op), getInputType(apply->getOperands()), device,
-        strategy, precision);
-    LDBG() << apply.getLoc() << ": " << schedule;
-    apply->setAttr(KasGPUDialect::scheduleName, schedule);
+    set(apply, chooseSchedule(GPUKernelProblem::get(op),
+                              getInputType(apply->getOperands()), device,
+                              strategy, precision));
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
@@ -100,7 +107,7 @@ struct GPUSchedule : kas::codegen::impl::KasGPUSchedulePassBase<GPUSchedule> {
       return mlir::emitError(getFileLocation(module));
     });
     if (!chosen || failed(scheduleForGPU(module, chosen, getStrategy(strategy),
-                                         precision)))
+                                         precision, libraries)))
       return signalPassFailure();
   }
 };

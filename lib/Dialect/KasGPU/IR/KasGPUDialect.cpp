@@ -313,6 +313,42 @@ GPUDeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 //===----------------------------------------------------------------------===//
+// Products of matrices
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+GPUMatmulAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                      DenseI64ArrayAttr sizes, DenseI64ArrayAttr left,
+                      DenseI64ArrayAttr right, DenseI64ArrayAttr result,
+                      int64_t bias, int64_t residual, bool, GPUPrecision) {
+  ArrayRef<int64_t> extents = getEntries(sizes);
+  if (extents.size() != 4 || llvm::any_of(extents, [](int64_t size) {
+        return size < 1 || size > INT32_MAX;
+      })) // M1
+    return emitError() << "expected 4 sizes from 1 to " << INT32_MAX
+                       << ", got [" << extents << "]";
+  for (auto [name, matrix] : {std::pair(StringRef("left"), left),
+                              std::pair(StringRef("right"), right),
+                              std::pair(StringRef("result"), result)}) {
+    ArrayRef<int64_t> entries = getEntries(matrix);
+    if (entries.size() != 4 ||
+        llvm::any_of(entries, [](int64_t entry) { return entry < 0; })) // M2
+      return emitError() << "expected 4 entries of at least 0 in " << name
+                         << ", got [" << entries << "]";
+    if (entries[3] != 1 && (name == "result" || entries[2] != 1)) // M3
+      return emitError() << "expected neighbours along "
+                         << (name == "result" ? "the columns" : "a dimension")
+                         << " of " << name << ", got [" << entries << "]";
+  }
+  for (auto [name, argument] : {std::pair(StringRef("bias"), bias),
+                                std::pair(StringRef("residual"), residual)})
+    if (argument < -1) // M4
+      return emitError() << "expected a " << name << " of at least -1, got "
+                         << argument;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Attributes of operations
 //===----------------------------------------------------------------------===//
 
@@ -381,6 +417,14 @@ KasGPUDialect::verifyOperationAttribute(Operation *op,
       return emitAttributePositionError(op, "a module", attribute);
     return success();
   }
+  if (name == libraryName) {
+    if (!isa<GPUMatmulAttr>(attribute.getValue())) // A9
+      return emitAttributeValueError(op, "a #kas_gpu.matmul", attribute);
+    if (!isa<ApplyOp, linalg::GenericOp, FunctionOpInterface>(op)) // A9
+      return emitAttributePositionError(
+          op, "a kas.apply, a linalg.generic or a function", attribute);
+    return success();
+  }
   if (name == assertionsName) {
     auto texts = dyn_cast<ArrayAttr>(attribute.getValue());
     if (!texts || !llvm::all_of(texts, llvm::IsaPred<StringAttr>)) // A7
@@ -398,7 +442,8 @@ KasGPUDialect::verifyOperationAttribute(Operation *op,
          << "expected no attribute of this dialect but " << scheduleName << ", "
          << deviceName << ", " << dynamicBytesName << ", " << numTensorMapsName
          << ", " << numPrepackLaunchesName << ", " << scratchName << ", "
-         << manifestName << " and " << assertionsName << ", got " << name;
+         << manifestName << ", " << assertionsName << " and " << libraryName
+         << ", got " << name;
 }
 
 /// Arguments of kernels say whether they are read or written.

@@ -28,6 +28,9 @@ enum class GPUStrategyChoice { Auto, Direct, Staged, TensorCore, Warpgroup };
 enum class GPUElements { F32, F16, BF16 };
 
 /// What device code is made as. A `Fatbin` holds PTX and machine code.
+/// Whether libraries of the system may compute kernels.
+enum class GPULibraries { None, Auto };
+
 enum class GPUFormat { PTX, Cubin, Fatbin, SPIRV };
 
 /// What launches kernels.
@@ -100,6 +103,13 @@ inline llvm::cl::ValuesClass getElementsValues() {
       clEnumValN(GPUElements::F32, "f32", "32 bits"),
       clEnumValN(GPUElements::F16, "f16", "16 bits, 10 of fraction"),
       clEnumValN(GPUElements::BF16, "bf16", "16 bits, 7 of fraction"));
+}
+
+inline llvm::cl::ValuesClass getLibrariesValues() {
+  return llvm::cl::values(
+      clEnumValN(GPULibraries::None, "none", "kernels compute everything"),
+      clEnumValN(GPULibraries::Auto, "auto",
+                 "cuBLASLt, where it is there and expected to be faster"));
 }
 
 inline llvm::cl::ValuesClass getNVVMFormatValues() {

@@ -24,14 +24,14 @@ def KasGPU_Dialect : Dialect {
   let summary = "How operators are compiled for GPUs";
   let description = [{
     Its operations are those of warpgroups, and the copies that feed them. Its attribute `kas_gpu.schedule` is set on `kas.apply` and
-    `linalg.generic`, `kas_gpu.device` on modules. Passes write `kas_gpu.access` on the arguments of
+    `linalg.generic`, `kas_gpu.device` on modules, and `kas_gpu.library` on what a library may compute. Passes write `kas_gpu.access` on the arguments of
     kernels, `kas_gpu.dynamic_bytes` on kernels, `kas_gpu.scratch` on the buffer of temporaries, `kas_gpu.manifest` on
     modules, `kas_gpu.assertions` and `kas_gpu.num_prepack_launches` on functions.
 
     Constraints (those of the first two attributes are C7, C8, D2 and D3, below):
     - A1: an operation has no attribute of this dialect but `kas_gpu.schedule`, `kas_gpu.device`,
       `kas_gpu.dynamic_bytes`, `kas_gpu.num_tensor_maps`, `kas_gpu.num_prepack_launches`, `kas_gpu.scratch`,
-      `kas_gpu.manifest` and `kas_gpu.assertions`, a function's argument none but `kas_gpu.access`, a function's result none.
+      `kas_gpu.manifest`, `kas_gpu.assertions` and `kas_gpu.library`, a function's argument none but `kas_gpu.access`, a function's result none.
     - A2: `kas_gpu.access` is `"read"` or `"write"`.
     - A3: `kas_gpu.dynamic_bytes` is a number of type `i64` of at least 0, on a function.
     - A4: `kas_gpu.num_tensor_maps` is a number of type `i64` of at least 0, on a function.
@@ -39,6 +39,7 @@ def KasGPU_Dialect : Dialect {
     - A6: `kas_gpu.manifest` is a string, the text of a JSON object, on a module.
     - A7: `kas_gpu.assertions` is an array of strings, on a function.
     - A8: `kas_gpu.num_prepack_launches` is a number of type `i64` of at least 0, on a function.
+    - A9: `kas_gpu.library` is a `#kas_gpu.matmul`, on a `kas.apply`, a `linalg.generic` or a function.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
@@ -71,6 +72,9 @@ def KasGPU_Dialect : Dialect {
     /// depend on weights and constants alone.
     static constexpr ::llvm::StringLiteral numPrepackLaunchesName =
         "kas_gpu.num_prepack_launches";
+    /// The attribute of kernels, and of the operations that become some, that
+    /// says what a library may compute in their place.
+    static constexpr ::llvm::StringLiteral libraryName = "kas_gpu.library";
 
   private:
     void addKasGPUOps();
@@ -227,6 +231,47 @@ def KasGPU_DeviceAttr : AttrDef<KasGPU_Dialect, "GPUDevice"> {
     "int64_t":$registers,
     "int64_t":$thread_registers,
     "int64_t":$subgroup);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def KasGPU_MatmulAttr : AttrDef<KasGPU_Dialect, "GPUMatmul"> {
+  let mnemonic = "matmul";
+  let summary = "a product of matrices that a library may compute";
+  let description = [{
+    The kernel with this attribute computes
+
+    ```
+    result[batch, row, column] = f(sum over steps of left[batch, row, step] * right[batch, column, step]
+                                   + bias[column] + residual[batch, row, column])
+    ```
+
+    with sums in f32, where `f` is the larger one of its argument and 0 if it is `rectified`, else nothing. Factors
+    may be rounded to `precision`. `sizes` are those of batches, rows, columns and steps. `left`, `right` and
+    `result` are each the position of a buffer among the kernel's arguments, and the elements from one batch to the
+    next, from one row (of `right`: column) to the next, and from one step (of `result`: column) to the next. `bias`
+    and `residual` are positions of buffers, -1 where there is none; the residual lies as the result does.
+
+    ```mlir
+    #kas_gpu.matmul<sizes = [1, 64, 32, 128], left = [0, 0, 128, 1], right = [1, 0, 1, 32],
+                    result = [3, 0, 32, 1], bias = 2, rectified = true>
+    ```
+
+    Constraints:
+    - M1: `sizes` has 4 entries from 1 to 2147483647.
+    - M2: `left`, `right` and `result` have 4 entries of at least 0.
+    - M3: the last stride of `result` is 1, and one of the last two of `left` and of `right`.
+    - M4: `bias` and `residual` are at least -1.
+  }];
+  let parameters = (ins
+    "::mlir::DenseI64ArrayAttr":$sizes,
+    "::mlir::DenseI64ArrayAttr":$left,
+    "::mlir::DenseI64ArrayAttr":$right,
+    "::mlir::DenseI64ArrayAttr":$result,
+    DefaultValuedParameter<"int64_t", "-1">:$bias,
+    DefaultValuedParameter<"int64_t", "-1">:$residual,
+    DefaultValuedParameter<"bool", "false">:$rectified,
+    DefaultValuedParameter<"GPUPrecision", "GPUPrecision::F32">:$precision);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
