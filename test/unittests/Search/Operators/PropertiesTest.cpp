@@ -196,6 +196,15 @@ kas.space @mixed<N, C, H | k>
 )",
      "k"},
     {R"(
+kas.space @strided_mixing<N, C, H | k, s>
+    [N, C unordered, H/s] from [N, C unordered, H]
+    bindings [<N = 1, C = 2, H = 9, k = 3, s = 3>]
+    limits {depth = 5, reduce = 2, stride = 1, unfold = 1, shift = 0, merge = 0,
+            split = 1, expand = 1, unfold_ratio = 0.5, window = 9, weights = 1,
+            weight_takes = 0, occurrences.H = 3}
+)",
+     "k"},
+    {R"(
 kas.space @mixed_axes<N, C, H, W | k>
     [N, C unordered, H, W] from [N, C unordered, H, W]
     bindings [<N = 1, C = 2, H = 4, W = 5, k = 3>]
