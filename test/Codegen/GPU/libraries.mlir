@@ -141,3 +141,15 @@ func.func @scheduled(%x: tensor<4x16x8x8xf32>, %w: tensor<32x16xf32>) -> tensor<
       : (tensor<4x16x8x8xf32>, tensor<32x16xf32>) -> tensor<4x32x8x8xf32>
   return %y : tensor<4x32x8x8xf32>
 }
+
+// The cost model expects the kernel to be faster: a matrix that is read once, for one row.
+// CHECK-LABEL: func.func @one_row
+// CHECK-NOT: kas_gpu.library
+func.func @one_row(%x: tensor<1x64xf32>, %w: tensor<64x65536xf32>) -> tensor<1x65536xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<1x65536xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<1x65536xf32>) -> tensor<1x65536xf32>
+  %y = linalg.matmul ins(%x, %w : tensor<1x64xf32>, tensor<64x65536xf32>) outs(%zeros : tensor<1x65536xf32>)
+      -> tensor<1x65536xf32>
+  return %y : tensor<1x65536xf32>
+}
