@@ -44,6 +44,7 @@ static const std::pair<const char *, const char *> knownOptions[] = {
     {"kas-verify-lowering", "lowered=forward:forward"},
     {"kas-specialize", "operator=forward bind=N=1"},
     {"kas-print-cost", "operator=forward bind=N=1,Cin=2,Cout=2,W=4,k=3"},
+    {"kas-print-axes", "operator=forward bind=N=1,Cin=2,Cout=2,W=4,k=3"},
     {"kas-proxies", "normalize=true"}};
 
 /// Searches take their seconds, and the JIT's objects no diagnostics.
