@@ -355,8 +355,8 @@ static bool isWithin(const DeviceManifest::Kernel &kernel,
     return false;
   const DeviceManifest::Argument &argument = kernel.arguments[matrix.argument];
   uint64_t last = 0;
-  for (auto [size, stride] :
-       llvm::zip_equal(llvm::ArrayRef{batches, lines, steps}, matrix.strides))
+  const uint64_t sizes[] = {batches, lines, steps};
+  for (auto [size, stride] : llvm::zip_equal(sizes, matrix.strides))
     last = llvm::SaturatingMultiplyAdd(size - 1, stride, last);
   return last < argument.getBytes() / getElementBytes(argument.dtype);
 }
