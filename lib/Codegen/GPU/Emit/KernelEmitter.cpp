@@ -234,17 +234,6 @@ GPUKernelEmitter::getResultOffset(ArrayRef<unsigned> axes,
   return linearize(all, problem.output, b.getContext());
 }
 
-ResultSide GPUKernelEmitter::getResultSide(ArrayRef<unsigned> axes) const {
-  ResultSide side;
-  for (unsigned axis : axes) {
-    int64_t stride = 1;
-    for (int64_t extent : ArrayRef(problem.output).drop_front(axis + 1))
-      stride *= extent;
-    side.add(problem.coordinates.axes[axis].extent, stride);
-  }
-  return side;
-}
-
 int64_t GPUKernelEmitter::getResultWidth(ArrayRef<unsigned> batches,
                                          ArrayRef<unsigned> rows,
                                          ArrayRef<unsigned> columns) const {

@@ -15,8 +15,8 @@
 #define LIB_CODEGEN_GPU_EMIT_KERNELEMITTER_H
 
 #include "../Strategy/KernelProblem.h"
+#include "../Strategy/ResultSide.h"
 #include "IndexEmitter.h"
-#include "ResultSide.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
@@ -93,7 +93,9 @@ protected:
   getResultOffset(llvm::ArrayRef<unsigned> axes,
                   llvm::ArrayRef<mlir::AffineExpr> values) const;
   /// Where results lie along `axes`.
-  ResultSide getResultSide(llvm::ArrayRef<unsigned> axes) const;
+  ResultSide getResultSide(llvm::ArrayRef<unsigned> axes) const {
+    return ResultSide::get(problem.coordinates, axes);
+  }
   /// How results of 16 bits go through workgroup memory (ResultTile.h), of
   /// which a kernel has what its schedule says: the rows of warps or
   /// warpgroups as multiples of `group`. Nothing where columns are no
@@ -102,7 +104,8 @@ protected:
   std::optional<ResultTile> planTile(llvm::ArrayRef<unsigned> batches,
                                      llvm::ArrayRef<unsigned> rows,
                                      llvm::ArrayRef<unsigned> columns,
-                                     int64_t group) const;
+                                     int64_t group,
+                                     bool areLinesWhole = false) const;
   /// How many columns one store can write, at most 16 bytes: not more than
   /// batches and rows lie at multiples of.
   int64_t getResultWidth(llvm::ArrayRef<unsigned> batches,

@@ -15,13 +15,14 @@
 #define LIB_CODEGEN_GPU_EMIT_RESULTTILE_H
 
 #include "KernelEmitter.h"
-#include "ResultSide.h"
 
 namespace kas::codegen {
 
 /// Lines of workgroup memory hold rows of the result. Where there is no room
 /// for all of a block, each warp or warpgroup along the rows has some of its
-/// rows there at once, a slab.
+/// rows there at once, a slab. Where a block has rows as a whole, whose length
+/// is no multiple of a vector, they follow each other there as in the result,
+/// and vectors go from one to the next (`MatrixView::keepLinesWhole`).
 struct ResultTile {
   /// Rows and columns of the block, and of one warp or warpgroup.
   std::array<int64_t, 2> block, part;
@@ -34,10 +35,19 @@ struct ResultTile {
   int64_t width;
   /// Of what lies there: that of the result, or of sums before an epilogue.
   mlir::Type elementType;
+  bool areLinesWhole;
   /// Where rows and columns are in the result, and how many there are.
   std::array<ResultSide, 2> sides;
   std::array<int64_t, 2> counts;
 
+  /// Elements of one line of vectors, and the vectors of a slab.
+  int64_t getLength() const {
+    return areLinesWhole ? slabRows * pitch : block[1];
+  }
+  int64_t getNumVectors() const {
+    int64_t parts = block[0] / part[0];
+    return (areLinesWhole ? parts : parts * slabRows) * getLength() / width;
+  }
   int64_t getNumSlabs() const { return part[0] / slabRows; }
   int64_t getBytes() const {
     return block[0] / part[0] * slabRows * pitch *
@@ -75,6 +85,15 @@ public:
                   std::array<mlir::AffineExpr, 2> begin, Finish finish);
 
 private:
+  /// Where vector `number` of a slab begins: in memory, its line and its
+  /// column.
+  struct Place {
+    mlir::AffineExpr address, line, column;
+  };
+  Place getPlace(mlir::AffineExpr number);
+  /// Puts two neighbours into memory; of whole lines those that exist.
+  void emitPair(mlir::Value pair, mlir::AffineExpr line,
+                mlir::AffineExpr column);
   mlir::AffineExpr addValue(mlir::AffineExpr expr, int64_t extent) {
     return index.add(index.emit(expr), {0, extent - 1});
   }

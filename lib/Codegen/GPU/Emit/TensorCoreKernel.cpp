@@ -203,10 +203,15 @@ void TensorCoreKernelEmitter::addUnits(TensorCorePart &part) {
 /// Splits the block's id into batch, rows and columns, and the thread's id into
 /// warp and lane; lays out both matrices.
 void TensorCoreKernelEmitter::addParts() {
+  bool areLinesWhole = view.keepLinesWhole(
+      coordinates,
+      codegen::getInputType(ArrayRef(inputs).take_front(getNumInputs())),
+      schedule.getBlock());
   orderSides();
   addPart(0);
   addPart(1);
-  tile = planTile(view.batches, parts[0].axes, parts[1].axes, /*group=*/16);
+  tile = planTile(view.batches, parts[0].axes, parts[1].axes, /*group=*/16,
+                  areLinesWhole);
   addMemory();
   int64_t numBatches = MatrixView::getExtent(coordinates, view.batches);
   auto count = [](const TensorCorePart &part) -> int64_t {

@@ -357,7 +357,7 @@ void CostModel::considerTensorCore(GPUPrecision precision) {
 /// A processor is taken to begin 1024 products of f16 per cycle, half as many
 /// of tf32, and to read 128 bytes of workgroup memory. Source of the former:
 /// NVIDIA, "A100 Tensor Core GPU Architecture", 2020.
-void CostModel::considerTensorCore(const MatrixView &view, const Copies &copies,
+void CostModel::considerTensorCore(MatrixView view, const Copies &copies,
                                    std::array<int64_t, 2> tile,
                                    std::array<int64_t, 2> block, int64_t depth,
                                    int64_t stages, GPUPrecision precision) {
@@ -388,6 +388,7 @@ void CostModel::considerTensorCore(const MatrixView &view, const Copies &copies,
   auto extent = [&](ArrayRef<unsigned> axes) {
     return MatrixView::getExtent(coordinates, axes);
   };
+  bool areLinesWhole = view.keepLinesWhole(coordinates, inputType, block);
   // The kernel exchanges both where rows are neighbours in the result.
   int64_t rows = extent(view.rows), columns = extent(view.columns);
   std::array<double, 2> lines{static_cast<double>(block[0]),
@@ -418,7 +419,9 @@ void CostModel::considerTensorCore(const MatrixView &view, const Copies &copies,
   double right = isGuarded ? 5.7 + 8.6 * copies.numGuards : 12;
   double copying =
       (isTF32 ? 1.4 : 1.0) * (left * lines[0] + right * lines[1]) / 128;
-  double storing = 0.68 * lines[0] * lines[1];
+  // Fitted to results that are stored one by one or two by two; where they go
+  // as vectors because of the block alone, to those of staged kernels.
+  double storing = (areLinesWhole ? 0.034 : 0.68) * lines[0] * lines[1];
   double work = steps * (std::max(products, reads) + copying) + storing;
   // Copies that are further ahead hide more.
   // `stages > 2`: at least one copy is in flight while another is awaited.

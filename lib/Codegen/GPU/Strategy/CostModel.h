@@ -30,9 +30,11 @@ int64_t getDirectThreads(GPUDeviceAttr device, int64_t tiles);
 /// of 14 others (research/reports/gpu.md).
 class CostModel {
 public:
-  CostModel(const Coordinates &coordinates, GPUDeviceAttr device)
-      : coordinates(coordinates), device(device), context(device.getContext()) {
-  }
+  /// Of an operator on inputs of `inputType`; null: f32.
+  CostModel(const Coordinates &coordinates, mlir::Type inputType,
+            GPUDeviceAttr device)
+      : coordinates(coordinates), inputType(inputType), device(device),
+        context(device.getContext()) {}
 
   void considerDirect();
   void considerStaged();
@@ -105,7 +107,7 @@ private:
   void considerStaged(const MatrixView &view, const Copies &copies,
                       std::array<int64_t, 2> tile, std::array<int64_t, 2> block,
                       int64_t depth);
-  void considerTensorCore(const MatrixView &view, const Copies &copies,
+  void considerTensorCore(MatrixView view, const Copies &copies,
                           std::array<int64_t, 2> tile,
                           std::array<int64_t, 2> block, int64_t depth,
                           int64_t stages, GPUPrecision precision);
@@ -119,6 +121,7 @@ private:
   }
 
   const Coordinates &coordinates;
+  mlir::Type inputType;
   GPUDeviceAttr device;
   mlir::MLIRContext *context;
   std::vector<std::pair<double, GPUScheduleAttr>> points;

@@ -65,11 +65,15 @@ getNumBlocks(const GPUKernelProblem &problem, Type inputType,
     auto extent = [&](ArrayRef<unsigned> axes) {
       return MatrixView::getExtent(problem.coordinates, axes);
     };
-    // The tensor-core emitter exchanges its sides where rows are the innermost
-    // dimension of the result (`orderSides`); `block` is in its terms.
-    if (schedule.getStrategy() == GPUStrategy::TensorCore &&
-        view->areRowsInner(problem.coordinates))
-      std::swap(view->rows, view->columns);
+    if (schedule.getStrategy() == GPUStrategy::TensorCore) {
+      (void)view->keepLinesWhole(problem.coordinates, inputType,
+                                 schedule.getBlock());
+      // The tensor-core emitter exchanges its sides where rows are the
+      // innermost dimension of the result (`orderSides`); `block` is in its
+      // terms.
+      if (view->areRowsInner(problem.coordinates))
+        std::swap(view->rows, view->columns);
+    }
     return extent(view->batches) *
            llvm::divideCeil(extent(view->rows), schedule.getBlock()[0]) *
            llvm::divideCeil(extent(view->columns), schedule.getBlock()[1]);

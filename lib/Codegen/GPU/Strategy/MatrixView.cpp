@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatrixView.h"
+#include "ResultSide.h"
 
 using namespace kas;
 using namespace kas::codegen;
@@ -70,6 +71,45 @@ bool MatrixView::areRowsInner(const Coordinates &coordinates) const {
     if (coordinates.axes[axis].extent != 1)
       return llvm::is_contained(rows, axis);
   return false;
+}
+
+// Of a result [8, 512, 7, 7] with rows of 512 channels, an image is 49 columns:
+// a part of a row begins at any address, all of 16 rows at multiples of 16.
+bool MatrixView::keepLinesWhole(const Coordinates &coordinates, Type inputType,
+                                ArrayRef<int64_t> block) {
+  if (!inputType || inputType.getIntOrFloatBitWidth() != 16)
+    return false;
+  bool areExchanged = areRowsInner(coordinates);
+  ArrayRef<unsigned> lines = areExchanged ? columns : rows;
+  SmallVector<unsigned> &across = areExchanged ? rows : columns;
+  auto getSide = [&](ArrayRef<unsigned> axes) {
+    return ResultSide::get(coordinates, axes);
+  };
+  // The last axes across that number neighbours through, from `first` on.
+  size_t first = across.size();
+  auto isLine = [&](ArrayRef<unsigned> axes) {
+    return getSide(axes).isWhole() || getExtent(coordinates, axes) == 1;
+  };
+  while (first > 0 && isLine(ArrayRef(across).drop_front(first - 1)))
+    --first;
+  ArrayRef<unsigned> line = ArrayRef(across).drop_front(first);
+  int64_t extent = getExtent(coordinates, line);
+  // Even ones have vectors of two at least.
+  if (extent % 2 == 0 || extent == 1 || extent > block[1])
+    return false;
+  // No vector may be in two blocks.
+  SmallVector<unsigned> both(lines);
+  llvm::append_range(both, line);
+  SmallVector<unsigned> outer(batches);
+  outer.append(across.begin(), across.begin() + first);
+  if (!getSide(both).isWhole() || getExtent(coordinates, both) % 2 != 0 ||
+      getSide(outer).getAlignment(2) != 2)
+    return false;
+  // Numbered in the order of the result.
+  batches = outer;
+  llvm::sort(batches);
+  across.erase(across.begin(), across.begin() + first);
+  return true;
 }
 
 void MatrixView::orderSteps(const Coordinates &coordinates, int64_t depth) {

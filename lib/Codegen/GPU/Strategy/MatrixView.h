@@ -44,6 +44,15 @@ struct MatrixView {
   /// the rows.
   bool areRowsInner(const Coordinates &coordinates) const;
 
+  /// Of tensor-core kernels with blocks of `block` rows and columns, as they
+  /// number these: lets a block hold rows of the result as a whole where no
+  /// vector fits a part of one, as in images of 7x7. Columns that are not part
+  /// of a row in one piece count as batches then, and a block's rows follow
+  /// each other. Whether it does so; never unless inputs, and so results, have
+  /// 16 bits. Null: they have 32.
+  bool keepLinesWhole(const Coordinates &coordinates, mlir::Type inputType,
+                      llvm::ArrayRef<int64_t> block);
+
   /// Moves the axis of `steps` that has the most values, of those whose number
   /// `depth` divides, to the end: blocks of `depth` steps differ in it only.
   void orderSteps(const Coordinates &coordinates, int64_t depth);

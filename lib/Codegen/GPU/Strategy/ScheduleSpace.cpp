@@ -42,12 +42,11 @@ static void considerMatrixStrategies(CostModel &model,
 }
 
 /// Of `strategy`, or of the next simpler one that suits.
-static ScheduleChoice chooseGPUSchedule(const Coordinates &coordinates,
-                                        const WarpgroupView *view,
-                                        GPUDeviceAttr device,
-                                        std::optional<GPUStrategy> strategy,
-                                        GPUPrecision precision) {
-  CostModel model(coordinates, device);
+static ScheduleChoice
+chooseGPUSchedule(const Coordinates &coordinates, Type inputType,
+                  const WarpgroupView *view, GPUDeviceAttr device,
+                  std::optional<GPUStrategy> strategy, GPUPrecision precision) {
+  CostModel model(coordinates, inputType, device);
   considerMatrixStrategies(model, view, device, strategy, precision);
   bool needsMatrixStrategy =
       strategy == GPUStrategy::TensorCore || strategy == GPUStrategy::Warpgroup;
@@ -66,7 +65,8 @@ static ScheduleChoice chooseGPUSchedule(const Coordinates &coordinates,
 GPUScheduleAttr kas::codegen::chooseGPUSchedule(
     const Coordinates &coordinates, GPUDeviceAttr device,
     std::optional<GPUStrategy> strategy, GPUPrecision precision) {
-  return ::chooseGPUSchedule(coordinates, nullptr, device, strategy, precision)
+  return ::chooseGPUSchedule(coordinates, /*inputType=*/nullptr, nullptr,
+                             device, strategy, precision)
       .schedule;
 }
 
@@ -90,8 +90,9 @@ ScheduleChoice kas::codegen::chooseSchedule(const GPUKernelProblem &problem,
                                             GPUPrecision precision) {
   std::optional<WarpgroupView> view =
       getView(problem, inputType, device, precision);
-  return ::chooseGPUSchedule(problem.coordinates, view ? &*view : nullptr,
-                             device, strategy, precision);
+  return ::chooseGPUSchedule(problem.coordinates, inputType,
+                             view ? &*view : nullptr, device, strategy,
+                             precision);
 }
 
 ScheduleChoice kas::codegen::chooseSchedule(linalg::GenericOp op,
@@ -154,7 +155,7 @@ kas::codegen::getGPUScheduleSpace(Operation *op, GPUDeviceAttr device,
     return llvm::createStringError(
         "expected a concrete operator or a contraction on tensors, got '" +
         op->getName().getStringRef() + "'");
-  CostModel model(problem->coordinates, device);
+  CostModel model(problem->coordinates, inputType, device);
   std::optional<WarpgroupView> view =
       getView(*problem, inputType, device, precision);
   considerMatrixStrategies(model, view ? &*view : nullptr, device, std::nullopt,

@@ -11,10 +11,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LIB_CODEGEN_GPU_EMIT_RESULTSIDE_H
-#define LIB_CODEGEN_GPU_EMIT_RESULTSIDE_H
+#ifndef LIB_CODEGEN_GPU_STRATEGY_RESULTSIDE_H
+#define LIB_CODEGEN_GPU_STRATEGY_RESULTSIDE_H
 
-#include "mlir/IR/AffineExpr.h"
+#include "kas/Dialect/Kas/Analysis/Coordinates.h"
 
 namespace kas::codegen {
 
@@ -23,6 +23,10 @@ namespace kas::codegen {
 /// result, such as the rows and columns of an image, are one.
 class ResultSide {
 public:
+  /// Where results lie along `axes`, the outermost first.
+  static ResultSide get(const Coordinates &coordinates,
+                        llvm::ArrayRef<unsigned> axes);
+
   /// Adds an axis within those before.
   void add(int64_t extent, int64_t stride);
 
@@ -31,6 +35,8 @@ public:
 
   /// Whether neighbouring numbers are neighbours in the result.
   bool isContiguous() const { return !strides.empty() && strides.back() == 1; }
+  /// Whether all numbers follow each other in the result.
+  bool isWhole() const { return isContiguous() && strides.size() == 1; }
   /// How many neighbours, at most `most`, a vector at a multiple of its width
   /// can hold: a power of two; 1 where numbers are no neighbours.
   int64_t getWidth(int64_t most) const;
@@ -44,4 +50,4 @@ private:
 
 } // namespace kas::codegen
 
-#endif // LIB_CODEGEN_GPU_EMIT_RESULTSIDE_H
+#endif // LIB_CODEGEN_GPU_STRATEGY_RESULTSIDE_H
