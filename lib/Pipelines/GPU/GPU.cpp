@@ -88,6 +88,9 @@ void kas::buildGPUFrontHalf(OpPassManager &manager,
   schedule.precision = options.precision;
   schedule.libraries = options.libraries;
   manager.addPass(createKasGPUSchedulePass(schedule));
+  // Schedules say which factors are rounded.
+  manager.addPass(createKasGPURoundWeightsPass());
+  manager.addPass(createKasGPUSchedulePass(schedule));
   manager.addPass(createKasGPUOutlinePass());
   // Kernels compute what operators did.
   manager.addPass(createKasEraseOperatorsPass());

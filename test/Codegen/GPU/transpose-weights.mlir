@@ -61,7 +61,8 @@ func.func @sum(%x: tensor<8x64x58x58xf32>, %w: tensor<64x64x3x3xf32>) -> tensor<
   return %y : tensor<8x64x56x56xf32>
 }
 
-// Too few blocks read it: a copy takes longer. Steps of a matrix product are neighbours.
+// Of data, which is another in each call, a copy would take longer than too few blocks gain; of a weight it is made
+// once. Steps of a matrix product are neighbours.
 kas.operator @small(%o: 64, %w: 56) from [64, 56] {
   %c = kas.reduce sum : 64
   %j = kas.reduce sum : 3
@@ -79,9 +80,18 @@ kas.operator @matmul(%m: 4096, %n: 4096) from [4096, 4096] {
 // CHECK-NOT: linalg.generic
 // CHECK: kas.apply @small(
 // CHECK: kas.apply @matmul(
-func.func @asTheyAre(%x: tensor<64x56xf32>, %w: tensor<64x64x3xf32>, %a: tensor<4096x4096xf32>)
+func.func @asTheyAre(%x: tensor<64x56xf32>, %w: tensor<64x64x3xf32> {kas.data}, %a: tensor<4096x4096xf32>)
     -> (tensor<64x56xf32>, tensor<4096x4096xf32>) {
   %y = kas.apply @small(%x, %w) : (tensor<64x56xf32>, tensor<64x64x3xf32>) -> tensor<64x56xf32>
   %b = kas.apply @matmul(%a, %a) : (tensor<4096x4096xf32>, tensor<4096x4096xf32>) -> tensor<4096x4096xf32>
   return %y, %b : tensor<64x56xf32>, tensor<4096x4096xf32>
+}
+
+// CHECK-LABEL: func @once
+// CHECK-SAME: %[[W:[^:]*]]: tensor<64x64x3xf32>)
+// CHECK: %[[COPY:.*]] = linalg.generic {{.*}} ins(%[[W]] : tensor<64x64x3xf32>) outs({{.*}} : tensor<64x3x64xf32>)
+// CHECK: kas.apply @small_1(%{{.*}}, %[[COPY]])
+func.func @once(%x: tensor<64x56xf32>, %w: tensor<64x64x3xf32>) -> tensor<64x56xf32> {
+  %y = kas.apply @small(%x, %w) : (tensor<64x56xf32>, tensor<64x64x3xf32>) -> tensor<64x56xf32>
+  return %y : tensor<64x56xf32>
 }

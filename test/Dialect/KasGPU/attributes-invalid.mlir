@@ -1,7 +1,7 @@
 // RUN: kas-opt %s -split-input-file -verify-diagnostics
 
 // A1: an operation's
-// expected-error@below {{expected no attribute of this dialect but kas_gpu.schedule, kas_gpu.device, kas_gpu.dynamic_bytes, kas_gpu.num_tensor_maps, kas_gpu.num_prepack_launches, kas_gpu.scratch, kas_gpu.manifest, kas_gpu.assertions and kas_gpu.library, got kas_gpu.other}}
+// expected-error@below {{expected no attribute of this dialect but kas_gpu.schedule, kas_gpu.device, kas_gpu.dynamic_bytes, kas_gpu.num_tensor_maps, kas_gpu.num_prepack_launches, kas_gpu.rounded, kas_gpu.scratch, kas_gpu.manifest, kas_gpu.assertions and kas_gpu.library, got kas_gpu.other}}
 func.func @a1() attributes {kas_gpu.other} {
   return
 }
@@ -236,3 +236,30 @@ module attributes {test.matmul = #kas_gpu.matmul<sizes = [1, 2, 3, 4], left = [0
 // M4
 // expected-error@below {{expected a residual of at least -1, got -2}}
 module attributes {test.matmul = #kas_gpu.matmul<sizes = [1, 2, 3, 4], left = [0, 0, 4, 1], right = [1, 0, 4, 1], result = [2, 0, 3, 1], residual = -2>} {}
+
+// -----
+
+// A10: no array
+func.func @a10(%a: f32, %b: f32) -> f32 {
+  // expected-error@below {{expected an array of i64 with positions of operands of f32 as kas_gpu.rounded, got unit}}
+  %c = arith.mulf %a, %b {kas_gpu.rounded} : f32
+  return %c : f32
+}
+
+// -----
+
+// A10: no such operand
+func.func @a10(%a: f32, %b: f32) -> f32 {
+  // expected-error@below {{expected an array of i64 with positions of operands of f32 as kas_gpu.rounded, got array<i64: 0, 2>}}
+  %c = arith.mulf %a, %b {kas_gpu.rounded = array<i64: 0, 2>} : f32
+  return %c : f32
+}
+
+// -----
+
+// A10: an operand of another type
+func.func @a10(%a: f16, %b: f16) -> f16 {
+  // expected-error@below {{expected an array of i64 with positions of operands of f32 as kas_gpu.rounded, got array<i64: 1>}}
+  %c = arith.mulf %a, %b {kas_gpu.rounded = array<i64: 1>} : f16
+  return %c : f16
+}

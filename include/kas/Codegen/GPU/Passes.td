@@ -107,8 +107,9 @@ def KasGPUTransposeWeightsPass : Pass<"kas-gpu-transpose-weights", "::mlir::Modu
     Where the weights of a convolution are in memory as PyTorch has them, the window
     is innermost: neighbouring steps are as far apart as a window is large, and each
     element is read for itself. On an H200 this took half of the time of 3x3
-    convolutions (research/reports/gpu.md). A weight is copied where what kernels gain is
-    more than what a kernel takes: by the number of blocks that read it.
+    convolutions (research/reports/gpu.md). What depends on weights (see `kas.data`) and
+    constants alone is copied once for all calls (`-kas-gpu-plan-buffers`), anything else where
+    what kernels gain is more than what a kernel takes: by the number of blocks that read it.
 
     Example: `test/Codegen/GPU/transpose-weights.mlir`.
   }];
@@ -170,6 +171,26 @@ def KasGPUSchedulePass : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
            "::kas::codegen::getLibrariesValues()">
   ];
   let dependentDialects = ["::kas::KasDialect", "::kas::KasGPUDialect"];
+}
+
+def KasGPURoundWeightsPass : Pass<"kas-gpu-round-weights", "::mlir::ModuleOp"> {
+  let summary = "Round weights for tensor cores once";
+  let description = [{
+    Input: functions whose kernels have schedules (`-kas-gpu-schedule`). Output: the
+    same, where sums of products of `linalg.generic`s for tensor cores, which no library computes, read those
+    factors in f32 that depend on weights (see `kas.data`) and constants alone in the
+    type of their `precision`: f16 or bf16, or f32 with the values of tf32, of which
+    `kas_gpu.rounded` says which operands they are. A `linalg.generic`, one more kernel, rounds
+    them, or that which computes them for this reader alone. These have no schedule:
+    `-kas-gpu-schedule` is to run again.
+
+    The kernels would round them wherever they read them. Values are the same.
+
+    Example: `test/Codegen/GPU/round-weights.mlir`.
+  }];
+  let dependentDialects = [
+    "::kas::KasGPUDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def KasGPUOutlinePass : Pass<"kas-gpu-outline", "::mlir::ModuleOp"> {
@@ -364,7 +385,8 @@ def KasGPUSerializeSPIRVPass : Pass<"kas-gpu-serialize-spirv", "::mlir::ModuleOp
   let description = [{
     Input: the modules of kernels and of SPIR-V that `-kas-gpu-to-spirv` makes,
     after `spirv-lower-abi-attrs` and `spirv-update-vce`. Output: a `gpu.binary` in
-    place of both, with the words of the SPIR-V module.
+    place of both, with the words of the SPIR-V module, in which buffers that a kernel only
+    reads (`kas_gpu.access`) are `NonWritable`.
 
     Example: `test/Codegen/GPU/to-spirv.mlir`.
   }];

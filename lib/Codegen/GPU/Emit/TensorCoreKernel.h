@@ -108,6 +108,12 @@ private:
 
   // Products.
   void addFragmentAddresses();
+  /// Whether the elements of a matrix have been rounded to tf32; a product of
+  /// several tensors is rounded here.
+  bool isRounded(unsigned number) const {
+    return parts[number].tensors.size() == 1 &&
+           problem.rounded.contains(parts[number].tensors.front());
+  }
   mlir::Value emitFragment(unsigned number, int64_t line, int64_t step,
                            mlir::Value buffer);
   mlir::Value emitVector(llvm::ArrayRef<mlir::Value> registers);

@@ -110,6 +110,10 @@ SmallVector<Value> TensorCoreKernelEmitter::emitProducts(ValueRange sums,
                                                          Value buffer) {
   SmallVector<Value> results(sums);
   int64_t perRow = getTile(1) / 8;
+  SmallVector<int64_t> rounded;
+  for (unsigned number = 0; number < 2 && unit == 4; ++number)
+    if (isRounded(number))
+      rounded.push_back(number);
   for (int64_t step = 0; step < depth; step += instructionSteps) {
     SmallVector<Value> rows, columns;
     for (int64_t row = 0; row < getTile(0); row += 16)
@@ -128,9 +132,13 @@ SmallVector<Value> TensorCoreKernelEmitter::emitProducts(ValueRange sums,
     for (auto [i, row] : llvm::enumerate(rows))
       for (auto [j, column] : llvm::enumerate(columns)) {
         Value &sum = results[i * perRow + j];
-        sum = nvgpu::MmaSyncOp::create(
+        auto product = nvgpu::MmaSyncOp::create(
             b, row, column, sum, ArrayRef<int64_t>{16, 8, instructionSteps},
             /*tf32Enabled=*/unit == 4);
+        if (!rounded.empty())
+          product->setAttr(KasGPUDialect::roundedName,
+                           b.getDenseI64ArrayAttr(rounded));
+        sum = product;
       }
   }
   return results;

@@ -107,8 +107,9 @@ static void emitStoreMatrix(ImplicitLocOpBuilder &b, ValueRange arguments) {
     }
 }
 
-/// `value` as f32, as the matrix instruction sees it.
-static Value emitFactor(ImplicitLocOpBuilder &b, Value value) {
+/// `value` as f32, as the matrix instruction sees it. Where it `isRounded` to
+/// tf32 nothing is done before the instruction, which ignores other bits.
+static Value emitFactor(ImplicitLocOpBuilder &b, Value value, bool isRounded) {
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
   if (!value.getType().isF32())
     return arith::ExtFOp::create(b, f32, value);
@@ -116,8 +117,11 @@ static Value emitFactor(ImplicitLocOpBuilder &b, Value value) {
     return arith::ConstantOp::create(
         b, b.getIntegerAttr(i32, APInt(32, number, /*isSigned=*/false)));
   };
-  // 10 bits after the point, to nearest, ties away from zero.
   Value bits = arith::BitcastOp::create(b, i32, value);
+  if (isRounded)
+    return arith::BitcastOp::create(
+        b, f32, arith::AndIOp::create(b, bits, constant(0xffffe000)));
+  // 10 bits after the point, to nearest, ties away from zero.
   // Half of the last place that is kept, then the 13 bits below it are cleared.
   Value rounded =
       arith::AndIOp::create(b, arith::AddIOp::create(b, bits, constant(0x1000)),
@@ -132,7 +136,8 @@ static Value emitFactor(ImplicitLocOpBuilder &b, Value value) {
 
 /// Arguments: the rows, the columns, the sums, the results of each thread.
 static void emitMma(ImplicitLocOpBuilder &b, ValueRange arguments,
-                    int64_t steps) {
+                    nvgpu::MmaSyncOp op) {
+  int64_t steps = op.getMmaShapeAsArray()[2];
   LaneEmitter e(b);
   Value result = arguments[3];
   Type f32 = b.getF32Type();
@@ -152,9 +157,10 @@ static void emitMma(ImplicitLocOpBuilder &b, ValueRange arguments,
       int64_t perRegister = type.getDimSize(1);
       for (int64_t i = 0; i < type.getDimSize(0); ++i)
         for (int64_t j = 0; j < perRegister; ++j) {
-          Value value =
-              emitFactor(b, vector::ExtractOp::create(b, fragment,
-                                                      ArrayRef<int64_t>{i, j}));
+          Value value = emitFactor(
+              b,
+              vector::ExtractOp::create(b, fragment, ArrayRef<int64_t>{i, j}),
+              KasGPUDialect::isRounded(op, number));
           // Registers of A: rows 0-7 and 8-15 at the first half of the steps,
           // then both at the second half; registers of B: first and second
           // half.
@@ -217,6 +223,9 @@ static std::string getFunctionName(Operation *op) {
   auto mma = cast<nvgpu::MmaSyncOp>(op);
   text << "kas_mma_k" << mma.getMmaShapeAsArray()[2] << "_"
        << cast<VectorType>(mma.getMatrixA().getType()).getElementType();
+  for (int64_t number : {0, 1})
+    if (KasGPUDialect::isRounded(mma, number))
+      text << "_rounded" << number;
   return name;
 }
 
@@ -229,7 +238,7 @@ static void emitBody(ImplicitLocOpBuilder &b, Operation *op,
   else if (isa<StoreMatrixOp>(op))
     emitStoreMatrix(b, arguments);
   else
-    emitMma(b, arguments, cast<nvgpu::MmaSyncOp>(op).getMmaShapeAsArray()[2]);
+    emitMma(b, arguments, cast<nvgpu::MmaSyncOp>(op));
 }
 
 /// The function that computes operations such as `op`, made where there is

@@ -17,6 +17,7 @@
 
 #include "WarpToNVVM.h"
 #include "kas/Codegen/GPU/NVVM.h"
+#include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "kas/Dialect/KasGPU/IR/KasGPUOps.h"
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMInterface.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
@@ -110,8 +111,10 @@ struct StoreMatrixLowering : ConvertOpToLLVMPattern<StoreMatrixOp> {
 struct MmaSyncLowering : ConvertOpToLLVMPattern<nvgpu::MmaSyncOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
 
-  /// The registers of a fragment as the instruction takes them.
-  static SmallVector<Value> getFactors(ImplicitLocOpBuilder &b, Value array) {
+  /// The registers of a fragment as the instruction takes them. `isRounded`:
+  /// those of f32 have been rounded before.
+  static SmallVector<Value> getFactors(ImplicitLocOpBuilder &b, Value array,
+                                       bool isRounded) {
     SmallVector<Value> registers;
     auto type = cast<LLVM::LLVMArrayType>(array.getType());
     for (unsigned i = 0; i < type.getNumElements(); ++i) {
@@ -120,7 +123,10 @@ struct MmaSyncLowering : ConvertOpToLLVMPattern<nvgpu::MmaSyncOp> {
           cast<VectorType>(type.getElementType()).getElementType();
       // `cvt.rna.tf32`: to nearest, ties away from zero. The instruction itself
       // ignores the low 13 bits, which would round towards zero.
-      if (elementType.isF32())
+      if (elementType.isF32() && isRounded)
+        value =
+            LLVM::BitcastOp::create(b, b.getI32Type(), getElement(b, value, 0));
+      else if (elementType.isF32())
         value = NVVM::ConvertFloatToTF32Op::create(
             b, b.getI32Type(), getElement(b, value, 0),
             NVVM::FPRoundingMode::RNA, NVVM::SaturationMode::NONE,
@@ -162,9 +168,11 @@ struct MmaSyncLowering : ConvertOpToLLVMPattern<nvgpu::MmaSyncOp> {
     Type resultType = LLVM::LLVMStructType::getLiteral(
         getContext(), SmallVector<Type>(4, b.getF32Type()));
     Value result = NVVM::MmaOp::create(
-        b, resultType, getFactors(b, adaptor.getMatrixA()),
-        getFactors(b, adaptor.getMatrixB()), getSums(b, adaptor.getMatrixC()),
-        op.getMmaShapeAsArray(), /*b1Op=*/std::nullopt,
+        b, resultType,
+        getFactors(b, adaptor.getMatrixA(), KasGPUDialect::isRounded(op, 0)),
+        getFactors(b, adaptor.getMatrixB(), KasGPUDialect::isRounded(op, 1)),
+        getSums(b, adaptor.getMatrixC()), op.getMmaShapeAsArray(),
+        /*b1Op=*/std::nullopt,
         /*intOverflow=*/std::nullopt, std::array{type, type},
         std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
     SmallVector<Value> pairs;

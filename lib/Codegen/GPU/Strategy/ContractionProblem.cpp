@@ -130,6 +130,12 @@ ContractionProblem::get(linalg::GenericOp op) {
     }
     result.inputs.push_back(value);
   }
+  for (auto [number, input] : llvm::enumerate(result.inputs))
+    if (llvm::any_of(op->getOpOperands(), [&](OpOperand &operand) {
+          return KasGPUDialect::isRounded(op, operand.getOperandNumber()) &&
+                 TensorAccess::get(operand).source == input;
+        }))
+      result.problem.rounded.insert(number);
   result.problem.output.assign(
       cast<ShapedType>(op.getResult(0).getType()).getShape());
   return result;

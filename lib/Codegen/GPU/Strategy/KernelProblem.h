@@ -26,6 +26,8 @@ struct GPUKernelProblem {
   Coordinates coordinates;
   llvm::SmallVector<int64_t> output, data;
   llvm::SmallVector<llvm::SmallVector<int64_t>> weights;
+  /// Tensors, the data as 0, whose elements of f32 have been rounded to tf32.
+  llvm::SmallDenseSet<unsigned> rounded;
   /// Buffers that it reads follow those of the weights.
   std::optional<Epilogue> epilogue;
 

@@ -9,14 +9,15 @@
 // Weights in the order in which kernels read them. PyTorch keeps a filter as
 // [Cout, Cin, kH, kW], with the window innermost, while steps run along Cin:
 // each element is read for itself, kH * kW elements from the next one. A kernel
-// copies the weight to [Cout, kH, kW, Cin] first, where that pays even in every
-// call (research/reports/gpu.md, "What was learnt"); `-kas-gpu-plan-buffers`
-// lets calls leave it out where it depends on weights alone.
+// copies the weight to [Cout, kH, kW, Cin] first (research/reports/gpu.md,
+// "What was learnt"): once for all calls where it depends on weights alone
+// (`-kas-gpu-plan-buffers`), else where it pays in every call.
 //
 //===----------------------------------------------------------------------===//
 
 #include "../Strategy/ContractionProblem.h"
 #include "../Strategy/MatrixView.h"
+#include "../Strategy/PrepackedValues.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Codegen/GPU/Strategy/Device.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
@@ -44,10 +45,10 @@ static constexpr int64_t depth = 8;
 static constexpr double farCycles = 0.5, kernelCycles = 4000;
 
 /// The dimension of weight number `number` that steps run along and that
-/// belongs last; nothing where it is last, or kernels gain less than the copy
-/// takes.
+/// belongs last; nothing where it is last, or where a copy that `isRepeated` in
+/// each call takes longer than kernels gain.
 static std::optional<unsigned> getFarDimension(const GPUKernelProblem &problem,
-                                               unsigned number,
+                                               unsigned number, bool isRepeated,
                                                int64_t processors) {
   const Coordinates &coordinates = problem.coordinates;
   std::optional<MatrixView> view = MatrixView::get(coordinates);
@@ -88,7 +89,7 @@ static std::optional<unsigned> getFarDimension(const GPUKernelProblem &problem,
   auto blocks =
       static_cast<double>(llvm::divideCeil(getExtent(view->columns), 128));
   double gain = farCycles * elements * blocks / static_cast<double>(processors);
-  if (gain < kernelCycles)
+  if (isRepeated && gain < kernelCycles)
     return std::nullopt;
   return found - indices.begin();
 }
@@ -126,7 +127,8 @@ static Value createCopy(OpBuilder &builder, Location loc, Value weight,
 }
 
 /// Lets a contraction read transposed weights.
-static void transposeWeights(linalg::GenericOp op, int64_t processors) {
+static void transposeWeights(linalg::GenericOp op, PrepackedValues &prepacked,
+                             int64_t processors) {
   auto contraction = ContractionProblem::get(op);
   if (!contraction)
     return;
@@ -142,7 +144,8 @@ static void transposeWeights(linalg::GenericOp op, int64_t processors) {
     std::optional<unsigned> dimension =
         // Each dimension of the weight is one loop: the copy permutes both.
         map.isProjectedPermutation()
-            ? getFarDimension(contraction->problem, number, processors)
+            ? getFarDimension(contraction->problem, number,
+                              !prepacked.contains(operand->get()), processors)
             : std::nullopt;
     if (!dimension)
       continue;
@@ -173,20 +176,20 @@ static OperatorOp cloneTransposed(OperatorOp op, SymbolTable &symbols,
 
 /// Lets an operator read transposed weights.
 static void transposeWeights(ApplyOp apply, SymbolTable &symbols,
-                             int64_t processors) {
+                             PrepackedValues &prepacked, int64_t processors) {
   OperatorOp op = apply.getOperator();
   if (!op || !op.isConcrete())
     return;
   OpBuilder builder(apply);
   GPUKernelProblem problem = GPUKernelProblem::get(op);
   for (auto [number, shape] : llvm::enumerate(problem.weights)) {
-    std::optional<unsigned> dimension =
-        getFarDimension(problem, number, processors);
+    Value weight = apply.getWeights()[number];
+    std::optional<unsigned> dimension = getFarDimension(
+        problem, number, !prepacked.contains(weight), processors);
     if (!dimension)
       continue;
     auto permutation = getPermutation(shape.size(), *dimension);
     OperatorOp clone = cloneTransposed(op, symbols, number, permutation);
-    Value weight = apply.getWeights()[number];
     apply.getWeightsMutable()[number].set(
         createCopy(builder, apply.getLoc(), weight, permutation));
     apply.setCalleeAttr(FlatSymbolRefAttr::get(clone.getSymNameAttr()));
@@ -209,6 +212,7 @@ struct GPUTransposeWeights
     if (isHostDevice(named))
       return;
     SymbolTable symbols(module);
+    PrepackedValues prepacked;
     SmallVector<Operation *> kernels;
     module->walk([&](Operation *op) {
       if (isa<ApplyOp>(op) ||
@@ -218,9 +222,10 @@ struct GPUTransposeWeights
     });
     for (Operation *op : kernels) {
       if (auto apply = dyn_cast<ApplyOp>(op))
-        transposeWeights(apply, symbols, named.getProcessors());
+        transposeWeights(apply, symbols, prepacked, named.getProcessors());
       else
-        transposeWeights(cast<linalg::GenericOp>(op), named.getProcessors());
+        transposeWeights(cast<linalg::GenericOp>(op), prepacked,
+                         named.getProcessors());
     }
   }
 };

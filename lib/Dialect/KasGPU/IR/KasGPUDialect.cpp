@@ -23,6 +23,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/JSON.h"
@@ -397,6 +398,11 @@ static LogicalResult verifyWritten(Operation *op, NamedAttribute attribute) {
   return success();
 }
 
+bool KasGPUDialect::isRounded(Operation *op, int64_t position) {
+  auto positions = op->getAttrOfType<DenseI64ArrayAttr>(roundedName);
+  return positions && llvm::is_contained(positions.asArrayRef(), position);
+}
+
 /// For each attribute `kas_gpu.*` of any operation; unknown ones are errors.
 LogicalResult
 KasGPUDialect::verifyOperationAttribute(Operation *op,
@@ -433,6 +439,17 @@ KasGPUDialect::verifyOperationAttribute(Operation *op,
       return emitAttributePositionError(op, "a function", attribute);
     return success();
   }
+  if (name == roundedName) {
+    auto positions = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
+    if (!positions ||
+        !llvm::all_of(positions.asArrayRef(), [&](int64_t position) {
+          return position >= 0 && position < op->getNumOperands() &&
+                 getElementTypeOrSelf(op->getOperand(position)).isF32();
+        })) // A10
+      return emitAttributeValueError(
+          op, "an array of i64 with positions of operands of f32", attribute);
+    return success();
+  }
   if (name == scratchName || name == manifestName || name == dynamicBytesName ||
       name == numTensorMapsName || name == numPrepackLaunchesName)
     return verifyWritten(op, attribute);
@@ -441,9 +458,9 @@ KasGPUDialect::verifyOperationAttribute(Operation *op,
   return op->emitError() // A1
          << "expected no attribute of this dialect but " << scheduleName << ", "
          << deviceName << ", " << dynamicBytesName << ", " << numTensorMapsName
-         << ", " << numPrepackLaunchesName << ", " << scratchName << ", "
-         << manifestName << ", " << assertionsName << " and " << libraryName
-         << ", got " << name;
+         << ", " << numPrepackLaunchesName << ", " << roundedName << ", "
+         << scratchName << ", " << manifestName << ", " << assertionsName
+         << " and " << libraryName << ", got " << name;
 }
 
 /// Arguments of kernels say whether they are read or written.

@@ -26,11 +26,12 @@ def KasGPU_Dialect : Dialect {
     Its operations are those of warpgroups, and the copies that feed them. Its attribute `kas_gpu.schedule` is set on `kas.apply` and
     `linalg.generic`, `kas_gpu.device` on modules, and `kas_gpu.library` on what a library may compute. Passes write `kas_gpu.access` on the arguments of
     kernels, `kas_gpu.dynamic_bytes` on kernels, `kas_gpu.scratch` on the buffer of temporaries, `kas_gpu.manifest` on
-    modules, `kas_gpu.assertions` and `kas_gpu.num_prepack_launches` on functions.
+    modules, `kas_gpu.assertions` and `kas_gpu.num_prepack_launches` on functions, `kas_gpu.rounded` on what reads
+    factors that were rounded to tf32 before.
 
     Constraints (those of the first two attributes are C7, C8, D2 and D3, below):
     - A1: an operation has no attribute of this dialect but `kas_gpu.schedule`, `kas_gpu.device`,
-      `kas_gpu.dynamic_bytes`, `kas_gpu.num_tensor_maps`, `kas_gpu.num_prepack_launches`, `kas_gpu.scratch`,
+      `kas_gpu.dynamic_bytes`, `kas_gpu.num_tensor_maps`, `kas_gpu.num_prepack_launches`, `kas_gpu.rounded`, `kas_gpu.scratch`,
       `kas_gpu.manifest`, `kas_gpu.assertions` and `kas_gpu.library`, a function's argument none but `kas_gpu.access`, a function's result none.
     - A2: `kas_gpu.access` is `"read"` or `"write"`.
     - A3: `kas_gpu.dynamic_bytes` is a number of type `i64` of at least 0, on a function.
@@ -40,6 +41,7 @@ def KasGPU_Dialect : Dialect {
     - A7: `kas_gpu.assertions` is an array of strings, on a function.
     - A8: `kas_gpu.num_prepack_launches` is a number of type `i64` of at least 0, on a function.
     - A9: `kas_gpu.library` is a `#kas_gpu.matmul`, on a `kas.apply`, a `linalg.generic` or a function.
+    - A10: `kas_gpu.rounded` is an array of type `i64` with positions of operands of the operation, of f32.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
@@ -75,6 +77,10 @@ def KasGPU_Dialect : Dialect {
     /// The attribute of kernels, and of the operations that become some, that
     /// says what a library may compute in their place.
     static constexpr ::llvm::StringLiteral libraryName = "kas_gpu.library";
+    /// The attribute of kernels for tensor cores, and of their products, with the
+    /// positions of operands that have been rounded to tf32 before.
+    static constexpr ::llvm::StringLiteral roundedName = "kas_gpu.rounded";
+    static bool isRounded(::mlir::Operation *op, int64_t position);
 
   private:
     void addKasGPUOps();
