@@ -22,7 +22,6 @@
 #include "SpirvModule.h"
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 using namespace kas::rt;
 
@@ -59,7 +58,11 @@ enum Instruction : uint32_t {
   OpAtomicXor = 242,
 };
 enum : uint32_t { ModelGLCompute = 5, ModeLocalSize = 17 };
-enum : uint32_t { DecorationBinding = 33, DecorationDescriptorSet = 34 };
+enum : uint32_t {
+  DecorationNonWritable = 24,
+  DecorationBinding = 33,
+  DecorationDescriptorSet = 34
+};
 enum : uint32_t { ClassWorkgroup = 4 };
 
 /// A function: what it calls, and every id that it may use as a pointer.
@@ -95,6 +98,7 @@ private:
   std::map<uint32_t, std::array<uint32_t, 3>> localSizes;
   std::map<uint32_t, uint32_t> bindings, sets, constants, workgroupVariables;
   std::map<uint32_t, std::vector<uint32_t>> types;
+  std::set<uint32_t> nonWritable;
   std::map<uint32_t, Function> functions;
   /// The function whose body is being read.
   Function *current = nullptr;
@@ -152,6 +156,8 @@ Status Reader::visit(uint32_t opcode, const uint32_t *operands,
   case OpDecorate:
     if (status = needs(2); status.isError())
       return status;
+    if (operands[1] == DecorationNonWritable)
+      nonWritable.insert(operands[0]);
     if (operands[1] != DecorationBinding &&
         operands[1] != DecorationDescriptorSet)
       return {};
@@ -300,7 +306,7 @@ Status Reader::finish() {
         found != localSizes.end())
       kernel.block = found->second;
     // All that the entry point uses, also in functions that it calls.
-    std::set<uint32_t> seen, pointers;
+    std::set<uint32_t> seen, pointers, written;
     reach(entryFunctions[i], seen, pointers);
     for (uint32_t id : pointers) {
       if (auto shared = workgroupVariables.find(id);
@@ -317,7 +323,12 @@ Status Reader::finish() {
                        "' with buffers outside of descriptor set 0");
       // Bindings may have gaps; the layout has all of them.
       kernel.bufferCount = std::max(kernel.bufferCount, binding->second + 1);
+      (nonWritable.count(id) ? kernel.readOnly : written)
+          .insert(binding->second);
     }
+    // Of two variables for one buffer either may write it.
+    for (uint32_t binding : written)
+      kernel.readOnly.erase(binding);
   }
   return {};
 }

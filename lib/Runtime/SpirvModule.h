@@ -19,6 +19,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 namespace kas::rt {
@@ -29,6 +30,8 @@ struct SpirvKernel {
   std::array<uint32_t, 3> block = {0, 0, 0};
   /// One more than the largest binding that the kernel reaches.
   uint32_t bufferCount = 0;
+  /// Bindings of buffers that the module says it does not write (NonWritable).
+  std::set<uint32_t> readOnly;
   /// Bytes of the workgroup memory that it reaches.
   uint64_t sharedBytes = 0;
 };

@@ -12,9 +12,9 @@
 // and one fence. Work is recorded and submitted as late as possible (`finish`),
 // which saves a round trip to the queue per launch.
 // A call on a device:
-//    record()          begins the command buffer unless one is open
+//    record(accesses)  begins the command buffer unless one is open; a barrier
+//                      where an earlier command must be done
 //    vkCmd...          the launch, fill or copy
-//    recordBarrier()   everything after sees its effects
 //    finish()          if the host needs the result: submits and waits
 //
 //===----------------------------------------------------------------------===//
@@ -175,15 +175,22 @@ Status VulkanDevice::createDevice(uint32_t family) {
   // Belongs to the device: nothing to destroy.
   instance.vkGetDeviceQueue(handle, family, 0, &queue);
 
+  pipelines.open(instance, physical, handle);
+  return createPools(family);
+}
+
+Status VulkanDevice::createPools(uint32_t family) {
   VkCommandPoolCreateInfo pool{};
   pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
   pool.queueFamilyIndex = family;
-  status =
-      check(instance.vkCreateCommandPool(handle, &pool, nullptr, &commandPool),
-            "vkCreateCommandPool");
-  if (status.isError()) {
-    commandPool = VK_NULL_HANDLE;
-    return status;
+  Status status;
+  for (VkCommandPool *made : {&commandPool, &sequencePool}) {
+    status = check(instance.vkCreateCommandPool(handle, &pool, nullptr, made),
+                   "vkCreateCommandPool");
+    if (status.isError()) {
+      *made = VK_NULL_HANDLE;
+      return status;
+    }
   }
   VkCommandBufferAllocateInfo buffers{};
   buffers.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
@@ -235,6 +242,8 @@ Status VulkanDevice::close() {
       instance.vkDestroyDescriptorPool(handle, pool.handle, nullptr);
     instance.vkDestroyFence(handle, fence, nullptr);
     instance.vkDestroyCommandPool(handle, commandPool, nullptr);
+    instance.vkDestroyCommandPool(handle, sequencePool, nullptr);
+    pipelines.close(!isLost);
     instance.vkDestroyDevice(handle, nullptr);
     handle = VK_NULL_HANDLE;
   }
@@ -246,28 +255,38 @@ Status VulkanDevice::close() {
 // Recording and submitting
 //===----------------------------------------------------------------------===//
 
-// The limit is checked before a command, so that a command and its barrier are
-// never separated by a submission.
-Status VulkanDevice::record() {
-  if (recordedCommands == maxRecordedCommands)
+Status VulkanDevice::record(const std::vector<VulkanAccess> &accesses,
+                            uint32_t count) {
+  // One command may be many, but never none of those that are allowed.
+  if (recordedCommands != 0 && recordedCommands + count > maxRecordedCommands)
     if (Status status = finish(); status.isError())
       return status;
-  if (isRecording)
-    return {};
-  VkCommandBufferBeginInfo begin{};
-  begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
-  // Each recording is submitted once, then reset.
-  begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  Status status = check(instance.vkBeginCommandBuffer(commands, &begin),
-                        "vkBeginCommandBuffer");
-  isRecording = !status.isError();
-  return status;
+  if (!isRecording) {
+    VkCommandBufferBeginInfo begin{};
+    begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+    // Each recording is submitted once, then reset.
+    begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+    if (Status status = check(instance.vkBeginCommandBuffer(commands, &begin),
+                              "vkBeginCommandBuffer");
+        status.isError())
+      return status;
+    isRecording = true;
+  }
+  if (hazards.needsBarrier(accesses))
+    recordBarrier();
+  hazards.add(accesses);
+  recordedCommands += count;
+  return {};
 }
 
-// Correct for any order of launches, copies and reads by the host, without
-// looking at which buffers each uses. Kernels in a row seldom are independent.
 void VulkanDevice::recordBarrier() {
-  ++recordedCommands;
+  if (!hazards.empty())
+    recordBarrier(commands);
+  hazards.clear();
+}
+
+// One barrier for all memory: who waits does so for every command before.
+void VulkanDevice::recordBarrier(VkCommandBuffer buffer) const {
   VkMemoryBarrier barrier{};
   barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
   // Everything that wrote before, everything that may read or write after, the
@@ -280,7 +299,7 @@ void VulkanDevice::recordBarrier() {
       VK_ACCESS_HOST_READ_BIT;
   VkPipelineStageFlags device =
       VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-  instance.vkCmdPipelineBarrier(commands, device,
+  instance.vkCmdPipelineBarrier(buffer, device,
                                 device | VK_PIPELINE_STAGE_HOST_BIT, 0, 1,
                                 &barrier, 0, nullptr, 0, nullptr);
 }
@@ -288,6 +307,8 @@ void VulkanDevice::recordBarrier() {
 /// Submits the recorded commands and waits; the fence is usable again
 /// afterwards.
 Status VulkanDevice::submit() {
+  // The host sees what was written, and so does the next submission.
+  recordBarrier();
   Status status =
       check(instance.vkEndCommandBuffer(commands), "vkEndCommandBuffer");
   if (status.isError())
@@ -314,6 +335,7 @@ Status VulkanDevice::submit() {
 Status VulkanDevice::reset() {
   isRecording = false;
   recordedCommands = 0;
+  hazards.clear();
   currentPool = 0;
   Status status = check(instance.vkResetCommandPool(handle, commandPool, 0),
                         "vkResetCommandPool");

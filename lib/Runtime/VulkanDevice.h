@@ -9,7 +9,8 @@
 // The back end on Vulkan's compute queues.
 //
 // Commands are recorded until something must be waited for, then submitted as a
-// whole; a barrier is between each two, so they run in order.
+// whole. A barrier is between two where one writes what the other accesses, so
+// they run as if in order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +20,9 @@
 #include "Device.h"
 #include "SpirvModule.h"
 #include "VulkanDriver.h"
+#include "VulkanHazards.h"
+#include "VulkanPipelineCache.h"
+#include <set>
 
 namespace kas::rt {
 
@@ -39,6 +43,8 @@ struct VulkanDevice final : KasRtDeviceImpl {
   Status loadModule(const void *data, size_t bytes,
                     std::unique_ptr<KasRtModuleImpl> &module) override;
   Status createEvent(std::unique_ptr<KasRtEventImpl> &event) override;
+  Status createSequence(std::vector<KasRtLaunchImpl> launches,
+                        std::unique_ptr<KasRtSequenceImpl> &sequence) override;
   Status takeMessages() override { return instance.takeMessages(); }
 
   /// Success, or the error of a call on this device.
@@ -46,9 +52,13 @@ struct VulkanDevice final : KasRtDeviceImpl {
     return checkVulkan(result, what + " on " + label);
   }
 
-  /// Begins to record unless that is under way.
-  Status record();
-  /// To be called after each recorded command: what follows sees its effects.
+  /// To be called before each command, or before `count` of them, with all that
+  /// they access: begins to record unless that is under way, and lets them wait
+  /// for those before them where they must.
+  Status record(const std::vector<VulkanAccess> &accesses, uint32_t count = 1);
+  /// What follows in `commands` waits for all before, and sees its effects.
+  void recordBarrier(VkCommandBuffer commands) const;
+  /// The same for what is recorded, where anything is.
   void recordBarrier();
   /// Submits what is recorded and waits for it.
   Status finish();
@@ -75,9 +85,13 @@ struct VulkanDevice final : KasRtDeviceImpl {
   uint32_t timestampBits = 0;
   VkCommandPool commandPool = VK_NULL_HANDLE;
   VkCommandBuffer commands = VK_NULL_HANDLE;
+  /// Of sequences, whose commands stay.
+  VkCommandPool sequencePool = VK_NULL_HANDLE;
+  VulkanPipelineCache pipelines;
 
 private:
   Status createDevice(uint32_t family);
+  Status createPools(uint32_t family);
   void readLimits();
   Status submit();
   /// Throws away what is recorded.
@@ -86,6 +100,8 @@ private:
   VkFence fence = VK_NULL_HANDLE;
   bool isRecording = false;
   uint32_t recordedCommands = 0;
+  /// Of the recorded commands.
+  VulkanHazards hazards;
   struct Pool {
     VkDescriptorPool handle;
     uint32_t sets, buffers;
@@ -106,7 +122,76 @@ struct VulkanBuffer final : KasRtBufferImpl {
   Status read(uint64_t offset, void *destination, uint64_t count) override;
   Status fill(uint32_t word) override;
 
+  /// An access of `count` bytes from `offset` on.
+  VulkanAccess getAccess(uint64_t offset, uint64_t count, bool isWrite) const {
+    return {memory.buffer, offset, offset + count, isWrite};
+  }
+
   VulkanMemory memory;
+};
+
+/// A shader module, and what was read of its words (SpirvModule.h).
+struct VulkanModule final : KasRtModuleImpl {
+  using KasRtModuleImpl::KasRtModuleImpl;
+  Status release() override;
+  Status createKernel(const std::string &name, uint32_t bufferCount,
+                      const std::vector<KasRtTensorMap> &maps,
+                      std::unique_ptr<KasRtKernelImpl> &kernel) override;
+
+  SpirvModule spirv;
+  VkShaderModule handle = VK_NULL_HANDLE;
+};
+
+/// A compute pipeline with the layout of its descriptors.
+struct VulkanKernel final : KasRtKernelImpl {
+  using KasRtKernelImpl::KasRtKernelImpl;
+  Status launch(const KasRtLaunchSize &size,
+                const KasRtArgument *arguments) override;
+  /// Compiles the kernel: layouts of its buffers, then the pipeline.
+  Status create();
+  /// Also after a `create` that failed half-way: null handles are ignored by
+  /// Vulkan.
+  void destroy();
+
+  /// An error unless a launch of this size is what the module says.
+  Status checkSize(const KasRtLaunchSize &size) const;
+  std::vector<VulkanAccess> getAccesses(const KasRtArgument *arguments) const;
+  /// Points the descriptors of `set` at the buffers of a launch.
+  void bind(VkDescriptorSet set, const KasRtArgument *arguments) const;
+  /// Records a launch, and nothing that it waits for.
+  void dispatch(VkCommandBuffer commands, VkDescriptorSet set,
+                const KasRtLaunchSize &size) const;
+
+  /// Threads that the module is compiled for; zeros when it fixes none.
+  std::array<uint32_t, 3> block = {0, 0, 0};
+  /// The buffers that it does not write.
+  std::set<uint32_t> readOnly;
+  VkDescriptorSetLayout setLayout = VK_NULL_HANDLE;
+  VkPipelineLayout pipelineLayout = VK_NULL_HANDLE;
+  VkPipeline pipeline = VK_NULL_HANDLE;
+
+private:
+  Status createLayouts();
+};
+
+/// Launches that are recorded once.
+struct VulkanSequence final : KasRtSequenceImpl {
+  using KasRtSequenceImpl::KasRtSequenceImpl;
+  Status recordLaunches();
+  Status launch() override;
+  Status release() override;
+  /// Also after a `recordLaunches` that failed half-way.
+  void destroy();
+
+  /// A secondary command buffer, and the descriptors of its launches.
+  VkCommandBuffer handle = VK_NULL_HANDLE;
+  VkDescriptorPool pool = VK_NULL_HANDLE;
+  /// Of all launches together.
+  std::vector<VulkanAccess> accesses;
+
+private:
+  Status allocateSets(std::vector<VkDescriptorSet> &sets);
+  Status begin();
 };
 
 } // namespace kas::rt

@@ -40,6 +40,7 @@ namespace kas::rt {
   X(vkDestroyCommandPool)                                                      \
   X(vkResetCommandPool)                                                        \
   X(vkAllocateCommandBuffers)                                                  \
+  X(vkFreeCommandBuffers)                                                      \
   X(vkBeginCommandBuffer)                                                      \
   X(vkEndCommandBuffer)                                                        \
   X(vkQueueSubmit)                                                             \
@@ -61,6 +62,9 @@ namespace kas::rt {
   X(vkCreatePipelineLayout)                                                    \
   X(vkDestroyPipelineLayout)                                                   \
   X(vkCreateComputePipelines)                                                  \
+  X(vkCreatePipelineCache)                                                     \
+  X(vkDestroyPipelineCache)                                                    \
+  X(vkGetPipelineCacheData)                                                    \
   X(vkDestroyPipeline)                                                         \
   X(vkCreateDescriptorPool)                                                    \
   X(vkDestroyDescriptorPool)                                                   \
@@ -73,6 +77,7 @@ namespace kas::rt {
   X(vkCmdBindPipeline)                                                         \
   X(vkCmdBindDescriptorSets)                                                   \
   X(vkCmdDispatch)                                                             \
+  X(vkCmdExecuteCommands)                                                      \
   X(vkCmdPipelineBarrier)                                                      \
   X(vkCmdCopyBuffer)                                                           \
   X(vkCmdFillBuffer)                                                           \

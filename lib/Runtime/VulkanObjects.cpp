@@ -22,41 +22,6 @@ using namespace kas::rt;
 
 namespace {
 
-/// A shader module, and what was read of its words (SpirvModule.h).
-struct VulkanModule final : KasRtModuleImpl {
-  using KasRtModuleImpl::KasRtModuleImpl;
-  Status release() override;
-  Status createKernel(const std::string &name, uint32_t bufferCount,
-                      const std::vector<KasRtTensorMap> &maps,
-                      std::unique_ptr<KasRtKernelImpl> &kernel) override;
-
-  SpirvModule spirv;
-  VkShaderModule handle = VK_NULL_HANDLE;
-};
-
-/// A compute pipeline with the layout of its descriptors.
-struct VulkanKernel final : KasRtKernelImpl {
-  using KasRtKernelImpl::KasRtKernelImpl;
-  Status launch(const KasRtLaunchSize &size,
-                const KasRtArgument *arguments) override;
-  /// Compiles the kernel: layouts of its buffers, then the pipeline.
-  Status create();
-  /// Also after a `create` that failed half-way: null handles are ignored by
-  /// Vulkan.
-  void destroy();
-
-  /// Threads that the module is compiled for; zeros when it fixes none.
-  std::array<uint32_t, 3> block = {0, 0, 0};
-  VkDescriptorSetLayout setLayout = VK_NULL_HANDLE;
-  VkPipelineLayout pipelineLayout = VK_NULL_HANDLE;
-  VkPipeline pipeline = VK_NULL_HANDLE;
-
-private:
-  Status createLayouts();
-  /// Points the descriptors of `set` at the buffers of a launch.
-  void bind(VkDescriptorSet set, const KasRtArgument *arguments) const;
-};
-
 /// A query for one timestamp of the device's clock.
 struct VulkanEvent final : KasRtEventImpl {
   using KasRtEventImpl::KasRtEventImpl;
@@ -111,13 +76,14 @@ Status VulkanBuffer::write(uint64_t offset, const void *source,
     uint64_t part = std::min(count - done, VulkanDevice::stagingBytes);
     std::memcpy(staging->mapped, static_cast<const char *>(source) + done,
                 part);
-    if (Status status = vulkan.record(); status.isError())
+    std::vector<VulkanAccess> accesses = {{staging->buffer, 0, part, false},
+                                          getAccess(offset + done, part, true)};
+    if (Status status = vulkan.record(accesses); status.isError())
       return status;
     // From the start of the staging memory to the part of the buffer.
     VkBufferCopy region = {0, offset + done, part};
     vulkan.instance.vkCmdCopyBuffer(vulkan.commands, staging->buffer,
                                     memory.buffer, 1, &region);
-    vulkan.recordBarrier();
     if (Status status = vulkan.finish(); status.isError())
       return status;
     done += part;
@@ -140,13 +106,14 @@ Status VulkanBuffer::read(uint64_t offset, void *destination, uint64_t count) {
     return status;
   for (uint64_t done = 0; done < count;) {
     uint64_t part = std::min(count - done, VulkanDevice::stagingBytes);
-    if (Status status = vulkan.record(); status.isError())
+    std::vector<VulkanAccess> accesses = {getAccess(offset + done, part, false),
+                                          {staging->buffer, 0, part, true}};
+    if (Status status = vulkan.record(accesses); status.isError())
       return status;
     // The other way round; the staging memory is read after the wait.
     VkBufferCopy region = {offset + done, 0, part};
     vulkan.instance.vkCmdCopyBuffer(vulkan.commands, memory.buffer,
                                     staging->buffer, 1, &region);
-    vulkan.recordBarrier();
     if (Status status = vulkan.finish(); status.isError())
       return status;
     std::memcpy(static_cast<char *>(destination) + done, staging->mapped, part);
@@ -158,11 +125,11 @@ Status VulkanBuffer::read(uint64_t offset, void *destination, uint64_t count) {
 // Recorded like a launch; the host does not wait.
 Status VulkanBuffer::fill(uint32_t word) {
   VulkanDevice &vulkan = asVulkan(device);
-  if (Status status = vulkan.record(); status.isError())
+  if (Status status = vulkan.record({getAccess(0, bytes, true)});
+      status.isError())
     return status;
   vulkan.instance.vkCmdFillBuffer(vulkan.commands, memory.buffer, 0, bytes,
                                   word);
-  vulkan.recordBarrier();
   return {};
 }
 
@@ -240,6 +207,7 @@ Status VulkanModule::createKernel(const std::string &name, uint32_t bufferCount,
   // Until all has been created the kernel is ours to destroy.
   auto created = std::make_unique<VulkanKernel>(*this, name, bufferCount);
   created->block = known->block;
+  created->readOnly = known->readOnly;
   Status status = created->create();
   if (status.isError())
     created->destroy();
@@ -294,10 +262,10 @@ Status VulkanKernel::create() {
   // A module has several entry points; the name chooses one.
   create.stage.pName = name.c_str();
   create.layout = pipelineLayout;
-  Status status = vulkan.check(
-      vulkan.instance.vkCreateComputePipelines(vulkan.handle, VK_NULL_HANDLE, 1,
-                                               &create, nullptr, &pipeline),
-      "compiling kernel '" + name + "'");
+  Status status = vulkan.check(vulkan.instance.vkCreateComputePipelines(
+                                   vulkan.handle, vulkan.pipelines.get(), 1,
+                                   &create, nullptr, &pipeline),
+                               "compiling kernel '" + name + "'");
   if (status.isError())
     pipeline = VK_NULL_HANDLE;
   return status;
@@ -336,11 +304,7 @@ void VulkanKernel::bind(VkDescriptorSet set,
                                            nullptr);
 }
 
-// Order: check, begin to record, take a descriptor set, record. `record` may
-// submit what is there, which frees the sets of earlier launches.
-Status VulkanKernel::launch(const KasRtLaunchSize &size,
-                            const KasRtArgument *arguments) {
-  VulkanDevice &vulkan = asVulkan(module.device);
+Status VulkanKernel::checkSize(const KasRtLaunchSize &size) const {
   if (size.dynamicSharedBytes)
     return invalidArgument("expected 0 dynamic bytes of workgroup memory on "
                            "Vulkan, got " +
@@ -353,7 +317,27 @@ Status VulkanKernel::launch(const KasRtLaunchSize &size,
           "expected the " + std::to_string(block[axis]) + " threads along " +
           "xyz"[axis] + " that kernel '" + name + "' is compiled for, got " +
           std::to_string(size.block[axis]));
-  if (Status status = vulkan.record(); status.isError())
+  return {};
+}
+
+void VulkanKernel::dispatch(VkCommandBuffer commands, VkDescriptorSet set,
+                            const KasRtLaunchSize &size) const {
+  const VulkanInstance &instance = asVulkan(module.device).instance;
+  instance.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                             pipeline);
+  instance.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                                   pipelineLayout, 0, 1, &set, 0, nullptr);
+  instance.vkCmdDispatch(commands, size.grid[0], size.grid[1], size.grid[2]);
+}
+
+// Order: check, begin to record, take a descriptor set, record. `record` may
+// submit what is there, which frees the sets of earlier launches.
+Status VulkanKernel::launch(const KasRtLaunchSize &size,
+                            const KasRtArgument *arguments) {
+  VulkanDevice &vulkan = asVulkan(module.device);
+  if (Status status = checkSize(size); status.isError())
+    return status;
+  if (Status status = vulkan.record(getAccesses(arguments)); status.isError())
     return status;
   // A set of its own for each launch: an earlier one is in use until it ran.
   VkDescriptorSet set;
@@ -361,15 +345,7 @@ Status VulkanKernel::launch(const KasRtLaunchSize &size,
       status.isError())
     return status;
   bind(set, arguments);
-  const VulkanInstance &instance = vulkan.instance;
-  instance.vkCmdBindPipeline(vulkan.commands, VK_PIPELINE_BIND_POINT_COMPUTE,
-                             pipeline);
-  instance.vkCmdBindDescriptorSets(vulkan.commands,
-                                   VK_PIPELINE_BIND_POINT_COMPUTE,
-                                   pipelineLayout, 0, 1, &set, 0, nullptr);
-  instance.vkCmdDispatch(vulkan.commands, size.grid[0], size.grid[1],
-                         size.grid[2]);
-  vulkan.recordBarrier();
+  dispatch(vulkan.commands, set, size);
   return {};
 }
 
@@ -405,14 +381,15 @@ Status VulkanEvent::release() {
 
 Status VulkanEvent::record() {
   VulkanDevice &vulkan = asVulkan(device);
-  if (Status status = vulkan.record(); status.isError())
+  if (Status status = vulkan.record({}); status.isError())
     return status;
+  vulkan.recordBarrier();
   // A query must be reset before it is written again.
   vulkan.instance.vkCmdResetQueryPool(vulkan.commands, handle, 0, 1);
-  // After all commands before it, thanks to the barriers.
+  // After all commands before it, and before those that follow the barriers.
   vulkan.instance.vkCmdWriteTimestamp(
       vulkan.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, handle, 0);
-  vulkan.recordBarrier();
+  vulkan.recordBarrier(vulkan.commands);
   return {};
 }
 

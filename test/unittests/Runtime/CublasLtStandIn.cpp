@@ -306,6 +306,7 @@ static const StandInControls controls = {
     nullptr,
     nullptr,
     nullptr,
+    nullptr,
     nullptr};
 
 /// For programs that run on the stand-in, as that of the driver.

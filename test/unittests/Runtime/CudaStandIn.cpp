@@ -320,6 +320,7 @@ static const StandInControls controls = {
     nullptr,
     nullptr,
     nullptr,
+    nullptr,
     nullptr};
 
 extern "C" {

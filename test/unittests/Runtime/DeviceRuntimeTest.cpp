@@ -19,13 +19,20 @@ const StandInControls *DeviceRuntimeTest::load(const char *library) {
 }
 
 void DeviceRuntimeTest::useDriver(const char *variable, const char *library) {
+  const char *before = std::getenv(variable);
+  variables.emplace_back(variable, before ? std::optional<std::string>(before)
+                                          : std::nullopt);
   setenv(variable, library, 1);
-  variables.push_back(variable);
 }
 
 void DeviceRuntimeTest::TearDown() {
-  for (const std::string &variable : variables)
-    unsetenv(variable.c_str());
+  for (; !variables.empty(); variables.pop_back()) {
+    const auto &[variable, before] = variables.back();
+    if (before)
+      setenv(variable.c_str(), before->c_str(), 1);
+    else
+      unsetenv(variable.c_str());
+  }
 }
 
 void DeviceRuntimeTest::expectError(KasRtStatus status, KasRtStatus expected,

@@ -17,6 +17,7 @@
 #include "StandIn.h"
 #include "kas-rt/kas-rt.h"
 #include "gtest/gtest.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,8 @@ protected:
                           const std::string &text);
 
 private:
-  std::vector<std::string> variables;
+  /// Those that were set, with what they were before.
+  std::vector<std::pair<std::string, std::optional<std::string>>> variables;
 };
 
 /// The first error of a run, and what it found.

@@ -37,6 +37,8 @@ TEST(SpirvModule, ReadsKernels) {
   EXPECT_EQ(add->sharedBytes, 0u);
   EXPECT_EQ(twice->bufferCount, 2u);
   EXPECT_EQ(twice->sharedBytes, 128u);
+  EXPECT_EQ(add->readOnly, std::set<uint32_t>{0});
+  EXPECT_EQ(twice->readOnly, std::set<uint32_t>{0});
   EXPECT_EQ(module.find("none"), nullptr);
 }
 

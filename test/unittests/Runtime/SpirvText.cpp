@@ -36,7 +36,7 @@ spirv.module Logical GLSL450
       : !spirv.ptr<vector<3xi32>, Input>
   spirv.GlobalVariable @local built_in("LocalInvocationId")
       : !spirv.ptr<vector<3xi32>, Input>
-  spirv.GlobalVariable @a bind(0, 0) : !array
+  spirv.GlobalVariable @a bind(0, 0) {non_writable} : !array
   spirv.GlobalVariable @b bind(0, 1) : !array
   spirv.GlobalVariable @out bind(0, 2) : !array
   spirv.GlobalVariable @tile : !shared

@@ -21,7 +21,8 @@ std::string assembleSpirv(const std::string &text);
 
 /// `add` of three arrays of 64 floats with 32 threads in a block; beside it
 /// `twice`, which writes two times the first array to the second through memory
-/// of the workgroup.
+/// of the workgroup. The module says that the first array is not written; of
+/// the second one nothing, though `add` only reads it.
 std::string getSpirvKernels();
 
 #endif // TEST_UNITTESTS_RUNTIME_SPIRVTEXT_H

@@ -66,6 +66,8 @@ struct StandInControls {
   void (*setDevices)(bool devices);
   /// No memory of the device can be that of a buffer.
   void (*setMemory)(bool memory);
+  /// How many bytes the last cache of pipelines was made of.
+  std::size_t (*getInitialPipelineBytes)();
 };
 
 #endif // TEST_UNITTESTS_RUNTIME_STANDIN_H

@@ -53,6 +53,12 @@
   X(vkCreateQueryPool)                                                         \
   X(vkGetQueryPoolResults)
 
+// Those of which the calls are counted.
+#define KAS_COUNTED_FUNCTIONS(X)                                               \
+  X(vkCmdDispatch)                                                             \
+  X(vkCmdExecuteCommands)                                                      \
+  X(vkCmdPipelineBarrier)
+
 namespace {
 
 struct State {
@@ -60,6 +66,7 @@ struct State {
   int failAt = 0, error = 0;
   bool hasFailed = false, isDiscrete = false, hasClock = true,
        hasDevices = true, hasMemory = true;
+  size_t initialPipelineBytes = 0;
   std::map<std::string, int> calls;
   std::set<std::string> hidden;
 };
@@ -77,7 +84,7 @@ VkResult enter(const char *function) {
 
 enum Index {
 #define KAS_INDEX(name) Index_##name,
-  KAS_FALLIBLE_FUNCTIONS(KAS_INDEX)
+  KAS_FALLIBLE_FUNCTIONS(KAS_INDEX) KAS_COUNTED_FUNCTIONS(KAS_INDEX)
 #undef KAS_INDEX
 };
 
@@ -94,6 +101,45 @@ struct Wrapper<index, VkResult(VKAPI_PTR *)(Arguments...)> {
     return real(arguments...);
   }
 };
+
+template <int index, typename... Arguments>
+struct Wrapper<index, void(VKAPI_PTR *)(Arguments...)> {
+  static inline void(VKAPI_PTR *real)(Arguments...) = nullptr;
+  static inline const char *name = nullptr;
+  static VKAPI_ATTR void VKAPI_CALL call(Arguments... arguments) {
+    ++state.calls[name];
+    real(arguments...);
+  }
+};
+
+PFN_vkCreatePipelineCache realCreateCache;
+VKAPI_ATTR VkResult VKAPI_CALL
+createCache(VkDevice device, const VkPipelineCacheCreateInfo *info,
+            const VkAllocationCallbacks *callbacks, VkPipelineCache *cache) {
+  if (VkResult result = enter("vkCreatePipelineCache"); result != VK_SUCCESS)
+    return result;
+  state.initialPipelineBytes = info->initialDataSize;
+  // Lavapipe keeps nothing; what it gets is not looked at.
+  return realCreateCache(device, info, callbacks, cache);
+}
+
+/// Pipelines of 100 bytes after the header.
+PFN_vkGetPipelineCacheData realCacheData;
+VKAPI_ATTR VkResult VKAPI_CALL getCacheData(VkDevice device,
+                                            VkPipelineCache cache, size_t *size,
+                                            void *data) {
+  if (VkResult result = enter("vkGetPipelineCacheData"); result != VK_SUCCESS)
+    return result;
+  size_t header = sizeof(VkPipelineCacheHeaderVersionOne);
+  if (data) {
+    VkResult result = realCacheData(device, cache, &header, data);
+    std::memset(static_cast<char *>(data) + header, 'p', 100);
+    *size = header + 100;
+    return result;
+  }
+  *size = header + 100;
+  return VK_SUCCESS;
+}
 
 PFN_vkGetPhysicalDeviceMemoryProperties realMemoryProperties;
 PFN_vkGetPhysicalDeviceQueueFamilyProperties realQueueProperties;
@@ -180,7 +226,8 @@ static const StandInControls controls = {
     [](bool discrete) { state.isDiscrete = discrete; },
     [](bool clock) { state.hasClock = clock; },
     [](bool devices) { state.hasDevices = devices; },
-    [](bool memory) { state.hasMemory = memory; }};
+    [](bool memory) { state.hasMemory = memory; },
+    [] { return state.initialPipelineBytes; }};
 
 extern "C" {
 __attribute__((visibility("default"))) const StandInControls *standInControls =
@@ -206,6 +253,8 @@ vkGetInstanceProcAddr(VkInstance instance, const char *name) {
   KAS_REPLACE(vkGetPhysicalDeviceQueueFamilyProperties, realQueueProperties,
               getQueueProperties)
   KAS_REPLACE(vkEnumeratePhysicalDevices, realEnumerate, enumerateDevices)
+  KAS_REPLACE(vkCreatePipelineCache, realCreateCache, createCache)
+  KAS_REPLACE(vkGetPipelineCacheData, realCacheData, getCacheData)
 #undef KAS_REPLACE
 #define KAS_WRAP(function)                                                     \
   if (real && std::strcmp(name, #function) == 0) {                             \
@@ -215,6 +264,7 @@ vkGetInstanceProcAddr(VkInstance instance, const char *name) {
     return reinterpret_cast<PFN_vkVoidFunction>(&Wrapped::call);               \
   }
   KAS_FALLIBLE_FUNCTIONS(KAS_WRAP)
+  KAS_COUNTED_FUNCTIONS(KAS_WRAP)
 #undef KAS_WRAP
   return real;
 }

@@ -245,6 +245,22 @@ static void splitVectors(gpu::GPUFuncOp kernel) {
   }
 }
 
+/// Tells drivers, and the runtime, which buffers kernels only read.
+static void markReadBuffers(gpu::GPUModuleOp kernels, spirv::ModuleOp module) {
+  for (auto kernel : kernels.getOps<gpu::GPUFuncOp>())
+    for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
+      auto access =
+          kernel.getArgAttrOfType<StringAttr>(i, KasGPUDialect::accessName);
+      if (!access || access.getValue() != "read")
+        continue;
+      // As `spirv-lower-abi-attrs` names the variables of an entry point.
+      auto variable = SymbolTable::lookupSymbolIn(
+          module, (kernel.getName() + "_arg_" + Twine(i)).str());
+      if (variable)
+        variable->setAttr("non_writable", UnitAttr::get(module.getContext()));
+    }
+}
+
 //===----------------------------------------------------------------------===//
 // Conversion
 //===----------------------------------------------------------------------===//
@@ -340,6 +356,7 @@ struct GPUSerializeSPIRV
                                "kernels (see -kas-gpu-to-spirv), got none";
         return signalPassFailure();
       }
+      markReadBuffers(kernels, spirvModule);
       SmallVector<uint32_t> words;
       if (failed(spirv::serialize(spirvModule, words)))
         return signalPassFailure();
