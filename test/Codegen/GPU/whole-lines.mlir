@@ -9,6 +9,7 @@
 // RUN: %{run} --function=slabs --device=emulator:sm_80 | FileCheck %s --check-prefix=VALUES
 // RUN: %{run} --function=exchanged --device=emulator:sm_90 | FileCheck %s --check-prefix=VALUES
 // RUN: %{run} --function=parts --device=emulator:sm_90 | FileCheck %s --check-prefix=VALUES
+// RUN: %{run} --function=smallParts --device=emulator:sm_80 | FileCheck %s --check-prefix=VALUES
 // RUN: %{run} --function=few --device=emulator:sm_90 | FileCheck %s --check-prefix=VALUES
 // VALUES: ok
 
@@ -116,10 +117,17 @@ func.func @exchanged(%x: tensor<40x32xf32>, %w: tensor<32x13xf32>) -> tensor<40x
   return %y : tensor<40x13xf32>
 }
 
-// Blocks that are narrower than a row take columns of both images, in parts.
+// Blocks that are narrower than a row take columns of both images, in parts: pairs at even addresses, and by themselves
+// the first or last element of a part: 4 places in each of 32 rows, two for each of 64 threads.
 // CHECK-LABEL: gpu.func @parts_0
-// PTX-LABEL: .entry parts_0(
 // CHECK-SAME: known_grid_size = array<i32: 8, 1, 1>
+// CHECK: vector.store %{{.*}}, %arg2{{.*}} {alignment = 4 : i64} {{.*}} vector<2xf16>
+// CHECK-COUNT-2: vector.store %{{.*}}, %arg2{{.*}} {alignment = 2 : i64} {{.*}} vector<1xf16>
+// CHECK-NOT: vector.store %{{.*}}, %arg2
+// PTX-LABEL: .entry parts_0(
+// PTX: st.global.b32
+// PTX-COUNT-2: st.global.b16
+// PTX-NOT: st.global.b16
 func.func @parts(%x: tensor<2x32x7x7xf32>, %w: tensor<40x32xf32>) -> tensor<2x40x7x7xf32> {
   %y = kas.apply @pointwise(%x, %w)
     {kas_gpu.schedule = #kas_gpu.schedule<strategy = tensor_core, threads = 64, tile = [16, 32], block = [32, 32],
@@ -140,4 +148,20 @@ func.func @few(%x: tensor<2x32x7x7xf32>, %w: tensor<20x32xf32>) -> tensor<2x20x7
                                           depth = 16, padding = 8, stages = 2, precision = f16>}
     : (tensor<2x32x7x7xf32>, tensor<20x32xf32>) -> tensor<2x20x7x7xf32>
   return %y : tensor<2x20x7x7xf32>
+}
+
+// Several images in a block, none of which begins at a multiple of two elements, and channels that no block divides.
+func.func @smallParts(%x: tensor<5x16x3x3xf32>, %w: tensor<21x16xf32>, %b: tensor<21xf32>) -> tensor<5x21x3x3xf32> {
+  %s = kas.apply @pointwise(%x, %w)
+    {kas_gpu.schedule = #kas_gpu.schedule<strategy = tensor_core, threads = 64, tile = [16, 16], block = [16, 32],
+                                          depth = 16, padding = 8, stages = 2, precision = f16>}
+    : (tensor<5x16x3x3xf32>, tensor<21x16xf32>) -> tensor<5x21x3x3xf32>
+  %e = tensor.empty() : tensor<5x21x3x3xf32>
+  %y = linalg.generic {indexing_maps = [#all, #channel, #all], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%s, %b : tensor<5x21x3x3xf32>, tensor<21xf32>) outs(%e : tensor<5x21x3x3xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %1 = arith.addf %p, %q : f32
+    linalg.yield %1 : f32
+  } -> tensor<5x21x3x3xf32>
+  return %y : tensor<5x21x3x3xf32>
 }

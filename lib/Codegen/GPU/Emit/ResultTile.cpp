@@ -118,6 +118,54 @@ void ResultTileEmitter::emitFragments(AffineExpr lane, AffineExpr line,
                column + lane % 4 * 2 + 8 * static_cast<int64_t>(number));
 }
 
+//===----------------------------------------------------------------------===//
+// From workgroup memory
+//===----------------------------------------------------------------------===//
+
+void ResultTileEmitter::emitIf(Value condition) {
+  if (!condition)
+    return;
+  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+  b.setInsertionPointToStart(branch.thenBlock());
+}
+
+Value ResultTileEmitter::emitAll(ArrayRef<Value> conditions) {
+  Value all;
+  for (Value condition : conditions)
+    if (condition)
+      all = all ? Value(arith::AndIOp::create(b, all, condition)) : condition;
+  return all ? all : arith::ConstantOp::create(b, b.getBoolAttr(true));
+}
+
+AffineExpr ResultTileEmitter::getRow(const Slab &slab, AffineExpr line) const {
+  return slab.begin[0] + line.floorDiv(tile.slabRows) * tile.part[0] +
+         line % tile.slabRows + slab.number * tile.slabRows;
+}
+
+AffineExpr ResultTileEmitter::getTarget(const Slab &slab, AffineExpr line,
+                                        AffineExpr column) const {
+  return slab.origin + tile.sides[0].getOffset(getRow(slab, line)) +
+         tile.sides[1].getOffset(slab.begin[1] + column);
+}
+
+void ResultTileEmitter::emitStore(const Slab &slab, AffineExpr address,
+                                  AffineExpr line, AffineExpr column,
+                                  int64_t width) {
+  // Pairs begin anywhere in memory.
+  int64_t bytes = width == tile.width
+                      ? std::min<int64_t>(width * getBytes(), 16)
+                      : getBytes();
+  Value values =
+      vector::LoadOp::create(b, VectorType::get({width}, tile.elementType),
+                             memory, ValueRange(index.emit(address)),
+                             /*nontemporal=*/false, llvm::MaybeAlign(bytes));
+  values = slab.finish(values, getRow(slab, line), slab.begin[1] + column);
+  // 16 bits each.
+  vector::StoreOp::create(b, values, output,
+                          ValueRange(index.emit(getTarget(slab, line, column))),
+                          /*nontemporal=*/false, llvm::MaybeAlign(width * 2));
+}
+
 // Whole lines of a warp follow each other, so they are one line of vectors.
 ResultTileEmitter::Place ResultTileEmitter::getPlace(AffineExpr number) {
   int64_t across = tile.getLength() / tile.width;
@@ -134,43 +182,112 @@ ResultTileEmitter::Place ResultTileEmitter::getPlace(AffineExpr number) {
           addValue(column % tile.pitch, tile.pitch)};
 }
 
-void ResultTileEmitter::emitStores(int64_t slab, AffineExpr thread,
-                                   int64_t numThreads, AffineExpr origin,
-                                   std::array<AffineExpr, 2> begin,
-                                   Finish finish) {
-  auto type = VectorType::get({tile.width}, tile.elementType);
-  int64_t bytes = std::min<int64_t>(tile.width * getBytes(), 16);
-  int64_t total = tile.getNumVectors();
-  for (int64_t first = 0; first < total; first += numThreads) {
+void ResultTileEmitter::forEach(int64_t total, const Threads &threads,
+                                function_ref<void(AffineExpr)> emitBody) {
+  for (int64_t first = 0; first < total; first += threads.count) {
     OpBuilder::InsertionGuard guard(b);
-    AffineExpr number = thread + first;
-    auto emitIf = [&](Guard condition) {
-      Value exists = index.emitGuard(condition);
-      if (!exists)
-        return;
-      auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
-      b.setInsertionPointToStart(branch.thenBlock());
-    };
-    if (first + numThreads > total)
-      emitIf({number, total});
+    AffineExpr number = threads.number + first;
+    if (first + threads.count > total)
+      emitIf(index.emitGuard({number, total}));
+    emitBody(number);
+  }
+}
+
+void ResultTileEmitter::emitStores(const Slab &slab, const Threads &threads) {
+  if (tile.width == 1) {
+    emitPairs(slab, threads);
+    emitSingles(slab, threads);
+    return;
+  }
+  forEach(tile.getNumVectors(), threads, [&](AffineExpr number) {
     Place place = getPlace(number);
-    AffineExpr row = place.line.floorDiv(tile.slabRows) * tile.part[0] +
-                     place.line % tile.slabRows + slab * tile.slabRows;
-    row = row + begin[0];
-    emitIf({row, tile.counts[0]});
+    emitIf(index.emitGuard({getRow(slab, place.line), tile.counts[0]}));
     // A vector exists as a whole: its width divides the extent of its
     // dimension, or that of all whole lines.
-    AffineExpr position = begin[1] + place.column;
-    emitIf({position, tile.counts[1]});
-    Value values = vector::LoadOp::create(
-        b, type, memory, ValueRange(index.emit(place.address)),
-        /*nontemporal=*/false, llvm::MaybeAlign(bytes));
-    values = finish(values, row, position);
-    AffineExpr target = origin + tile.sides[0].getOffset(row) +
-                        tile.sides[1].getOffset(position);
-    // 16 bits each.
-    vector::StoreOp::create(b, values, output, ValueRange(index.emit(target)),
-                            /*nontemporal=*/false,
-                            llvm::MaybeAlign(tile.width * 2));
-  }
+    emitIf(index.emitGuard({slab.begin[1] + place.column, tile.counts[1]}));
+    emitStore(slab, place.address, place.line, place.column, tile.width);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Rows at any address
+//===----------------------------------------------------------------------===//
+
+// A row of 7x7 points begins at an odd address as often as at an even one, and
+// goes on elsewhere after 49 points. Of two neighbours in one piece of it that
+// one block has, the first at an even address begins a pair.
+
+Value ResultTileEmitter::emitHasNext(const Slab &slab, AffineExpr column) {
+  AffineExpr position = slab.begin[1] + column;
+  int64_t length = tile.sides[1].getLength();
+  return emitAll({index.emitGuard({column + 1, tile.block[1]}),
+                  index.emitGuard({position + 1, tile.counts[1]}),
+                  index.emitGuard({position % length + 1, length})});
+}
+
+Value ResultTileEmitter::emitIsEven(const Slab &slab, AffineExpr line,
+                                    AffineExpr column) {
+  Value target = index.emit(getTarget(slab, line, column));
+  return arith::CmpIOp::create(
+      b, arith::CmpIPredicate::eq,
+      arith::RemUIOp::create(b, target, index.createConstant(2)),
+      index.createConstant(0));
+}
+
+void ResultTileEmitter::emitPairs(const Slab &slab, const Threads &threads) {
+  int64_t across = tile.block[1] / 2, down = tile.getNumLines();
+  forEach(down * across, threads, [&](AffineExpr number) {
+    AffineExpr line = addValue(number.floorDiv(across), down);
+    AffineExpr first = addValue(number % across, across) * 2;
+    emitIf(index.emitGuard({getRow(slab, line), tile.counts[0]}));
+    // One of two neighbours at most begins a pair.
+    Value isFirst = arith::AndIOp::create(b, emitIsEven(slab, line, first),
+                                          emitHasNext(slab, first));
+    Value offset = arith::SelectOp::create(b, isFirst, index.createConstant(0),
+                                           index.createConstant(1));
+    AffineExpr column = first + index.add(offset, {0, 1});
+    emitIf(arith::AndIOp::create(b, emitIsEven(slab, line, column),
+                                 emitHasNext(slab, column)));
+    emitStore(slab, line * tile.pitch + column, line, column, 2);
+  });
+}
+
+// By itself is what begins or ends a piece at the wrong address: at the edges
+// of the block, or where the row goes on elsewhere.
+void ResultTileEmitter::emitSingles(const Slab &slab, const Threads &threads) {
+  int64_t length = tile.sides[1].getLength(), columns = tile.block[1];
+  int64_t breaks = llvm::divideCeil(columns, length);
+  int64_t across = 2 * breaks + 2, down = tile.getNumLines();
+  // The first point in the block at which a row goes on elsewhere.
+  AffineExpr begin = slab.begin[1];
+  AffineExpr first =
+      addValue((begin + length - 1).floorDiv(length) * length - begin, length);
+  forEach(down * across, threads, [&](AffineExpr number) {
+    AffineExpr line = addValue(number.floorDiv(across), down);
+    AffineExpr edge = addValue(number % across, across);
+    emitIf(index.emitGuard({getRow(slab, line), tile.counts[0]}));
+    Value atBreak = index.emit(first + edge.floorDiv(2) * length + edge % 2);
+    Value atEdge = index.emit((edge % 2) * (columns - 1) + 1);
+    Value isBreak =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, index.emit(edge),
+                              index.createConstant(2 * breaks));
+    // One more than the column, which may be none.
+    Value next = arith::SelectOp::create(b, isBreak, atBreak, atEdge);
+    AffineExpr column =
+        index.add(next, {0, std::max(length * (breaks + 1), columns)}) - 1;
+    emitIf(index.emitGuard({column, columns}));
+    column = addValue(column, columns);
+    AffineExpr position = begin + column;
+    emitIf(index.emitGuard({position, tile.counts[1]}));
+    Value hasPrevious =
+        emitAll({index.emitGuard({column - 1, columns}),
+                 index.emitGuard({position % length - 1, length})});
+    Value isPaired =
+        arith::SelectOp::create(b, emitIsEven(slab, line, column),
+                                emitHasNext(slab, column), hasPrevious);
+    emitIf(arith::CmpIOp::create(
+        b, arith::CmpIPredicate::eq, isPaired,
+        arith::ConstantOp::create(b, b.getBoolAttr(false))));
+    emitStore(slab, line * tile.pitch + column, line, column, 1);
+  });
 }

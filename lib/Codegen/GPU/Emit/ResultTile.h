@@ -44,9 +44,10 @@ struct ResultTile {
   int64_t getLength() const {
     return areLinesWhole ? slabRows * pitch : block[1];
   }
+  int64_t getNumLines() const { return block[0] / part[0] * slabRows; }
   int64_t getNumVectors() const {
-    int64_t parts = block[0] / part[0];
-    return (areLinesWhole ? parts : parts * slabRows) * getLength() / width;
+    return (areLinesWhole ? block[0] / part[0] : getNumLines()) * getLength() /
+           width;
   }
   int64_t getNumSlabs() const { return part[0] / slabRows; }
   int64_t getBytes() const {
@@ -63,8 +64,7 @@ struct ResultTile {
 /// Emits it for the kernel of `GPUKernelEmitter`.
 class ResultTileEmitter {
 public:
-  /// `memory` has the elements of the tile. `origin` is where the block's batch
-  /// begins in the result, `begin` its first row and column.
+  /// `memory` has the elements of the tile.
   ResultTileEmitter(const ResultTile &tile, mlir::ImplicitLocOpBuilder &b,
                     IndexEmitter &index, mlir::Value memory, mlir::Value output,
                     GPUDeviceAttr device)
@@ -79,10 +79,21 @@ public:
   /// What is stored of a vector in a row, from a column on.
   using Finish = llvm::function_ref<mlir::Value(
       mlir::Value values, mlir::AffineExpr row, mlir::AffineExpr column)>;
+  /// A slab of the tile: where the block's batch begins in the result, the
+  /// block's first row and column, and what becomes of sums.
+  struct Slab {
+    int64_t number;
+    mlir::AffineExpr origin;
+    std::array<mlir::AffineExpr, 2> begin;
+    Finish finish;
+  };
+  /// Those of a block, and which one this is.
+  struct Threads {
+    mlir::AffineExpr number;
+    int64_t count;
+  };
   /// All threads store what becomes of what is in the slab.
-  void emitStores(int64_t slab, mlir::AffineExpr thread, int64_t numThreads,
-                  mlir::AffineExpr origin,
-                  std::array<mlir::AffineExpr, 2> begin, Finish finish);
+  void emitStores(const Slab &slab, const Threads &threads);
 
 private:
   /// Where vector `number` of a slab begins: in memory, its line and its
@@ -91,6 +102,27 @@ private:
     mlir::AffineExpr address, line, column;
   };
   Place getPlace(mlir::AffineExpr number);
+  mlir::AffineExpr getRow(const Slab &slab, mlir::AffineExpr line) const;
+  mlir::AffineExpr getTarget(const Slab &slab, mlir::AffineExpr line,
+                             mlir::AffineExpr column) const;
+  /// Stores `width` elements from `address` of the memory on.
+  void emitStore(const Slab &slab, mlir::AffineExpr address,
+                 mlir::AffineExpr line, mlir::AffineExpr column, int64_t width);
+  /// Distributes numbers below `total` to the threads.
+  void forEach(int64_t total, const Threads &threads,
+               llvm::function_ref<void(mlir::AffineExpr number)> emitBody);
+  /// The elements of a width of 1: two at once, and those that are left.
+  void emitPairs(const Slab &slab, const Threads &threads);
+  void emitSingles(const Slab &slab, const Threads &threads);
+  /// Whether the next column is the next element of the result.
+  mlir::Value emitHasNext(const Slab &slab, mlir::AffineExpr column);
+  /// Whether an element lies at a multiple of two elements in the result.
+  mlir::Value emitIsEven(const Slab &slab, mlir::AffineExpr line,
+                         mlir::AffineExpr column);
+  /// What follows is left out where `condition` does not hold; null: nothing.
+  void emitIf(mlir::Value condition);
+  /// Whether all hold; null ones always do.
+  mlir::Value emitAll(llvm::ArrayRef<mlir::Value> conditions);
   /// Puts two neighbours into memory; of whole lines those that exist.
   void emitPair(mlir::Value pair, mlir::AffineExpr line,
                 mlir::AffineExpr column);

@@ -208,17 +208,17 @@ void TensorCoreKernelEmitter::emitTile(ArrayRef<Value> sums) {
             {emitMean(sums[first]), emitMean(sums[first + 1])});
       }
     gpu::BarrierOp::create(b);
-    results.emitStores(
-        slab, thread, launch.block[0], origin, {getBegin(0), getBegin(1)},
-        [&](Value values, AffineExpr row, AffineExpr column) {
-          return emitEpilogue(
-              values,
-              getCoordinates(
-                  {{view.batches, batch},
-                   {parts[0].axes, delinearize(row, getExtents(parts[0].axes))},
-                   {parts[1].axes,
-                    delinearize(column, getExtents(parts[1].axes))}}));
-        });
+    auto finishRow = [&](Value values, AffineExpr row, AffineExpr column) {
+      return emitEpilogue(
+          values,
+          getCoordinates(
+              {{view.batches, batch},
+               {parts[0].axes, delinearize(row, getExtents(parts[0].axes))},
+               {parts[1].axes,
+                delinearize(column, getExtents(parts[1].axes))}}));
+    };
+    results.emitStores({slab, origin, {getBegin(0), getBegin(1)}, finishRow},
+                       {thread, launch.block[0]});
   }
 }
 

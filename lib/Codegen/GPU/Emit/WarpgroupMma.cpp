@@ -128,18 +128,18 @@ void WarpgroupKernelEmitter::emitTile(ValueRange sums) {
             {getFragment(first, column), getFragment(first, column + 8)});
       }
     gpu::BarrierOp::create(b);
+    auto finishRow = [&](Value values, AffineExpr row, AffineExpr column) {
+      return emitEpilogue(
+          values, getCoordinates(
+                      {{view.batches, batch},
+                       {view.sides[0].axes,
+                        delinearize(row, getExtents(view.sides[0].axes))},
+                       {view.sides[1].axes,
+                        delinearize(column, getExtents(view.sides[1].axes))}}));
+    };
     results.emitStores(
-        slab, thread, launch.block[0], origin, {parts[0].begin, parts[1].begin},
-        [&](Value values, AffineExpr row, AffineExpr column) {
-          return emitEpilogue(
-              values,
-              getCoordinates(
-                  {{view.batches, batch},
-                   {view.sides[0].axes,
-                    delinearize(row, getExtents(view.sides[0].axes))},
-                   {view.sides[1].axes,
-                    delinearize(column, getExtents(view.sides[1].axes))}}));
-        });
+        {slab, origin, {parts[0].begin, parts[1].begin}, finishRow},
+        {thread, launch.block[0]});
   }
 }
 

@@ -37,6 +37,8 @@ public:
   bool isContiguous() const { return !strides.empty() && strides.back() == 1; }
   /// Whether all numbers follow each other in the result.
   bool isWhole() const { return isContiguous() && strides.size() == 1; }
+  /// How many numbers follow each other, if neighbours do.
+  int64_t getLength() const { return extents.back(); }
   /// How many neighbours, at most `most`, a vector at a multiple of its width
   /// can hold: a power of two; 1 where numbers are no neighbours.
   int64_t getWidth(int64_t most) const;
