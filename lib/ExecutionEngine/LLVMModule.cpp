@@ -14,6 +14,7 @@
 
 #include "LLVMModule.h"
 #include "kas/Dialect/KasCPU/IR/ModuleTarget.h"
+#include "kas/Support/Resources.h"
 #include "kas/Support/Version.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -61,6 +62,12 @@ kas::execution::translateToLLVM(mlir::ModuleOp module,
            mlir::function_interface_impl::getArgAttrs(function, i))
         if (!attribute.getName().strref().starts_with("llvm."))
           function.removeArgAttr(i, attribute.getName());
+  for (auto global : module.getOps<mlir::LLVM::GlobalOp>())
+    if (auto resource =
+            llvm::dyn_cast_if_present<mlir::DenseResourceElementsAttr>(
+                global.getValueAttr()))
+      if (mlir::DenseElementsAttr elements = readSpecialResource(resource))
+        global.setValueAttr(elements);
   auto llvmModule = mlir::translateModuleToLLVMIR(module, context, "kas");
   if (!llvmModule)
     return createStringError("the module cannot be translated to LLVM IR");

@@ -163,13 +163,19 @@ std::string Instance::fill(const std::string &text) {
   return result;
 }
 
+/// What templates call `dense_resource`: one without elements, one of bytes.
+static constexpr const char *resources =
+    "{-# dialect_resources: { builtin: { empty: \"0x04000000\", "
+    "bytes: \"0x0100000001000100\" } } #-}\n";
+
 ModuleGenerator::ModuleGenerator(std::vector<std::string> templates,
                                  std::vector<std::string> corpus)
     : templates(std::move(templates)), corpus(std::move(corpus)) {}
 
 std::string ModuleGenerator::instantiate(size_t index, uint64_t seed) {
   std::mt19937_64 random(seed);
-  return Instance(random, /*isOdd=*/false, /*piece=*/0).fill(templates[index]);
+  return Instance(random, /*isOdd=*/false, /*piece=*/0).fill(templates[index]) +
+         resources;
 }
 
 std::string ModuleGenerator::make(mlir::MLIRContext &context, uint64_t seed,
@@ -191,5 +197,5 @@ std::string ModuleGenerator::make(mlir::MLIRContext &context, uint64_t seed,
                 .fill(templates[below(random, templates.size())]);
     text += "\n";
   }
-  return text;
+  return text + resources;
 }

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/ExecutionEngine/CompiledFile.h"
 #include "kas/ExecutionEngine/Npy.h"
 #include "kas/ExecutionEngine/Zip.h"
 #include "kas/Search/Core/SearchStore.h"
@@ -18,9 +19,13 @@
 #include "kas/Training/Checkpoint.h"
 #include "kas/Training/Dataset.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/Support/xxhash.h"
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -114,11 +119,33 @@ static void readStore(StringRef bytes) {
   drop((*store)->readTraining());
 }
 
+static void readCompiled(StringRef bytes) {
+  drop(execution::CompiledFile::read(
+      llvm::MemoryBuffer::getMemBufferCopy(bytes)));
+}
+
+/// A header, of a size that its two first bytes say, and what follows it. No
+/// fuzzer finds a check sum, so that the header gets its own.
+static void readCompiledHeader(StringRef bytes) {
+  using namespace llvm::support::endian;
+  if (bytes.size() < 2)
+    return;
+  StringRef header = bytes.drop_front(2).take_front(read16le(bytes.data()));
+  auto hash = llvm::xxh3_128bits(llvm::arrayRefFromStringRef(header));
+  std::string file("kas compiled 1\n\0", 16);
+  for (uint64_t number : {hash.low64, hash.high64, uint64_t(header.size())}) {
+    char written[8];
+    write64le(written, number);
+    file.append(written, sizeof(written));
+  }
+  readCompiled(file + bytes.drop_front(2).str());
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size == 0)
     return 0;
   StringRef bytes(reinterpret_cast<const char *>(data) + 1, size - 1);
-  switch (data[0] % 9) {
+  switch (data[0] % 11) {
   case 0:
     drop(execution::parseNpy(bytes));
     break;
@@ -143,6 +170,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     break;
   case 7:
     readStore(bytes);
+    break;
+  case 8:
+    readCompiled(bytes);
+    break;
+  case 9:
+    readCompiledHeader(bytes);
     break;
   default:
     drop(DeviceManifest::fromJSON(bytes));

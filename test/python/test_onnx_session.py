@@ -80,6 +80,13 @@ def test_batches_and_lengths():
         numpy.testing.assert_allclose(output, expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("samples", [0, 2])
+def test_an_empty_batch(samples):
+    inputs = {"x": (numpy.float32, ["N", 3])}
+    nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("ReduceSum", ["y"], ["z"], keepdims=1)]
+    check(make_graph_model(nodes, inputs, ["y", "z"]), {"x": normal(samples, 3)})
+
+
 def test_several_inputs_and_results():
     feed = {"a": normal(4, 3), "b": normal(4, 1)}
     model = make_sum()

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/Common/Passes.h"
+#include "kas/Support/Resources.h"
 #include "mlir/Conversion/TosaToArith/TosaToArith.h"
 #include "mlir/Conversion/TosaToLinalg/TosaToLinalg.h"
 #include "mlir/Conversion/TosaToSCF/TosaToSCF.h"
@@ -326,6 +327,13 @@ static LogicalResult explainTosa(Diagnostic &diagnostic) {
   return failure();
 }
 
+/// Gives a constant elements that LLVM's translation takes.
+static void readResource(arith::ConstantOp op) {
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(op.getValue()))
+    if (DenseElementsAttr elements = kas::readSpecialResource(resource))
+      op.setValueAttr(elements);
+}
+
 static bool isOnTensors(Operation *op) {
   return OpTrait::hasElementwiseMappableTraits(op) &&
          llvm::any_of(op->getOperandTypes(), llvm::IsaPred<RankedTensorType>);
@@ -354,6 +362,8 @@ struct Decompose : kas::codegen::impl::KasDecomposePassBase<Decompose> {
     // Most functions have nothing to decompose: one traversal decides.
     bool hasTosa = false, hasMore = false;
     function.walk([&](Operation *op) {
+      if (auto constant = dyn_cast<arith::ConstantOp>(op))
+        readResource(constant);
       hasTosa |= isa<tosa::TosaOp>(op);
       auto loops = dyn_cast<linalg::LinalgOp>(op);
       hasMore |= isa<linalg::AggregatedOpInterface, linalg::PackOp,

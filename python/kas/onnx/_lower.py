@@ -130,9 +130,10 @@ def _trace(call: Any, samples: Sequence[torch.Tensor]) -> fx.GraphModule:
 
     from ..torch._decompositions import get_inference_table
     from ..torch._graph_constants import fold_constants
+    from ..torch._tracing import trace_alone
 
     trace = make_fx(call, decomposition_table=get_inference_table(), tracing_mode="fake", _allow_non_fake_inputs=True)
-    with torch.no_grad():
+    with trace_alone(), torch.no_grad():
         graph: fx.GraphModule = trace(*samples)
     fold_constants(graph)
     return graph

@@ -23,6 +23,7 @@ from ._graph_norms import fold_batch_norms
 from ._graph_parts import replace_strided
 from ._graph_program import BatchProgram, Compiled, compile_graph, compile_whole, find_function
 from ._options import Options, read_options
+from ._tracing import trace_alone
 
 Boxed = Callable[[list[Any]], list[Any]]
 """Takes its arguments as one list, which it may empty."""
@@ -95,13 +96,10 @@ class _Graph:
         if self.has_symbols:
             key = (threads, *((*a.shape, *a.stride()) if isinstance(a, torch.Tensor) else a for a in arguments))
         if self.batch and (any_batch := get_batch_key(threads, arguments, self.batch)):
-            if any_batch not in self.programs:
-                self.programs[any_batch] = self._compile_batches(arguments, self.batch, threads)
-            if self.programs[any_batch]:
+            batch = self.batch
+            if self._get_program(any_batch, lambda: self._compile_batches(arguments, batch, threads)):
                 key = any_batch
-        if key not in self.programs:
-            self.programs[key] = self._compile(arguments, threads)
-        program = self.programs[key]
+        program = self._get_program(key, lambda: self._compile(arguments, threads))
         outputs: list[Any]
         if program is None:
             outputs = list(self.graph(*arguments))
@@ -111,6 +109,14 @@ class _Graph:
                 outputs = list(program(*tensors))
         arguments.clear()
         return outputs
+
+    def _get_program(self, key: Any, compile: Callable[[], nn.Module | None]) -> nn.Module | None:
+        if key not in self.programs:
+            with trace_alone():
+                # Unless another thread was first.
+                if key not in self.programs:
+                    self.programs[key] = compile()
+        return self.programs[key]
 
     def _compile(self, arguments: Sequence[Any], threads: int) -> nn.Module | None:
         start = time.perf_counter()

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,6 +25,7 @@ from ._decompositions import get_table
 from ._graph_import import make_key
 from ._kept_operators import lower_with_operators
 from ._modules import KasModule
+from ._tracing import trace_alone
 
 
 class Exported(NamedTuple):
@@ -181,7 +184,8 @@ def _prepare(model: nn.Module, fold_batch_norms: bool, keep_operators: bool) -> 
         from torch.fx.experimental.optimization import fuse
 
         try:
-            model = fuse(fx.GraphModule(model, _Tracer().trace(model)), no_trace=True)
+            with trace_alone():
+                model = fuse(fx.GraphModule(model, _Tracer().trace(model)), no_trace=True)
         except Exception as error:
             raise ValueError(
                 f"batch norms cannot be folded, since the network cannot be traced ({error}); use "
@@ -282,16 +286,12 @@ def to_mlir(
         _train_all_but_normalizations(network)
         probabilities = _find_dropouts(network, data)
     markers = [torch.ones(()) for _ in probabilities]
-    fast_path = torch.backends.mha.get_fastpath_enabled()
     try:
         # Attention as products and a softmax.
-        torch.backends.mha.set_fastpath_enabled(False)
-        with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
+        with trace_alone(), _without_fast_path(), torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
             text = _lower(lifted, (*data, *tensors.values(), *markers), keep_operators)
     except Exception as error:
         raise ValueError(f"torch-mlir cannot express this network: {type(error).__name__}: {error}") from error
-    finally:
-        torch.backends.mha.set_fastpath_enabled(fast_path)
     attributes: list[dict[str, Any]] = [{"kas.name": f"input{index or ''}"} for index in range(len(data))]
     for attribute in attributes[1:]:
         attribute["kas.data"] = None
@@ -303,6 +303,16 @@ def to_mlir(
     if any(tensor.dtype in (torch.int8, torch.uint8) for tensor in tensors.values()):
         exported.run("kas-fuse-dequantize")
     return Exported(exported.run("kas-mark-dropout") if dropout else exported, tensors)
+
+
+@contextlib.contextmanager
+def _without_fast_path() -> Iterator[None]:
+    enabled = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(enabled)
 
 
 def _find_norms(model: nn.Module) -> dict[str, Any]:

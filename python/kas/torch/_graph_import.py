@@ -22,6 +22,7 @@ from ._decompositions import get_inference_table
 from ._element_types import keep_doubles, narrow_types, replace_unsigned
 from ._gradient_decompositions import get_training_table
 from ._graph_constants import fold_constants
+from ._layouts import LayoutRecorder, lay_out_outputs
 from ._loops import cut_loops, insert_loops
 from ._max_pooling import get_indices_table, uses_indices
 from ._options import Options
@@ -54,7 +55,7 @@ def trace(graph: Callable[..., Any], arguments: Sequence[Any], with_gradients: b
         for place, tensor in zip(places, tensors):
             values[place] = tensor
         with narrow_types(graph):
-            return graph(*values)
+            return LayoutRecorder(graph).run(*values) if isinstance(graph, fx.GraphModule) else graph(*values)
 
     tensors = [arguments[place] for place in places]
     table = get_training_table() if with_gradients else get_inference_table()
@@ -68,6 +69,7 @@ def trace(graph: Callable[..., Any], arguments: Sequence[Any], with_gradients: b
             raise UnsupportedGraphError(f"cannot be traced: {' '.join(str(error).split())}") from error
         fold_constants(traced)
         # Decompositions compute all results, such as the places of maxima, wanted or not.
+        lay_out_outputs(traced)
         traced.graph.eliminate_dead_code()
         traced.recompile()
         return traced

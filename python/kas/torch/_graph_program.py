@@ -29,6 +29,7 @@ from ._graph_parts import (
     get_targets,
     split,
 )
+from ._layouts import lay_out_arguments
 from ._options import Options
 from ._packed_weights import PackedWeights, enter
 from ._results import Results
@@ -350,6 +351,7 @@ class _Parts:
         """Name of each part, and which of its arguments are weights."""
         if not blocked:
             return
+        lay_out_arguments(self.graph, blocked)
         for call in split(self.graph, blocked):
             self.calls.append((str(call.target), {place for place, node in enumerate(call.args) if node in weights}))
         for target in get_targets(self.graph):

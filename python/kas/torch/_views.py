@@ -45,17 +45,21 @@ def _is_view(node: Any) -> bool:
     )
 
 
+def find_chain(node: fx.Node) -> list[fx.Node]:
+    """The node and what it is a view of, from a tensor on that is a view of no other."""
+    chain = [node]
+    while True:
+        source = chain[0].args[0] if chain[0].target is getitem else chain[0]
+        if not _is_view(source):
+            return chain
+        assert isinstance(source, fx.Node) and isinstance(source.args[0], fx.Node)
+        chain = [source.args[0], *([] if source is chain[0] else [source]), *chain]
+
+
 def _follow(node: fx.Node) -> tuple[fx.Node, Views]:
     """The tensor that this one is a view of, which is a view of no other, and the views that lead from there."""
-    views: list[tuple[str, Sequence[Any]]] = []
-    while True:
-        is_item = node.target is getitem
-        source = node.args[0] if is_item else node
-        if not _is_view(source):
-            return node, views
-        assert isinstance(source, fx.Node)
-        views = [(str(source.target), source.args[1:]), *([(ITEM, node.args[1:])] if is_item else []), *views]
-        node = source.args[0]  # type: ignore[assignment]
+    base, *views = find_chain(node)
+    return base, [(ITEM if view.target is getitem else str(view.target), view.args[1:]) for view in views]
 
 
 def _is_for(base: torch.Tensor, views: Sequence[torch.Tensor]) -> bool:

@@ -117,3 +117,27 @@ func.func @softmax_of_integers(%x: tensor<4xi32>) -> tensor<4xi32> {
   %0 = linalg.softmax dimension(0) ins(%x : tensor<4xi32>) outs(%x : tensor<4xi32>) -> tensor<4xi32>
   return %0 : tensor<4xi32>
 }
+
+// LLVM's translation divides by the number of elements, and knows no resource
+// of i1.
+//
+// CHECK-LABEL: func.func @resources(
+// CHECK:         arith.constant dense<> : tensor<0x3xf32>
+// CHECK:         arith.constant dense<[true, false, true]> : tensor<3xi1>
+// CHECK:         arith.constant dense_resource<weights> : tensor<2xf32>
+func.func @resources() -> (tensor<0x3xf32>, tensor<3xi1>, tensor<2xf32>) {
+  %0 = arith.constant dense_resource<empty> : tensor<0x3xf32>
+  %1 = arith.constant dense_resource<bits> : tensor<3xi1>
+  %2 = arith.constant dense_resource<weights> : tensor<2xf32>
+  return %0, %1, %2 : tensor<0x3xf32>, tensor<3xi1>, tensor<2xf32>
+}
+
+{-#
+  dialect_resources: {
+    builtin: {
+      empty: "0x04000000",
+      bits: "0x01000000010001",
+      weights: "0x040000000000803F00000040"
+    }
+  }
+#-}

@@ -68,6 +68,7 @@ def KasDecomposePass : Pass<"kas-decompose", "::mlir::func::FuncOp"> {
     | `tensor.gather` | a `linalg.generic` that reads by index |
     | slices with steps that drop some of their dimensions of size 1 | slices of all dimensions, and reshapes |
     | linalg without an iteration, such as a matmul with no rows | its output |
+    | constants of `dense_resource` without elements or of i1, which LLVM's translation does not take | the same as `dense` |
 
     What is of none of these kinds stays as it is.
 
