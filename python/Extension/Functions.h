@@ -61,6 +61,12 @@ inline std::string getTypeName(nb::dlpack::dtype dtype) {
   return kind + std::to_string(dtype.bits);
 }
 
+inline std::string getDtypeName(nb::dlpack::dtype dtype) {
+  if (dtype.code == uint8_t(nb::dlpack::dtype_code::Complex))
+    return "complex" + std::to_string(dtype.bits);
+  return getDtypeName(getTypeName(dtype));
+}
+
 /// Whether elements of `dtype` are those of `type`: integers that nothing marks
 /// as unsigned have no sign.
 inline bool isOfType(nb::dlpack::dtype dtype, const std::string &type) {
@@ -90,9 +96,10 @@ float *getMemory(AnyArray &array, const std::string &name,
   for (size_t dim = 0; dim < array.ndim(); ++dim)
     actual.push_back(static_cast<int64_t>(array.shape(dim)));
   if (!isOfType(array.dtype(), type))
-    throw nb::type_error(
-        ("'" + name + "' must have elements of type " + getDtypeName(type))
-            .c_str());
+    throw nb::type_error(("'" + name + "' must have elements of type " +
+                          getDtypeName(type) + ", got " +
+                          getDtypeName(array.dtype()))
+                             .c_str());
   if (actual != shape)
     throw nb::value_error(("'" + name + "' must have the shape " +
                            shapeToString(shape.data(), shape.size()) +

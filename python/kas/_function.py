@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import _kas
@@ -118,7 +118,12 @@ class Function:
                     f"got {type(array).__name__}"
                 )
         single = len(results) == 1 and not isinstance(out, (list, tuple))
-        return BoundCall(self._handle.bind(list(arguments), results), results[0] if single else results)
+        try:
+            call = self._handle.bind(list(arguments), results)
+        except TypeError:
+            _check_dlpack((*arguments, *results))
+            raise
+        return BoundCall(call, results[0] if single else results)
 
 
 def load_compiled(path: str | os.PathLike[str]) -> Function:
@@ -157,6 +162,18 @@ def as_plain_array(array: Any) -> Any:
             raise ValueError(f"this function was compiled for the CPU, got a tensor on '{array.device}'; use .cpu()")
         return array.detach()
     return array
+
+
+def _check_dlpack(arrays: Iterable[Any]) -> None:
+    """TypeError for the first of these arrays whose memory DLPack cannot describe, with its reason."""
+    for position, array in enumerate(arrays):
+        try:
+            array.__dlpack__()
+        except Exception as error:
+            kind = getattr(array, "dtype", type(array).__name__)
+            raise TypeError(
+                f"argument {position} must be a plain array in this machine's memory, got {kind}: {error}"
+            ) from error
 
 
 def _empty_like(array: Any, shape: tuple[int, ...], kind: str) -> Any:

@@ -268,7 +268,10 @@ def test_bad_input(conv):
     for call, error, message in [
         (lambda: function(x), TypeError, "expected 2 arguments, got 1"),
         (lambda: function(x, w, w), TypeError, "expected 2 arguments, got 3"),
-        (lambda: function(x.astype("f8"), w), TypeError, "'data' must have elements of type float32"),
+        (lambda: function(x.astype("f8"), w), TypeError, "'data' must have elements of type float32, got float64$"),
+        (lambda: function(x.astype("c8"), w), TypeError, "must have elements of type float32, got complex64$"),
+        (lambda: function(x.astype(">f4"), w), TypeError, "argument 0 must be a plain array .* got >f4: .*byte"),
+        (lambda: function(x, w.astype(object)), TypeError, "argument 1 must be a plain array .* got object: "),
         (lambda: function(w, x), ValueError, r"'data' must have the shape \(2, 4, 7, 5\), got \(6, 4, 3, 3\)"),
         (lambda: function(x, w[:, :, ::-1]), ValueError, "'weight0' must be contiguous"),
         (lambda: function(x, w, out=x), ValueError, "'result0' must have the shape"),
@@ -568,7 +571,7 @@ def test_types_of_elements(kind: str) -> None:
     assert found.dtype == dtype
     assert torch.equal(found, expected)
     other = torch.int32 if kind != "i32" else torch.float32
-    with pytest.raises(TypeError, match=f"'x' must have elements of type {TYPES[kind]}$"):
+    with pytest.raises(TypeError, match=f"'x' must have elements of type {TYPES[kind]}, got {str(other)[6:]}$"):
         function(x.to(other), y)
     if kind == "bf16":
         return
