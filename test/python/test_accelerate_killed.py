@@ -26,7 +26,7 @@ torch.set_num_threads(1)
 def get_ms(program):
     # That of ONNX Runtime has no text.
     text, weights = str(getattr(program, "module", "")), getattr(program, "weights", [])
-    return 0.1 + 1e-4 * len(text) + 1e-5 * sum(weight.numel() for weight in weights)
+    return 0.1 + 1e-6 * len(text) + 1e-5 * sum(weight.numel() for weight in weights)
 
 def time_calls(calls, rounds=0):
     return [get_ms(call.__self__) for call in calls]
@@ -39,7 +39,8 @@ _run.MOST_EPOCHS, _run.FIRST, _run.SECOND, _run.KEPT, _baselines.WIDTHS = 0.5, 2
 folder, precision, size = sys.argv[1:]
 if size == "small":
     from kas._accelerate import _files, _found, _library
-    _found.TIME_SHARE = 0.0
+    # Of what the search lists, a few sequences of operators.
+    _found.list_spaces, _found.CANDIDATES, _found.MOST_OF_CLASS = lambda *_: {}, 40, 2
     _library.LEAST_SHARE = 0.3
     _files.write_files = lambda *_: []
     _contest.compile_steps = lambda network, data, task, schedule: _distill.TorchSteps(network, 64, task, schedule)
@@ -89,7 +90,7 @@ def check(tmp_path, count, seed, *settings):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     finish(start(whole, *settings))
     total, generator = count_steps(whole), random.Random(seed)
-    assert total > 15
+    assert total > 15 and ": sequence " in (whole / "state" / "steps.jsonl").read_text()
     instants = sorted(generator.sample(range(1, total), count))
     assert sum(kill_after(start(killed, *settings), killed, steps, generator) for steps in instants) >= count / 2
     finish(start(killed, *settings))

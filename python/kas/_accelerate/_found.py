@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operators that the search lists for the layers of a network, as alternatives of these layers."""
+"""Operators and sequences of two that the search lists for the layers of a network, as alternatives of these."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import math
 import re
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -32,25 +31,27 @@ from ._alternatives import SHARE, Factory
 from ._learnt import Learnt, describe_layer
 from ._problem import Problem
 from ._progress import Ending
+from ._sequences import (
+    RunModule,
+    Stage,
+    bind_stages,
+    count_flops,
+    find_sequence,
+    is_separable,
+    list_sequences,
+    make_sequence,
+)
+from ._spaces import CLASSES, SEQUENCES, find_kind, get_binding, list_spaces, write_sequence_spaces
 from ._units import Unit, get_module
 
 TIME_SHARE, LEAST_SECONDS = 0.1, 10.0
 """The share of the time that all of it may take, and where that is less than so many seconds, there are none."""
-LISTING, TIMING, LEARNING = 0.4, 0.65, 0.9
+LISTING, TIMING, LEARNING = 0.3, 0.5, 0.75
 """The shares of that after which nothing more is listed, timed and learnt."""
 CANDIDATES, MOST_OF_CLASS = 240, 3
-"""Operators that are listed for each class, and those that are taken of it."""
+"""Operators that are listed for each class, of sequences half as many, and those that are taken of it."""
 LARGEST = {"f32": SHARE, "bf16": SHARE / 2, "int8": SHARE / 3}
 """The largest share of the multiply-adds of a layer: not all stages of an operator gain by other precisions."""
-LEAST_CHANNELS = 8
-"""Of the input of a layer: there is nothing to divide among fewer."""
-CLASSES = {
-    "window, all channels": 'depth = 8, weights = 2, sees = ["k", "k"], reaches = 1',
-    "window, one weight": 'depth = 10, weights = 1, sees = ["k", "k"]',
-    "all channels": "depth = 8, weights = 2, reaches = 1",
-}
-"""Properties of operators (docs/reference/properties.md), as limits of the spaces that they are listed from."""
-_LIMITS = "expand = 0, merge = 2, reduce = 4, shift = 1, split = 2, stride = 0, weights_by_position = 0"
 
 
 @dataclass(frozen=True)
@@ -92,68 +93,7 @@ class Allowance:
                     self.spent += (time.monotonic() - start) / threads
 
 
-# ---- The spaces
-
-
-def find_kind(layer: nn.Module, unit: Unit) -> str | None:
-    """The kind of layer whose operators fit it: a square window of so many points, or rows; None where there is none.
-
-    Strided layers have operators of those that keep the size, which compute every so many points.
-    """
-    if unit.data_shape[0 if isinstance(layer, nn.Conv2d) else -1] < LEAST_CHANNELS:
-        return None
-    if isinstance(layer, nn.Linear):
-        return "rows"
-    if not isinstance(layer, nn.Conv2d) or layer.groups == layer.in_channels:
-        return None
-    height, width = layer.kernel_size
-    pairs = list(zip(unit.data_shape[1:], unit.output_shape[1:]))
-    if height != width or height % 2 == 0 or any(whole % few for whole, few in pairs):
-        return None
-    return None if height > 1 and min(unit.data_shape[1:]) <= height else f"window {height}"
-
-
-def get_binding(kind: str, unit: Unit) -> dict[str, int]:
-    """The symbols of the spaces of the kind at a layer."""
-    if kind == "rows":
-        rows = math.prod(unit.data_shape[:-1])
-        return {"N": rows, "Cin": unit.data_shape[-1], "Cout": unit.output_shape[-1], "g": 4}
-    (inputs, height, width), outputs = unit.data_shape, unit.output_shape[0]
-    window = {} if kind == "window 1" else {"k": int(kind.removeprefix("window "))}
-    return {"N": 1, "Cin": inputs, "Cout": outputs, "H": height, "W": width, **window, "g": 4}
-
-
-def list_spaces(kind: str, units: Sequence[Unit]) -> dict[str, SearchSpace]:
-    """The space of each class for layers of one kind."""
-    bindings = Counter(tuple(get_binding(kind, unit).items()) for unit in units)
-    names = dict(next(iter(bindings)))
-    coefficients = ", ".join(name for name in ("k", "g") if name in names)
-    primaries = ", ".join(name for name in names if name not in ("k", "g"))
-    image = "" if kind == "rows" else ", H, W"
-    rows = [f"<{', '.join(f'{n} = {v}' for n, v in binding)}> x {count}" for binding, count in bindings.items()]
-    flops = params = 0
-    for binding, count in bindings.items():
-        values = dict(binding)
-        weights = values["Cin"] * values["Cout"] * values.get("k", 1) ** 2
-        params += count * weights
-        flops += 2 * count * weights * values["N"] * values.get("H", 1) * values.get("W", 1)
-    limits = f"{_LIMITS}, unfold = {2 if 'k' in names else 0}"
-    if image:
-        # What is no convolution does not learn what one does.
-        limits += ", equivariant = 1"
-    if "k" in names and any(min(dict(one)["H"], dict(one)["W"]) < 2 * names["k"] for one in bindings):
-        limits += ", unfold_ratio = 1.33"
-    found = {}
-    for name, own in CLASSES.items():
-        if "sees" in own and "k" not in names:
-            continue
-        found[name] = SearchSpace.parse(
-            f"kas.space @layers<{primaries} | {coefficients}> "
-            f"[N, Cout unordered{image}] from [N, Cin unordered{image}] bindings [{', '.join(rows)}] "
-            f"limits {{{limits}, {own}}} budget {{flops_ratio = {SHARE}, min_flops_ratio = 0.02, "
-            f"baseline_flops = {flops}, params_ratio = 1.0, baseline_params = {params}}}"
-        )
-    return found
+# ---- Listing
 
 
 def list_operators(space: SearchSpace, seed: int, seconds: float, ending: Ending) -> list[Candidate]:
@@ -169,10 +109,7 @@ def list_operators(space: SearchSpace, seed: int, seconds: float, ending: Ending
 
 
 def choose_operators(space: SearchSpace, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The fastest, and those that are slower but have more parameters than all that are as fast.
-
-    Few of them: both ends, and what is between them in equal ratios of predicted times.
-    """
+    """The fastest, and those that are slower but have more parameters than all that are as fast; few of them."""
     timed = []
     for one in candidates:
         with contextlib.suppress(Error):
@@ -181,12 +118,16 @@ def choose_operators(space: SearchSpace, candidates: Sequence[Candidate]) -> lis
     for milliseconds, _, _, one in sorted(timed, key=lambda entry: entry[:3]):
         if not front or one.params > front[-1][1].params:
             front.append((milliseconds, one))
-    if len(front) <= MOST_OF_CLASS:
-        return [one for _, one in front]
-    low, high = math.log(front[0][0]), math.log(front[-1][0])
+    return [front[at][1] for at in _spread([milliseconds for milliseconds, _ in front])]
+
+
+def _spread(times: Sequence[float]) -> list[int]:
+    """The numbers of a few of ascending times: both ends, and what is between them in equal ratios."""
+    if len(times) <= MOST_OF_CLASS:
+        return list(range(len(times)))
+    low, high = math.log(times[0]), math.log(times[-1])
     wanted = [low + (high - low) * number / (MOST_OF_CLASS - 1) for number in range(MOST_OF_CLASS)]
-    near = {min(range(len(front)), key=lambda at: abs(math.log(front[at][0]) - value)) for value in wanted}
-    return [front[at][1] for at in sorted(near)]
+    return sorted({min(range(len(times)), key=lambda at: abs(math.log(times[at]) - value)) for value in wanted})
 
 
 def _predict(operator: Operator, space: SearchSpace) -> float:
@@ -236,6 +177,22 @@ def make_module(operator: FoundOperator, site: Site, layer: nn.Conv2d | nn.Linea
     return module.eval()
 
 
+def make_stages(form: str, stages: list[Stage], site: Site, layer: nn.Module, unit: Unit, seed: int) -> nn.Module:
+    """The sequence at a layer, with the bias of that, or at a run of layers; weights follow from the seed."""
+    generator = torch.Generator().manual_seed(seed_of(seed, form, site.name))
+    bias = layer.bias if isinstance(layer, (nn.Conv2d, nn.Linear)) else None
+    module = make_sequence(stages, unit.is_block or bias is not None, generator)
+    if unit.is_block:
+        channels = site.binding["Cin"]
+        scale = torch.ones(channels if site.space == "rows" else (channels, 1, 1)) if unit.keeps_shape else None
+        return RunModule(module, scale, unit.is_rectified).eval()
+    if isinstance(bias, torch.Tensor):
+        with torch.no_grad():
+            last = module.stages[-1]
+            last.get_parameter("bias").copy_(bias)
+    return module
+
+
 class Finder:
     """Lists operators for layers, as long as the allowance lasts; those that won before come first."""
 
@@ -245,7 +202,10 @@ class Finder:
         """All that were taken for a layer, by their form."""
 
     def find(self, units: Sequence[Unit]) -> list[tuple[Unit, str, Factory]]:
-        """Operators for the layers, those for the first one first."""
+        """Operators and sequences for layers, and sequences for runs of layers.
+
+        One after the other of each, so that where the time is short all have some; those of the first one first.
+        """
         if not self.allowance.seconds and "operators" not in self.problem.store:
             return []
         kinds: dict[str, list[Unit]] = {}
@@ -253,13 +213,14 @@ class Finder:
             if kind := find_kind(get_module(self.problem.model, unit.name), unit):
                 kinds.setdefault(kind, []).append(unit)
         found = self._list(kinds)
-        jobs: list[tuple[Unit, str, Factory]] = []
+        jobs: list[tuple[int, int, tuple[Unit, str, Factory]]] = []
         for kind, own in kinds.items():
             for unit in own:
                 known = self.recall(unit)
                 listed = [one for one in found[kind] if one.form not in known]
-                jobs += self._fit(listed, kind, unit)
-        return sorted(jobs, key=lambda job: units.index(job[0]))
+                number = units.index(unit)
+                jobs += [(place, number, job) for place, job in enumerate(self._fit(listed, kind, unit))]
+        return [job for _, _, job in sorted(jobs, key=lambda entry: entry[:2])]
 
     def recall(self, unit: Unit) -> dict[str, Factory]:
         """Operators that won for such a layer before, those for one of the same sizes first, the latest of them."""
@@ -282,50 +243,78 @@ class Finder:
         return {form: make for _, form, make in jobs}
 
     def _list(self, kinds: Mapping[str, Sequence[Unit]]) -> dict[str, list[FoundOperator]]:
-        """Operators by the kind of layer that they are for."""
-        jobs = [(kind, name, space) for kind in kinds for name, space in list_spaces(kind, kinds[kind]).items()]
-        jobs.sort(key=lambda job: list(CLASSES).index(job[1]))
-        store, workers = self.problem.store, self.problem.options.workers
+        """Operators and sequences by the kind of layer that they are for: of each class one after the other."""
+        jobs: list[tuple[str, str, SearchSpace | str]] = []
+        for kind, units in kinds.items():
+            if layers := [unit for unit in units if not unit.is_block]:
+                jobs += [(kind, name, space) for name, space in list_spaces(kind, layers).items()]
+            texts = write_sequence_spaces(kind, units, LARGEST[self.problem.precision])
+            jobs += [(kind, name, text) for name, text in texts.items()]
+        jobs.sort(key=lambda job: [*CLASSES, *SEQUENCES].index(job[1]))
+        store = self.problem.store
 
-        def work(job: tuple[str, str, SearchSpace]) -> list[FoundOperator]:
+        def work(job: tuple[str, str, SearchSpace | str]) -> list[FoundOperator]:
             kind, properties, space = job
             step = f"operators of {kind}: {properties}"
             if step not in store:
                 if "operators" in store or self.allowance.is_spent(LISTING):
                     return []
-                with self.allowance.count_if(True, workers):
-                    seconds = workers * (LISTING * self.allowance.seconds - self.allowance.spent)
-                    names = _find_names(space)
-                    listed = list_operators(space, self.problem.options.seed, seconds, self.problem.ending)
-                    self.problem.ending.check()
-                    chosen = choose_operators(space, listed)
-                store.put(step, [asdict(_describe(one, properties, names)) for one in chosen])
+                with self.allowance.count_if(True, self.problem.options.workers):
+                    found = self._list_class(space, properties)
+                store.put(step, [asdict(one) for one in found])
             return [FoundOperator(**entry) for entry in store[step]]
 
         results = self.problem.map(work, jobs, "listing operators")
         # What there was the time for; another call with the same folder lists no more.
         store.remember("operators", lambda: sum(map(len, results)))
-        found: dict[str, list[FoundOperator]] = {kind: [] for kind in kinds}
-        for (kind, _, _), operators in zip(jobs, results):
-            known = {one.form for one in found[kind]}
-            found[kind] += [one for one in operators if one.form not in known]
-        return found
+        found: dict[str, dict[str, FoundOperator]] = {kind: {} for kind in kinds}
+        for place in range(MOST_OF_CLASS):
+            for (kind, _, _), operators in zip(jobs, results):
+                # What is neither fast alone nor alone large comes first.
+                order = sorted(range(len(operators)), key=lambda at: (abs(at - len(operators) // 2), -at))
+                for one in [operators[at] for at in order][place : place + 1]:
+                    found[kind].setdefault(one.form, one)
+        return {kind: list(own.values()) for kind, own in found.items()}
+
+    def _list_class(self, space: SearchSpace | str, properties: str) -> list[FoundOperator]:
+        """What is taken of a space of operators, or of the text of one of sequences."""
+        seed, ending = self.problem.options.seed, self.problem.ending
+        seconds = self.problem.options.workers * (LISTING * self.allowance.seconds - self.allowance.spent)
+        if isinstance(space, str):
+            front = list_sequences(space, seed, seconds, CANDIDATES // 2)
+            ending.check()
+            taken = [front[at].describe() for at in _spread([one.milliseconds for one in front])]
+            return [FoundOperator(f"sequence {key}", text, formula, properties, None) for key, text, formula in taken]
+        names = _find_names(space)
+        listed = list_operators(space, seed, seconds, ending)
+        ending.check()
+        return [_describe(one, properties, names) for one in choose_operators(space, listed)]
 
     def _fit(self, operators: Sequence[FoundOperator], kind: str, unit: Unit) -> Iterator[tuple[Unit, str, Factory]]:
-        """Those that fit a layer, with few enough multiply-adds for it."""
+        """Those that fit a layer or a run, with few enough multiply-adds for it."""
         layer, seed = get_module(self.problem.model, unit.name), self.problem.options.seed
-        assert isinstance(layer, (nn.Conv2d, nn.Linear)), "a kind is one of these layers"
         shapes = (1, *unit.data_shape), (1, *unit.output_shape)
-        site = Site(unit.name, kind, get_binding(kind, unit), *shapes, 2 * unit.macs, layer.weight.numel(), 1)
+        site = Site(unit.name, kind, get_binding(kind, unit), *shapes, 2 * unit.macs, 0, 1)
         for operator in operators:
             try:
-                fitting, values = fit_strides(find_operator(operator.text), site, {})
-                flops = fitting.cost(get_site_binding(fitting, site, layer, values)).flops
+                if (sequence := find_sequence(operator.text)) is not None:
+                    stages = bind_stages(sequence, site)
+                    if not unit.is_block and is_separable(stages):
+                        continue
+                    flops = count_flops(stages)
+                    make = partial(make_stages, operator.form, stages, site, layer, unit, seed)
+                elif isinstance(layer, (nn.Conv2d, nn.Linear)):
+                    fitting, values = fit_strides(find_operator(operator.text), site, {})
+                    flops = fitting.cost(get_site_binding(fitting, site, layer, values)).flops
+                    make = partial(make_module, operator, site, layer, seed)
+                else:
+                    # Without anything between its sums, an operator is no run of layers.
+                    continue
             except (ValueError, Error):
                 continue
             if flops <= LARGEST[self.problem.precision] * site.flops:
                 self.operators[operator.form] = operator
-                yield unit, operator.form, partial(make_module, operator, site, layer, seed)
+                yield unit, operator.form, make
 
     def describe(self, forms: Any) -> dict[str, dict[str, Any]]:
         """What is known of those of the forms that are operators of the search."""

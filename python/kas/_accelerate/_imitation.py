@@ -24,6 +24,7 @@ from ..evaluate._training import seed_of
 from ..torch._fit import fit_weights
 from ..torch._layers import observing
 from ..torch._modules import KasModule
+from ._sequences import FoundSequence, RunModule, apply_stages
 from ._units import Unit, get_module
 
 BATCH = 64
@@ -33,6 +34,8 @@ MOST_FEATURES = 1200
 """Larger systems of equations take longer than what they bring."""
 FITTED, ROUNDS, TOLERANCE = 64, 8, 0.02
 """Examples that operators are fitted to, rounds over their weights, and what a round has to bring."""
+START_ROUNDS = 3
+"""Those for sequences without what is between their operators, which is where they start."""
 
 
 @dataclass
@@ -41,14 +44,20 @@ class Seen:
 
     data: torch.Tensor
     output: torch.Tensor
+    own_scale: torch.Tensor | None = None
+    """Where the output is a part of another one, the scale of that."""
 
     @property
     def scale(self) -> torch.Tensor:
         """The deviation of each channel of the output, in the shape of one example's."""
+        if self.own_scale is not None:
+            return self.own_scale
         channels = 1 if self.output.ndim == 4 else self.output.ndim - 1
         dims = [dim for dim in range(self.output.ndim) if dim != channels]
         deviation = self.output.std(dims, keepdim=True)[0]
-        return deviation.clamp_min(1e-3 * float(deviation.mean()) + 1e-12)
+        # After a rectifier, channels may be all but constant, and nothing makes them larger again.
+        least = 0.1 if not bool((self.output < 0).any()) else 1e-3
+        return deviation.clamp_min(least * float(deviation.mean()) + 1e-12)
 
     def get_error(self, output: torch.Tensor, part: slice = slice(None)) -> torch.Tensor:
         """The mean square of differences from the output, each over the deviation of its channel."""
@@ -126,13 +135,16 @@ def _undo(after: nn.Module | None, output: torch.Tensor) -> torch.Tensor | None:
 @torch.no_grad()
 def solve_last(module: nn.Module, seen: Seen, examples: int = 128) -> bool:
     """Gives the last layer of an alternative the weights of least squares; False where it has no such layer."""
+    if isinstance(module, RunModule):
+        return _solve_run(module, seen, examples)
     before, last, after = _split_last(module)
     if not isinstance(last, (nn.Conv2d, nn.Linear, KasModule)):
         return False
     if isinstance(last, KasModule):
         wanted = _undo(after, seen.output[:FITTED])
         data = seen.data[:FITTED]
-        return wanted is not None and _fit_operator(last, data if before is None else before(data), wanted)
+        scale = seen.scale if after is None or not len(list(after.children())) else None
+        return wanted is not None and _fit_operator(last, Seen(data if before is None else before(data), wanted, scale))
     wanted = _undo(after, seen.output[:examples])
     features_each = last.weight[0].numel()
     if wanted is None or features_each > MOST_FEATURES:
@@ -155,12 +167,69 @@ def solve_last(module: nn.Module, seen: Seen, examples: int = 128) -> bool:
     return True
 
 
-def _fit_operator(module: KasModule, data: torch.Tensor, wanted: torch.Tensor) -> bool:
+def _get_places(tensor: torch.Tensor) -> list[int]:
+    """The dimensions that are no channels."""
+    return [dim for dim in range(tensor.ndim) if dim != (1 if tensor.ndim == 4 else tensor.ndim - 1)]
+
+
+def _solve_run(module: RunModule, seen: Seen, examples: int) -> bool:
+    """The scale by least squares, then what is inside, for what is left.
+
+    Where a rectifier comes last, an output of 0 is one of what is below 0 already and of nothing else: each round makes
+    the error smaller. What is further away than the means comes near first, without a rectifier.
+    """
+    data, output = seen.data[:examples], seen.output[:examples]
+    is_far = float(seen.get_error(module(data), slice(examples))) > 1
+    for is_first in [True, False] if is_far and module.is_rectified else [False]:
+        wanted = output
+        if module.is_rectified and not is_first:
+            wanted = torch.where(output > 0, output, module.add(data).clamp_max(0))
+        _fit_scale(module, data, wanted - module.inner(data))
+        if not solve_last(module.inner, Seen(data, _take_scaled(module, data, wanted), seen.scale), examples):
+            return False
+    return True
+
+
+def _take_scaled(module: RunModule, data: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    """What is left for what is inside."""
+    return wanted if module.scale is None else wanted - module.scale * data
+
+
+def _fit_scale(module: RunModule, data: torch.Tensor, wanted: torch.Tensor) -> None:
+    if module.scale is None:
+        return
+    places = _get_places(data)
+    centred = data - data.mean(places, keepdim=True)
+    size = centred.square().sum(places)
+    scale = (centred * wanted).sum(places) / size.clamp_min(1e-6 * float(size.mean()) + 1e-12)
+    module.scale.copy_(scale.reshape(module.scale.shape))
+
+
+@torch.no_grad()
+def _start(module: nn.Module, seen: Seen) -> None:
+    """Gives the operators of a sequence weights with which, without what is between them, they come close."""
+    data, wanted = seen.data[:FITTED], seen.output[:FITTED]
+    sequence = module
+    if isinstance(module, RunModule):
+        _fit_scale(module, data, wanted)
+        sequence, wanted = module.inner, _take_scaled(module, data, wanted)
+    if not isinstance(sequence, FoundSequence) or (found := apply_stages(sequence)) is None:
+        return
+    apply, weights = found
+    scale = seen.scale
+    target = (wanted - wanted.mean(_get_places(wanted), keepdim=True)) / scale
+    fitted, _ = fit_weights(lambda values: apply(data, values) / scale, weights, target, START_ROUNDS, TOLERANCE)
+    if all(bool(weight.isfinite().all()) for weight in fitted):
+        for parameter, weight in zip(weights, fitted):
+            parameter.copy_(weight)
+
+
+def _fit_operator(module: KasModule, seen: Seen) -> bool:
     """Least squares for one weight after the other, each channel over its deviation; False where it is not linear."""
     if not module.weights or module.has_maxima:
         return False
-    scale = Seen(data, wanted).scale
-    places = [dim for dim in range(wanted.ndim) if dim != (1 if wanted.ndim == 4 else wanted.ndim - 1)]
+    data, wanted, scale = seen.data, seen.output, seen.scale
+    places = _get_places(wanted)
     mean = wanted.mean(places, keepdim=True) if module.bias is not None else torch.zeros(())
 
     def apply(weights: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -180,6 +249,8 @@ def _fit_operator(module: KasModule, data: torch.Tensor, wanted: torch.Tensor) -
 
 
 def _has_inner_parameters(module: nn.Module) -> bool:
+    if isinstance(module, RunModule):
+        return True
     _, last, _ = _split_last(module)
     if isinstance(last, KasModule) and len(last.weights) > 1:
         return True
@@ -212,6 +283,7 @@ def imitate(module: nn.Module, seen: Seen, steps: int, seed: int = 0, learning_r
     Least squares for its last layer, `steps` steps of AdamW for all of it, and least squares again. Equal calls give
     equal results.
     """
+    _start(module, seen)
     kept = copy.deepcopy(module.state_dict())
     _set_statistics(module, seen.data)
     best = _get_error(module, seen)

@@ -60,7 +60,8 @@ class Learnt:
 def describe_layer(layer: nn.Module, unit: Unit) -> tuple[str, str]:
     """The space of a layer, and its kind."""
     if unit.is_block:
-        return f"block of {list(unit.data_shape)}", "block"
+        after = "" if unit.keeps_shape else f" to {list(unit.output_shape)}"
+        return f"block of {list(unit.data_shape)}{after}", "block"
     if isinstance(layer, nn.Linear):
         return f"linear {layer.in_features} to {layer.out_features}, {list(unit.data_shape)}", "linear"
     assert isinstance(layer, nn.Conv2d)

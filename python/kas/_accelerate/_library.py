@@ -106,16 +106,35 @@ class Library:
     def _measure(self) -> None:
         problem, least = self.problem, LEAST_SHARE * self.units.macs
         layers = [unit for unit in self.units.layers if unit.macs >= least]
-        jobs: list[tuple[int, Unit, str, Factory]] = []
         for unit in layers:
-            layer = get_module(problem.model, unit.name)
-            ms = self.times.measure(layer, unit.data_shape)
+            ms = self.times.measure(get_module(problem.model, unit.name), unit.data_shape)
             if ms is not None:
                 self.own_ms[unit.name] = ms
-                forms = {**list_forms(layer, unit), **self.finder.recall(unit)}
-                order = order_forms(forms, self.wins, *describe_layer(layer, unit))
-                jobs += [(place, unit, form, forms[form]) for place, form in enumerate(order)]
-        left_out = 0
+        timed = [unit for unit in layers if unit.name in self.own_ms]
+        blocks = [block for block in self.units.blocks if any(unit.name.startswith(block.name + ".") for unit in timed)]
+        for block in blocks:
+            inside = [unit for unit in timed if unit.name.startswith(block.name + ".")]
+            self.own_ms[block.name] = sum(self.own_ms[unit.name] for unit in inside)
+        if not self._measure_forms([*timed, *blocks]) or "alternatives" in problem.store:
+            self._measure_operators([*timed, *blocks])
+        if problem.store.values.get("layer times") != self.times.known:
+            problem.store.put("layer times", dict(self.times.known))
+        problem.store.remember("alternatives", lambda: [[one.unit.name, one.form] for one in self.alternatives])
+        self.alternatives += [Alternative(one, "skip", nn.Identity, 0.0) for one in blocks if one.keeps_shape]
+        self.problem.reporter.message(
+            f"{len(self.alternatives)} faster alternatives for {len(layers)} of {len(self.units.layers)} layers and "
+            f"{len(self.units.blocks)} blocks"
+        )
+
+    def _measure_forms(self, units: Sequence[Unit]) -> int:
+        """Those by name, and what won before; how many there was no time for."""
+        problem, left_out = self.problem, 0
+        jobs: list[tuple[int, Unit, str, Factory]] = []
+        for unit in units:
+            layer = get_module(problem.model, unit.name)
+            forms = {**list_forms(layer, unit), **self.finder.recall(unit)}
+            order = order_forms(forms, self.wins, *describe_layer(layer, unit))
+            jobs += [(place, unit, form, forms[form]) for place, form in enumerate(order)]
         # What an earlier call had the time for.
         known = problem.store.values.get("alternatives")
         jobs.sort(key=lambda job: (job[0], -self.own_ms[job[1].name]))
@@ -130,27 +149,13 @@ class Library:
                 self.alternatives.append(Alternative(unit, form, make, taken))
         if left_out:
             problem.reporter.message(f"{left_out} alternatives were left out: the time is short")
-        if not left_out or known is not None:
-            self._measure_operators(layers)
-        if problem.store.values.get("layer times") != self.times.known:
-            problem.store.put("layer times", dict(self.times.known))
-        problem.store.remember("alternatives", lambda: [[one.unit.name, one.form] for one in self.alternatives])
-        for block in self.units.blocks:
-            inside = [self.own_ms[unit.name] for unit in layers if unit.name.startswith(block.name + ".")]
-            if inside:
-                self.own_ms[block.name] = sum(ms for ms in inside if ms)
-                self.alternatives.append(Alternative(block, "skip", nn.Identity, 0.0))
-        self.problem.reporter.message(
-            f"{len(self.alternatives)} faster alternatives for {len(layers)} of {len(self.units.layers)} layers and "
-            f"{len(self.units.blocks)} blocks"
-        )
+        return left_out
 
-    def _measure_operators(self, layers: Sequence[Unit]) -> None:
-        """Operators that the search lists, those of the layers that take longest first."""
+    def _measure_operators(self, units: Sequence[Unit]) -> None:
+        """What the search lists, for the layers and runs of layers that take longest first."""
         problem, left_out = self.problem, 0
         known = problem.store.values.get("alternatives")
-        units = sorted((unit for unit in layers if unit.name in self.own_ms), key=lambda unit: -self.own_ms[unit.name])
-        jobs = self.finder.find(units)
+        jobs = self.finder.find(sorted(units, key=lambda unit: -self.own_ms[unit.name]))
         for done, (unit, form, make) in enumerate(jobs):
             problem.reporter.show("timing operators", done, len(jobs))
             if [unit.name, form] not in known if known is not None else self.allowance.is_spent(TIMING):

@@ -19,11 +19,16 @@ from ..evaluate._task import call
 from ..torch._layers import is_layer, observing
 
 Shape = tuple[int, ...]
+MOST_OF_RUN = 4
+"""The layers of a run, in a block, that a sequence of operators may take the place of; two at least."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A layer, or a block of layers that keeps the shape of its data; shapes are those of one example."""
+    """A layer, or a block of layers that keeps the shape of its data or is a run of a few of them.
+
+    Shapes are those of one example.
+    """
 
     name: str
     """The path of the module."""
@@ -32,6 +37,13 @@ class Unit:
     macs: int
     """Of one example."""
     is_block: bool = False
+    is_rectified: bool = False
+    """Whether all outputs for the example are at least 0."""
+
+    @property
+    def keeps_shape(self) -> bool:
+        """Whether nothing at all may take its place."""
+        return self.data_shape == self.output_shape
 
 
 @dataclass
@@ -101,11 +113,15 @@ class _Calls:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.shapes: dict[str, tuple[Shape, Shape] | None] = {}
+        self.rectified: set[str] = set()
+        """Those whose outputs are at least 0."""
 
     def record(self, name: str, inputs: tuple[Any, ...], output: Any) -> None:
         self.counts[name] += 1
         plain = len(inputs) == 1 and isinstance(inputs[0], torch.Tensor) and isinstance(output, torch.Tensor)
         self.shapes[name] = (tuple(inputs[0].shape), tuple(output.shape)) if plain else None
+        if plain and not bool((output < 0).any()):
+            self.rectified.add(name)
 
 
 def _observe(model: nn.Module, example: Any) -> tuple[_Calls, dict[str, nn.Module]]:
@@ -162,6 +178,7 @@ def find_units(model: nn.Module, example: Any) -> Units:
         shapes = calls.shapes.get(name)
         if not name or not inside or shapes is None or calls.counts[name] != 1 or name in shared:
             continue
-        if shapes[0] == shapes[1]:
-            blocks.append(Unit(name, shapes[0][1:], shapes[1][1:], sum(unit.macs for unit in inside), is_block=True))
+        if shapes[0] == shapes[1] or 2 <= len(inside) <= MOST_OF_RUN:
+            macs, is_rectified = sum(unit.macs for unit in inside), name in calls.rectified
+            blocks.append(Unit(name, shapes[0][1:], shapes[1][1:], macs, is_block=True, is_rectified=is_rectified))
     return Units(layers, blocks, total, misses)
