@@ -112,9 +112,9 @@ static Status hasExtension(const VulkanDevice &device, const char *name,
     return status;
   std::vector<VkExtensionProperties> extensions(count);
   status = list(count, extensions.data());
-  has = std::any_of(extensions.begin(), extensions.end(), [&](const auto &it) {
-    return std::strcmp(it.extensionName, name) == 0;
-  });
+  has = false;
+  for (const VkExtensionProperties &extension : extensions)
+    has |= std::strcmp(extension.extensionName, name) == 0;
   return status;
 }
 

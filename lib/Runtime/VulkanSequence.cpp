@@ -13,7 +13,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "VulkanDevice.h"
-#include <algorithm>
 
 using namespace kas::rt;
 
@@ -23,11 +22,11 @@ using namespace kas::rt;
 
 bool VulkanHazards::needsBarrier(
     const std::vector<VulkanAccess> &accesses) const {
-  return std::any_of(accesses.begin(), accesses.end(), [&](const auto &one) {
-    return std::any_of(
-        pending.begin(), pending.end(),
-        [&](const VulkanAccess &before) { return one.conflictsWith(before); });
-  });
+  for (const VulkanAccess &access : accesses)
+    for (const VulkanAccess &before : pending)
+      if (access.conflictsWith(before))
+        return true;
+  return false;
 }
 
 void VulkanHazards::add(const std::vector<VulkanAccess> &accesses) {

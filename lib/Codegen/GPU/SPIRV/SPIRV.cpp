@@ -254,7 +254,7 @@ static void markReadBuffers(gpu::GPUModuleOp kernels, spirv::ModuleOp module) {
       if (!access || access.getValue() != "read")
         continue;
       // As `spirv-lower-abi-attrs` names the variables of an entry point.
-      auto variable = SymbolTable::lookupSymbolIn(
+      auto *variable = SymbolTable::lookupSymbolIn(
           module, (kernel.getName() + "_arg_" + Twine(i)).str());
       if (variable)
         variable->setAttr("non_writable", UnitAttr::get(module.getContext()));

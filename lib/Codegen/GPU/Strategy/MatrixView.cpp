@@ -113,8 +113,8 @@ bool MatrixView::keepLinesWhole(const Coordinates &coordinates, Type inputType,
 }
 
 void MatrixView::orderSteps(const Coordinates &coordinates, int64_t depth) {
-  auto best = steps.end();
-  for (auto it = steps.begin(); it != steps.end(); ++it) {
+  auto *best = steps.end();
+  for (auto *it = steps.begin(); it != steps.end(); ++it) {
     int64_t extent = coordinates.axes[*it].extent;
     if (extent % depth == 0 &&
         (best == steps.end() || coordinates.axes[*best].extent <= extent))
