@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 
 import pytest
@@ -15,6 +16,7 @@ pytest.importorskip("torch_mlir")
 from test_torch_backend import compare_gradients  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from kas.torch._gradient_decompositions import get_training_table  # noqa: E402
 
@@ -180,3 +182,22 @@ class Bags(nn.Module):
 def test_gradients_of_bags_are_compiled():
     for graph in compare_gradients(Bags(), torch.randn(9, 4), torch.randn(8)):
         assert graph.reason is None and graph.left == ()
+
+
+def test_what_is_changed_may_be_kept_for_the_gradients():
+    # Statistics of the norm change in the forward pass, and the checkpoint computes it again in the backward one.
+    network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU())
+    expected = copy.deepcopy(network)
+    data = torch.randn(2, 3, 6, 6)
+
+    @torch.compile(backend="kas")
+    def compiled(x):
+        return checkpoint(network, x, use_reentrant=False)
+
+    for _ in range(2):
+        compiled(data).square().mean().backward()
+        expected(data).square().mean().backward()
+    for got, wanted in zip(network.parameters(), expected.parameters()):
+        torch.testing.assert_close(got.grad, wanted.grad, rtol=1e-3, atol=1e-5)
+    for got, wanted in zip(network.buffers(), expected.buffers()):
+        torch.testing.assert_close(got, wanted)

@@ -117,3 +117,22 @@ def test_views_from_the_cache():
         results = torch.compile(call, backend="kas")(x)
         torch.testing.assert_close(results, call(x))
         assert find_shared([x, *results]) == find_shared([x, *call(x)])
+
+
+def test_arguments_that_swap_their_values():
+    def swap(a, b):
+        old = a.clone()
+        a.copy_(b)
+        b.copy_(old)
+        return a + b, b[1:]
+
+    torch._dynamo.reset()
+    given = [torch.randn(3, 4), torch.randn(3, 4)]
+    expected = [tensor.clone() for tensor in given]
+    compiled = torch.compile(swap, backend="kas")
+    for _ in range(2):
+        with torch.no_grad():
+            results = (*compiled(*given), *given)
+            wanted = (*swap(*expected), *expected)
+        for got, value in zip(results, wanted):
+            torch.testing.assert_close(got, value)

@@ -75,6 +75,24 @@ def _has_symbols(value: Any) -> bool:
     return any(isinstance(size, torch.SymInt) for size in (*value.shape, *value.stride()))
 
 
+def _take_changes(graph: fx.GraphModule) -> list[int]:
+    """Makes what a graph writes to its arguments at its end outputs, the last ones; the places of these arguments."""
+    arguments = graph.graph.find_nodes(op="placeholder")
+    copies = graph.graph.find_nodes(op="call_function", target=torch.ops.aten.copy_.default)
+    copies = [copy for copy in copies if copy.args[0] in arguments and not copy.users]
+    if not copies:
+        return []
+    output = graph.graph.output_node()
+    values = output.args[0]
+    assert isinstance(values, (list, tuple))
+    output.args = ((*values, *(copy.args[1] for copy in copies)),)
+    places = [arguments.index(copy.args[0]) for copy in copies]
+    for copy in copies:
+        graph.graph.erase_node(copy)
+    graph.recompile()
+    return places
+
+
 class _Graph:
     """A graph that is compiled for each set of shapes that it is called with."""
 
@@ -84,10 +102,12 @@ class _Graph:
         self.graph, self.kind, self.static, self.options = graph, kind, set(static), options
         self.operations = sum(node.op not in ("placeholder", "output", "get_attr") for node in graph.graph.nodes)
         replace_strided(graph)
+        self.changed = _take_changes(graph)
+        """The arguments that get the values of the last outputs."""
         self.programs: dict[Any, nn.Module | None] = {}
         # PyTorch guards the shapes and strides of what has no symbols.
         self.has_symbols = any(_has_symbols(node.meta.get("val")) for node in graph.graph.find_nodes(op="placeholder"))
-        self.batch = find_batch(graph) if kind == "inference" else None
+        self.batch = find_batch(graph) if kind == "inference" and not self.changed else None
         """Of a graph for batches of any size."""
 
     def __call__(self, arguments: list[Any]) -> list[Any]:
@@ -107,6 +127,11 @@ class _Graph:
             tensors = [a for a in arguments if isinstance(a, torch.Tensor)] if self.has_symbols else arguments
             with torch.no_grad():
                 outputs = list(program(*tensors))
+        if self.changed:
+            with torch.no_grad():
+                for place, value in zip(self.changed, outputs[-len(self.changed) :]):
+                    arguments[place].copy_(value)
+            del outputs[-len(self.changed) :]
         arguments.clear()
         return outputs
 
@@ -268,5 +293,7 @@ def backend(
         bw_compiler=partial(_compile_backward, options=chosen),
         inference_compiler=partial(_compile_inference, options=chosen),
         partition_fn=min_cut_rematerialization_partition,
+        # What a graph changes among its arguments, such as statistics of norms, it may also keep for the backward pass.
+        keep_inference_input_mutations=True,
     )(graph, arguments)
     return compiled
