@@ -184,13 +184,17 @@ def Kas_SpaceOp : Kas_Op<"space", [Symbol]> {
       those of the input).
     * Properties of operators, decided exactly in the search: `sees` (a list with
       an odd window for each axis that output and input share, a number or a size
-      as text: each output whose window lies in the image reads all of it),
-      `reaches` (1: each output channel depends on each input channel; 2: so it is
-      after two layers in the right order of channels), and, 0 or 1,
-      `equivariant` (translations of the input move the output), `one_product`
-      (an input and an output value are joined by one product of weights at
-      most), `linear_path` (no reduction that only weights have), `causal` (no
-      output depends on a later position of the input along an axis).
+      as text: each output whose window lies in the image reads all of it; "*" is
+      the whole axis, a global receptive field), `reaches` (1: each output channel
+      depends on each input channel; 2: so it is after two layers in the right
+      order of channels), `equivariant` (what translations of the input along each
+      axis do to the output, a list: "cyclic", they move it; "zero_padded", they
+      would if windows went on at the other end; "none"; 1: "zero_padded" along all
+      axes), and, 0 or 1, `any_grid` (no weight has a size with a primary symbol of
+      an axis), `one_product` (an input and an output value are joined by one
+      product of weights at most), `linear_path` (no reduction that only weights
+      have), `causal` (no output depends on a later position of the input along an
+      axis).
 
     `budget` maps names to numbers: `flops`, `min_flops`, `params` (absolute,
     summed over the layers), `flops_ratio`, `min_flops_ratio`, `params_ratio`
