@@ -208,7 +208,7 @@ def _time_in_turn(layers: Sequence[Found], probe: Probe, rounds: int, calls: int
         for number, (layer, known) in enumerate(zip(layers, least)):
             if isinstance(layer, str) or isinstance(known, str):
                 continue
-            if layer.wall_clock:
+            if layer.threads > 1:
                 # One thread exchanges nothing.
                 if unwatched >= SLICE:
                     probe.wait()

@@ -89,22 +89,22 @@ class Kernel:
             self.program.call("forward_prepack", [*variant.arguments[1:], packed], 1, False)
             self.tensors.append(packed)
 
-    def run(self, times: int, wall_clock: bool) -> float:
-        """Mean milliseconds of a run."""
-        return self.program.call("forward", self.tensors, times, wall_clock)
+    def run(self, times: int) -> float:
+        """Mean milliseconds of a run, by the wall clock: that of a thread jumps on some virtual machines."""
+        return self.program.call("forward", self.tensors, times, True)
 
 
-def time_in_turn(kernels: Sequence[Kernel], runs: int, wall_clock: bool) -> list[float]:
+def time_in_turn(kernels: Sequence[Kernel], runs: int) -> list[float]:
     """The least of the times of each: other work on the machine makes times longer, never shorter."""
     times = []
     for kernel in kernels:
-        kernel.run(1, wall_clock)
+        kernel.run(1)
         # Short ones run several times at once, for 0.1 ms.
-        times.append(min(1000, max(1, int(0.1 / max(kernel.run(1, wall_clock), 1e-4)))))
+        times.append(min(1000, max(1, int(0.1 / max(kernel.run(1), 1e-4)))))
     least = [float("inf")] * len(kernels)
     for _ in range(runs):
         for place, kernel in enumerate(kernels):
-            least[place] = min(least[place], kernel.run(times[place], wall_clock))
+            least[place] = min(least[place], kernel.run(times[place]))
     return least
 
 
@@ -123,7 +123,6 @@ class Job:
             request[key] for key in ("seed", "runs", "trials", "threads")
         )
         self.database: str = request["database"]
-        self.wall_clock = self.threads != 1
         self.features = request["features"]
 
     def run(self) -> list[dict[str, Any]]:
@@ -140,7 +139,7 @@ class Job:
         kernels = [kernel]
         if self.baseline is not None:
             kernels.insert(0, self.choose(dense, self.baseline, make_data(dense, "f32", 0, self.seed), "f32")[1])
-        least = time_in_turn(kernels, self.runs, self.wall_clock)
+        least = time_in_turn(kernels, self.runs)
         macs = int(numpy.count_nonzero(data.weights)) * layer.output_size**2 if sparsity else layer.macs
         return {
             "layer": layer.name,
@@ -167,13 +166,13 @@ class Job:
             variants = [variant for variant in variants if variant.schedule == choice]
         kernels = [Kernel(variant, shape, element) for variant in variants]
         for kernel in kernels:
-            kernel.run(1, self.wall_clock)
+            kernel.run(1)
             error = get_error(kernel.output, data, element)
             if not error <= TOLERANCE[element]:
                 raise JobError(f"{layer.name}: expected an error of at most {TOLERANCE[element]:g}, got {error:.3g}")
         if len(variants) == 1:
             return variants[0], kernels[0]
-        times = time_in_turn(kernels, PLAN_RUNS, self.wall_clock)
+        times = time_in_turn(kernels, PLAN_RUNS)
         best = min(range(len(times)), key=times.__getitem__)
         self.remember(key, variants[best].schedule)
         return variants[best], kernels[best]

@@ -180,7 +180,7 @@ def test_only_several_threads_wait_for_a_calm_machine():
             calls.append(name)
             return 10.0
 
-        return types.SimpleNamespace(time=measure, wall_clock=threads > 1)
+        return types.SimpleNamespace(time=measure, threads=threads)
 
     layers = [make_layer("one", 1), "no such layer", make_layer("two", 2), make_layer("two", 2)]
     assert _time._time_in_turn(layers, probe, 2, 20) == [10.0, "no such layer", 10.0, 10.0]
@@ -195,7 +195,7 @@ def test_slow_layers_are_called_less_often():
             calls.append((microseconds, count, together))
             return microseconds
 
-        return types.SimpleNamespace(time=measure, wall_clock=False)
+        return types.SimpleNamespace(time=measure, threads=1)
 
     probe = types.SimpleNamespace(wait=None)
     layers = [make_layer(value) for value in (10.0, 200.0, 1000.0, 50000.0)]

@@ -203,7 +203,7 @@ LAYERS = [
 
 def run_program(layer, data, element, text, passes, arguments):
     kernel = _worker.Kernel(_worker.Variant(text, passes, arguments), data.expected.shape, element)
-    kernel.run(1, False)
+    kernel.run(1)
     return get_error(kernel.output, data, element)
 
 
