@@ -271,7 +271,7 @@ def test_the_protocol_of_the_report():
     ("old", "new", "message"),
     [
         ("size: 8,", "size: 4,", r"t:2: requires 'size' from 8 to 4096, got '4'"),
-        ("name: darcy", "name: heat", r"t:2: requires an equation of darcy, navier-stokes, waves, got 'heat'"),
+        ("name: darcy", "name: heat", r"t:2: requires an equation of darcy, navier-stokes, waves, relief, got 'heat'"),
         ("dense]", "conv]", r"t:4: requires family of pointwise, .*, got 'conv'"),
         ("0-1", "1-0", r"t:4: requires seeds such as 3 or 100-104, got '1-0'"),
         ("[1, 2]", "[1, 1]", r"t:4: requires each budget once, got '1' again"),

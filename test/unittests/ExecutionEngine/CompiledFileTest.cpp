@@ -27,11 +27,13 @@ using namespace kas::execution;
 
 namespace {
 
-/// One weight that is prepacked, and one that calls read.
+/// One weight that is prepacked, on any machine since its double depends on it
+/// alone, and one that calls read.
 constexpr llvm::StringLiteral layerText = R"mlir(
   func.func @layer(%x: tensor<4x64xf32>, %w: tensor<64x64xf32>,
                    %b: tensor<4x64xf32>) -> tensor<4x64xf32> {
-    %0 = linalg.matmul ins(%x, %w : tensor<4x64xf32>, tensor<64x64xf32>)
+    %twice = arith.addf %w, %w : tensor<64x64xf32>
+    %0 = linalg.matmul ins(%x, %twice : tensor<4x64xf32>, tensor<64x64xf32>)
         outs(%b : tensor<4x64xf32>) -> tensor<4x64xf32>
     return %0 : tensor<4x64xf32>
   }
