@@ -801,3 +801,18 @@ def test_operations_of_others_leave_the_rest_compiled():
         assert torch.allclose(torch.compile(call, backend=kas.torch.backend)(x), call(x), atol=1e-5)
     (graph,) = kas.torch.explain()
     assert [name for name, _ in graph.left] == ["others.twice.default"] and graph.share > 0.99
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_sizes_and_numbers_that_are_data_stay_with_pytorch(dynamic):
+    def compute(x):
+        return x[x > 0].sum() + x.max().item() * x, torch.nonzero(x > 0)
+
+    data = torch.randn(4, 5)
+    torch._dynamo.reset()
+    kas.torch.explain()
+    with torch._dynamo.config.patch(capture_scalar_outputs=True, capture_dynamic_output_shape_ops=True):
+        found = torch.compile(compute, backend="kas", dynamic=dynamic)(data)
+    for got, wanted in zip(found, compute(data)):
+        torch.testing.assert_close(got, wanted)
+    assert "requires sizes and numbers that are known before the call" in kas.torch.explain()[-1].reason

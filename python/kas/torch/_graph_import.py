@@ -38,6 +38,17 @@ class UnsupportedGraphError(Exception):
         """The operations that are the reason, such as `aten.i0`, where it is known."""
 
 
+def _check_known(graph: fx.GraphModule) -> None:
+    """UnsupportedGraphError where numbers or sizes are data, such as those of `item` and `nonzero`."""
+    for node in graph.graph.nodes:
+        for value in _as_list(node.meta.get("val")):
+            sizes = value.shape if isinstance(value, torch.Tensor) else [value]
+            if any(isinstance(size, (torch.SymInt, torch.SymFloat, torch.SymBool)) for size in sizes):
+                raise UnsupportedGraphError(
+                    f"requires sizes and numbers that are known before the call, got those of {node.target}"
+                )
+
+
 def trace(graph: Callable[..., Any], arguments: Sequence[Any], with_gradients: bool) -> fx.GraphModule:
     """The graph, or function, for tensors of these shapes alone, by simpler operations; what is no tensor is inside.
 
@@ -67,6 +78,7 @@ def trace(graph: Callable[..., Any], arguments: Sequence[Any], with_gradients: b
         except Exception as error:
             # Whatever a graph has that cannot be traced, PyTorch can run it.
             raise UnsupportedGraphError(f"cannot be traced: {' '.join(str(error).split())}") from error
+        _check_known(traced)
         fold_constants(traced)
         # Decompositions compute all results, such as the places of maxima, wanted or not.
         lay_out_outputs(traced)
