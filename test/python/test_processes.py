@@ -21,6 +21,10 @@ def answer(request):
     if what == "exit":
         # Not sys.exit, which a library may raise as well, but the end of the process.
         os._exit(value)
+    if what == "exit once there is":
+        while not value.exists():
+            time.sleep(0.01)
+        os._exit(2)
     if what == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     if what == "hang":
@@ -79,10 +83,12 @@ def test_all_that_can_become_of_a_task(method):
         assert len(pool.pids) == 2
 
 
-def test_tasks_that_wait_for_a_lost_worker(method):
+def test_tasks_that_wait_for_a_lost_worker(method, tmp_path):
     with ProcessPool(make, 1, method=method, depth=3) as pool:
-        for task, kind in enumerate(["exit", "right", "right"]):
-            pool.submit(task, (kind, 2))
+        pool.submit(0, ("exit once there is", tmp_path / "all"))
+        pool.submit(1, ("right", 2))
+        pool.submit(2, ("right", 2))
+        (tmp_path / "all").touch()
         ended = collect(pool, 3)
         assert [ended[task].begun for task in range(3)] == [True, False, False]
         assert all(one.code == 2 for one in ended.values())
