@@ -50,12 +50,11 @@ int64_t kasProgramGetNumPrepackedElements(const KasProgram *program,
 
 /// Calls the function `name`, which must exist, `runs` times: one pointer to
 /// the dense elements of each argument, then of each result. `milliseconds`,
-/// unless it is null, becomes the mean of the runs: of this thread's processor
-/// time, or of the clock's if `wallClock`. Returns null, or what the assertion
-/// says that failed, which lives as long as the program: the runs end with it,
-/// and `milliseconds` stays as it is.
+/// unless it is null, becomes the mean of the runs, by the wall clock. Returns
+/// null, or what the assertion says that failed, which lives as long as the
+/// program: the runs end with it, and `milliseconds` stays as it is.
 const char *kasProgramCall(KasProgram *program, const char *name,
-                           void *const *tensors, uint64_t runs, bool wallClock,
+                           void *const *tensors, uint64_t runs,
                            double *milliseconds);
 
 /// An argument.

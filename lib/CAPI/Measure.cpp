@@ -18,12 +18,11 @@
 #include "Handles.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/ExecutionEngine/JIT.h"
+#include "kas/ExecutionEngine/Timing.h"
 #include "kas/Tuning/Network.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/Support/JSON.h"
-#include <chrono>
-#include <ctime>
 
 using namespace kas;
 using namespace kas::execution;
@@ -205,31 +204,21 @@ int64_t kasProgramGetNumPrepackedElements(const KasProgram *program,
   return found == program->functions.end() ? 0 : found->second.numPrepacked;
 }
 
-/// The processor's time of this thread leaves out what other processes take; it
-/// counts only one thread, so callers with several take the wall clock.
-static double getMilliseconds(bool wallClock) {
-  timespec now = {};
-  if (!wallClock && ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0)
-    return static_cast<double>(now.tv_sec) * 1e3 +
-           static_cast<double>(now.tv_nsec) * 1e-6;
-  return std::chrono::duration<double, std::milli>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 const char *kasProgramCall(KasProgram *program, const char *name,
-                           void *const *tensors, uint64_t runs, bool wallClock,
+                           void *const *tensors, uint64_t runs,
                            double *milliseconds) {
   const KasProgram::Function &function = program->functions.find(name)->second;
   // Compiled code takes pointers that it may not keep but can overwrite.
   SmallVector<void *> pointers(tensors, tensors + function.numTensors);
-  double start = getMilliseconds(wallClock);
+  double start = monotonicSeconds();
   for (uint64_t run = 0; run < runs; ++run)
     if (const char *message = function.code(pointers.data()))
       return message;
-  // The mean: the caller takes the least of several calls.
+  // The mean: the caller takes the least of several calls. Not of the
+  // processor's time of this thread, which jumps on some virtual machines, so
+  // that the least is too small.
   if (milliseconds)
-    *milliseconds = (getMilliseconds(wallClock) - start) /
+    *milliseconds = (monotonicSeconds() - start) * 1e3 /
                     static_cast<double>(std::max<uint64_t>(runs, 1));
   return nullptr;
 }

@@ -141,8 +141,7 @@ void kas::python::addFunctions(nb::module_ &m) {
       .def("get_num_tensors", &Program::getNumTensors, "name"_a)
       .def("get_num_prepacked_elements", &Program::getNumPrepackedElements,
            "name"_a)
-      .def("call", &Program::call, "name"_a, "tensors"_a, "runs"_a,
-           "wall_clock"_a)
+      .def("call", &Program::call, "name"_a, "tensors"_a, "runs"_a)
       .def("call_at", &Program::callAt, "name"_a, "addresses"_a);
 
   nb::class_<WriteWatch>(m, "WriteWatch")

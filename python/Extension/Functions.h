@@ -267,11 +267,11 @@ public:
     return kasProgramGetNumPrepackedElements(program.get(), name.c_str());
   }
   double call(const std::string &name, std::vector<Array> tensors,
-              uint64_t runs, bool wallClock) {
+              uint64_t runs) {
     std::vector<void *> pointers;
     for (Array &array : tensors)
       pointers.push_back(const_cast<void *>(array.data()));
-    return callOn(name, pointers, runs, wallClock);
+    return callOn(name, pointers, runs);
   }
   /// On the addresses of dense elements, which the caller has checked: what it
   /// costs to look at an array is more than many a function takes.
@@ -279,12 +279,12 @@ public:
     std::vector<void *> pointers;
     for (size_t address : addresses)
       pointers.push_back(reinterpret_cast<void *>(address));
-    callOn(name, pointers, /*runs=*/1, /*wallClock=*/false);
+    callOn(name, pointers, /*runs=*/1);
   }
 
 private:
   double callOn(const std::string &name, std::vector<void *> &pointers,
-                uint64_t runs, bool wallClock) {
+                uint64_t runs) {
     int64_t expected = getNumTensors(name);
     if (expected < 0)
       throw nb::key_error(("no function '" + name + "'").c_str());
@@ -294,9 +294,8 @@ private:
                                .c_str());
     double milliseconds = 0;
     nb::gil_scoped_release release;
-    if (const char *message =
-            kasProgramCall(program.get(), name.c_str(), pointers.data(), runs,
-                           wallClock, &milliseconds))
+    if (const char *message = kasProgramCall(
+            program.get(), name.c_str(), pointers.data(), runs, &milliseconds))
       throw std::runtime_error(message);
     return milliseconds;
   }

@@ -181,7 +181,7 @@ class Kas:
 
     def time(self, calls: int) -> float:
         compiled = self.compiled
-        return min(1e3 * compiled.program.call("forward", compiled.tensors, 1, True) for _ in range(calls))
+        return min(1e3 * compiled.program.call("forward", compiled.tensors, 1) for _ in range(calls))
 
 
 class KasBytes(Kas):

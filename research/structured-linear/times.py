@@ -155,13 +155,13 @@ class Layer:
         if count := self.program.get_num_prepacked_elements("forward"):
             memory = numpy.zeros(count + 16, numpy.float32)
             packed = memory[-(memory.ctypes.data // 4) % 16 :][:count]
-            self.program.call("forward_prepack", [*arrays[1:], packed], 1, False)
+            self.program.call("forward_prepack", [*arrays[1:], packed], 1)
             self.given.append(packed)
         self.time(1)
 
     def time(self, calls):
         """Microseconds of a call."""
-        return self.program.call("forward", self.given, calls, False) * 1e3
+        return self.program.call("forward", self.given, calls) * 1e3
 
 
 class PyTorchLayer:

@@ -35,9 +35,9 @@ def run(module: kas.Module, tensors: list[numpy.ndarray], size: int, threads: in
     if count := program.get_num_prepacked_elements("forward"):
         memory = numpy.zeros(count + 16, numpy.float32)
         packed = memory[-(memory.ctypes.data // 4) % 16 :][:count]
-        program.call("forward_prepack", [*tensors[1:], packed], 1, False)
+        program.call("forward_prepack", [*tensors[1:], packed], 1)
         arguments.append(packed)
-    program.call("forward", arguments, 1, False)
+    program.call("forward", arguments, 1)
     return results, "forward_part" in str(module)
 
 

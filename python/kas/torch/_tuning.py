@@ -87,8 +87,8 @@ def _measure(module: Module, tensors: Sequence[tuple[tuple[int, ...], torch.dtyp
         start = -(whole.data_ptr() // 4) % 16
         packed = whole[start : start + count]
         weights = memory[num_data:][: program.get_num_tensors("forward_prepack") - 1]
-        program.call("forward_prepack", [*weights, packed], 1, False)
+        program.call("forward_prepack", [*weights, packed], 1)
         memory.append(packed)
-    program.call("forward", memory, 1, True)
-    least: float = min(program.call("forward", memory, 3, True) for _ in range(3))
+    program.call("forward", memory, 1)
+    least: float = min(program.call("forward", memory, 3) for _ in range(3))
     return least

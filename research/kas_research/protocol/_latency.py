@@ -83,19 +83,14 @@ class CompiledNetwork:
         """To be called once before `time`. What fails only when it runs is a failure of this network alone."""
         if count := self.program.get_num_prepacked_elements("forward"):
             packed = make_aligned((count,))
-            self.program.call("forward_prepack", [*self.tensors[1:-1], packed], 1, False)
+            self.program.call("forward_prepack", [*self.tensors[1:-1], packed], 1)
             self.tensors.append(packed)
-        self.program.call("forward", self.tensors, 1, True)
+        self.program.call("forward", self.tensors, 1)
         return self
 
     def time(self, calls: int, together: int = 4) -> float:
-        """The least mean of so many calls `together`, of as many as `calls` and one time more.
-
-        By the wall clock: that of a thread jumps on some virtual machines, and the least then is too small.
-        """
-        return min(
-            1e3 * self.program.call("forward", self.tensors, together, True) for _ in range(1 + calls // together)
-        )
+        """The least mean of so many calls `together`, of as many as `calls` and one time more."""
+        return min(1e3 * self.program.call("forward", self.tensors, together) for _ in range(1 + calls // together))
 
 
 class _PyTorch:

@@ -86,12 +86,12 @@ class Kernel:
         prepared = self.program.get_num_prepacked_elements("forward")
         if prepared:
             packed = allocate((prepared,), numpy.float32)
-            self.program.call("forward_prepack", [*variant.arguments[1:], packed], 1, False)
+            self.program.call("forward_prepack", [*variant.arguments[1:], packed], 1)
             self.tensors.append(packed)
 
     def run(self, times: int) -> float:
-        """Mean milliseconds of a run, by the wall clock: that of a thread jumps on some virtual machines."""
-        return self.program.call("forward", self.tensors, times, True)
+        """Mean milliseconds of a run."""
+        return self.program.call("forward", self.tensors, times)
 
 
 def time_in_turn(kernels: Sequence[Kernel], runs: int) -> list[float]:
