@@ -104,6 +104,8 @@ struct DeviceManifest {
   /// A status is an i32, the position in `assertions` of the first one that
   /// failed, or one that is not there.
   enum class BufferKind { Argument, Result, Status, Constant, Scratch };
+  /// The word for it in the JSON form.
+  static llvm::StringRef getName(BufferKind kind);
   /// Arguments and results are of `f32`, `f16` or `bf16`.
   struct Buffer : TensorShape {
     BufferKind kind = BufferKind::Argument;

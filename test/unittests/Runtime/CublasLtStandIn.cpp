@@ -54,11 +54,7 @@ struct Preference {
   uint32_t alignments[4] = {256, 256, 256, 256};
 };
 
-struct State {
-  std::string failing;
-  int failAt = 0, error = 0;
-  bool hasFailed = false;
-  std::map<std::string, int> calls;
+struct State : StandInCalls {
   std::ostringstream log, violations;
   std::set<CublasHandle> handles;
   std::map<CublasMatmulDesc, Desc> descs;
@@ -88,15 +84,11 @@ const StandInControls &getDriver() {
 /// Records a call; the error that it must return, or success.
 template <typename... Arguments>
 CublasStatus enter(const char *function, Arguments... arguments) {
-  int call = ++state.calls[function];
   state.log << function << "(";
   const char *separator = "";
   ((state.log << separator << arguments, separator = ", "), ...);
   state.log << ")\n";
-  if (state.failing != function || call != state.failAt)
-    return CublasSuccess;
-  state.hasFailed = true;
-  return state.error;
+  return state.count(function);
 }
 
 #define KAS_ENTER(...)                                                         \
@@ -285,9 +277,7 @@ void compute(const Product &product, uint64_t k) {
 static const StandInControls controls = {
     [] { state = State(); },
     [](const char *function, int nth, int error) {
-      state.failing = function;
-      state.failAt = nth;
-      state.error = error;
+      state.fail(function, nth, error);
     },
     [] { return state.hasFailed; },
     nullptr,

@@ -65,11 +65,7 @@ struct Event {
   double time = 0;
 };
 
-struct State {
-  std::string failing;
-  int failAt = 0, error = 0;
-  bool hasFailed = false;
-  std::map<std::string, int> calls;
+struct State : StandInCalls {
   std::set<std::string> hidden;
   std::ostringstream log, violations;
   std::map<std::string, StandInKernel> kernels;
@@ -149,15 +145,12 @@ enum Needs { Nothing, Initialized, Context };
 /// Records a call; the error that it must return, or success.
 template <typename... Arguments>
 CUresult enter(const char *function, Needs needs, Arguments... arguments) {
-  int call = ++state.calls[function];
+  CUresult result = state.count(function);
   state.log << function << "(";
   const char *separator = "";
   ((state.log << separator << arguments, separator = ", "), ...);
   state.log << ")";
-  CUresult result = CudaSuccess;
-  if (state.failing == function && call == state.failAt) {
-    state.hasFailed = true;
-    result = state.error;
+  if (result != CudaSuccess) {
     if (isSticky(result))
       state.sticky = result;
   } else if (needs >= Initialized && !state.isInitialized) {
@@ -297,9 +290,7 @@ static bool isAllocated(uint64_t address, size_t bytes) {
 static const StandInControls controls = {
     reset,
     [](const char *function, int nth, int error) {
-      state.failing = function;
-      state.failAt = nth;
-      state.error = error;
+      state.fail(function, nth, error);
     },
     [] { return state.hasFailed; },
     [](const char *function) { state.hidden.insert(function); },

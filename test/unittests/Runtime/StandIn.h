@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The controls of the two stand-ins for drivers, looked up by name in their
-// libraries. Each stand-in makes the Nth call of a function fail on request.
+// The controls of the stand-ins for drivers and libraries, looked up by name in
+// theirs. Each stand-in makes the Nth call of a function fail on request.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,12 +17,36 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
 
 /// A kernel as the stand-in for CUDA runs it: its parameters as addresses.
 using StandInKernel = void (*)(void *const *parameters, const uint32_t *grid,
                                const uint32_t *block);
 
-/// What both libraries export as `standInControls`, of type
+/// The calls of a stand-in, and the failure that is requested.
+struct StandInCalls {
+  std::string failing;
+  int failAt = 0, error = 0;
+  bool hasFailed = false;
+  std::map<std::string, int> calls;
+
+  void fail(const char *function, int nth, int code) {
+    failing = function;
+    failAt = nth;
+    error = code;
+  }
+  /// Counts a call; the error that it must return, or 0, which is success of
+  /// all of them.
+  int count(const char *function) {
+    if (++calls[function] != failAt || failing != function)
+      return 0;
+    hasFailed = true;
+    return error;
+  }
+};
+
+/// What all of them export as `standInControls`, of type
 /// `const StandInControls *`.
 struct StandInControls {
   /// Forgets calls and requests.

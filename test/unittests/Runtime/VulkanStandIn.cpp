@@ -15,7 +15,6 @@
 #include "StandIn.h"
 #include <cstring>
 #include <dlfcn.h>
-#include <map>
 #include <set>
 #include <string>
 #define VK_NO_PROTOTYPES
@@ -61,13 +60,9 @@
 
 namespace {
 
-struct State {
-  std::string failing;
-  int failAt = 0, error = 0;
-  bool hasFailed = false, isDiscrete = false, hasClock = true,
-       hasDevices = true, hasMemory = true;
+struct State : StandInCalls {
+  bool isDiscrete = false, hasClock = true, hasDevices = true, hasMemory = true;
   size_t initialPipelineBytes = 0;
-  std::map<std::string, int> calls;
   std::set<std::string> hidden;
 };
 
@@ -75,11 +70,7 @@ State state;
 
 /// The result that a call must give instead of its own, or success.
 VkResult enter(const char *function) {
-  int call = ++state.calls[function];
-  if (state.failing != function || call != state.failAt)
-    return VK_SUCCESS;
-  state.hasFailed = true;
-  return static_cast<VkResult>(state.error);
+  return static_cast<VkResult>(state.count(function));
 }
 
 enum Index {
@@ -208,9 +199,7 @@ VKAPI_ATTR VkResult VKAPI_CALL enumerateDevices(VkInstance instance,
 static const StandInControls controls = {
     [] { state = State(); },
     [](const char *function, int nth, int error) {
-      state.failing = function;
-      state.failAt = nth;
-      state.error = error;
+      state.fail(function, nth, error);
     },
     [] { return state.hasFailed; },
     [](const char *function) { state.hidden.insert(function); },
