@@ -67,16 +67,18 @@ llvm::StringRef DeviceManifest::getName(BufferKind kind) {
 
 namespace kas {
 
-/// Three numbers, in a type of this namespace so that ObjectMapper finds its
+namespace {
+
+/// Three numbers, in a type of this file so that ObjectMapper finds its
 /// `fromJSON`.
 struct ManifestSizes {
   std::array<uint32_t, 3> values = {};
 };
 
-/// Found by ObjectMapper; each says in `path` what is wrong.
+/// Found by ObjectMapper, as those below; each says in `path` what is wrong.
 /// Extents of a grid or block: a launch with a 0 is an error of the driver that
 /// says nothing useful, so it is refused here.
-static bool fromJSON(const Value &value, ManifestSizes &sizes, Path path) {
+bool fromJSON(const Value &value, ManifestSizes &sizes, Path path) {
   std::vector<uint64_t> numbers;
   if (!llvm::json::fromJSON(value, numbers, path))
     return false;
@@ -89,6 +91,8 @@ static bool fromJSON(const Value &value, ManifestSizes &sizes, Path path) {
   llvm::copy(numbers, sizes.values.begin());
   return true;
 }
+
+} // namespace
 
 /// One of the names of `bufferKinds`.
 static bool fromJSON(const Value &value, DeviceManifest::BufferKind &kind,
