@@ -16,15 +16,16 @@ A program for the Python of the build (`tools/python.sh`), with torchvision besi
 models. One line of JSON for each network: seconds to import and to compile it without a cache; the largest error of
 kas beside PyTorch's output, over its largest value; the least and the median milliseconds of each implementation; and
 `to_best_peer`, the least time of the fastest other one over ours (above 1 kas is faster). At the end the geometric
-mean. With `--backend` also `backend_to_kas`, the least time of kas over that of PyTorch with kas as its backend (below
-1 PyTorch adds something), the number of graphs and what PyTorch runs in them. With `--bytes` also networks whose
-layers compute in int8, calibrated on the same random images: of kas by `kas.quantize`, of the peers by ONNX Runtime's
-static quantizer (QDQ, per channel), their errors, `bytes_to_f32`, the least time of f32 by kas over that of bytes by
-kas, and `bytes_to_best_peer`; with `qdq_error`, `qdq_to_f32` and `qdq_to_best_peer` the same of kas on the file of
-the peers. With `--bf16` also `bf16_error`, `bf16_to_f32` and `bf16_to_best_peer` of networks whose
-products may be of bf16, by kas and by OpenVINO. Parameters are random, batch norms have
-statistics of their own. Peers are given ONNX files by PyTorch's own exporter, PyTorch freezes its weights, and kas
-packs them ahead.
+mean. Under `--isa=avx2` on a processor with AVX-512 ONNX Runtime uses that all the same: its times are in the record,
+which names it as `not_limited`, and it is no best peer. With `--backend` also `backend_to_kas`, the least time of kas
+over that of PyTorch with kas as its backend (below 1 PyTorch adds something), the number of graphs and what PyTorch
+runs in them. With `--bytes` also networks whose layers compute in int8, calibrated on the same random images: of kas by
+`kas.quantize`, of the peers by ONNX Runtime's static quantizer (QDQ, per channel), their errors, `bytes_to_f32`, the
+least time of f32 by kas over that of bytes by kas, and `bytes_to_best_peer`; with `qdq_error`, `qdq_to_f32` and
+`qdq_to_best_peer` the same of kas on the file of the peers. With `--bf16` also `bf16_error`, `bf16_to_f32` and
+`bf16_to_best_peer` of networks whose products may be of bf16, by kas and by OpenVINO. Parameters are random, batch
+norms have statistics of their own. Peers are given ONNX files by PyTorch's own exporter, PyTorch freezes its weights,
+and kas packs them ahead.
 """
 
 from __future__ import annotations
@@ -340,10 +341,12 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     record["median_ms"] = {key: round(statistics.median(values), 3) for key, values in samples.items()}
     if "backend" in timers and "kas" in timers:
         record["backend_to_kas"] = round(record["least_ms"]["kas"] / record["least_ms"]["backend"], 3)
+    if unlimited := sorted(options.peers & set(isa.list_unlimited(options.isa))):
+        record["not_limited"] = unlimited
     for kind in ("", "bytes_", "qdq_", "bf16_"):
         ours, ratio = f"kas_{kind}".rstrip("_"), f"{kind}to_best_peer"
         ending = ours.removeprefix("kas").replace("qdq", "bytes")
-        rivals = {peer + ending for peer in options.peers}
+        rivals = {peer + ending for peer in options.peers.difference(unlimited)}
         others = [least for key, least in record["least_ms"].items() if key in rivals]
         if others and ours in timers:
             record[ratio] = round(min(others) / record["least_ms"][ours], 3)

@@ -8,6 +8,7 @@ ONNX Runtime cannot be limited: oneDNN, and with it PyTorch and OpenVINO, is wha
 
 import os
 import sys
+from pathlib import Path
 
 # As the option --isa names them: the CPU that kas compiles for (none: the host), and what oneDNN and PyTorch read.
 CPUS = {"native": "", "avx2": "x86-64-v3", "avx512": "x86-64-v4"}
@@ -31,3 +32,16 @@ def restart_limited(isa):
     """Starts this program again under the limits, which libraries read when they are loaded."""
     if any(os.environ.get(name) != value for name, value in LIMITS[isa].items()):
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **LIMITS[isa]})
+
+
+def list_unlimited(isa, flags=None):
+    """The peers that use more than `isa` on a processor with these flags; none: those of this one."""
+    flags = read_flags() if flags is None else flags
+    return ["onnxruntime"] if isa == "avx2" and "avx512f" in flags else []
+
+
+def read_flags():
+    """The extensions that the processor has, as Linux names them; none on other systems."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    return next((set(line.partition(":")[2].split()) for line in lines if line.startswith("flags")), set())

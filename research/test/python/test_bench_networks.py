@@ -12,6 +12,8 @@ from pathlib import Path
 import kas
 
 BENCHES = Path(__file__).resolve().parents[3] / "research" / "peers"
+sys.path.insert(0, str(BENCHES))
+from peerbench import isa  # noqa: E402
 
 
 def run(*arguments, program="networks.py"):
@@ -62,10 +64,22 @@ def test_bytes():
 
 def test_instruction_set():
     done = run("--networks=tiny-vision", "--peers=onnxruntime,pytorch", "--isa=avx2", "--rounds=1", "--calls=2")
-    record, _ = map(json.loads, done.stdout.splitlines())
+    record, summary = map(json.loads, done.stdout.splitlines())
     assert record["isa"] == "avx2" and record["error"] < 1e-4 and "failures" not in record
+    least = record["least_ms"]
+    assert set(least) == {"kas", "onnxruntime", "pytorch"}
+    rivals = {"onnxruntime", "pytorch"} - set(record.get("not_limited", []))
+    assert summary["least"] == record["to_best_peer"]
+    assert record["to_best_peer"] == round(min(least[peer] for peer in rivals) / least["kas"], 3)
     done = run("--networks=tiny-vision", "--isa=mmx")
     assert done.returncode == 2 and "invalid choice: 'mmx'" in done.stderr
+
+
+def test_peers_that_are_not_limited():
+    flags = {"avx2", "avx512f"}
+    assert isa.list_unlimited("avx2", flags) == ["onnxruntime"]
+    assert isa.list_unlimited("avx2", flags - {"avx512f"}) == []
+    assert isa.list_unlimited("avx512", flags) == isa.list_unlimited("native", flags) == []
 
 
 def test_no_networks():
