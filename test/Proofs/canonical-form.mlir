@@ -556,6 +556,61 @@ module @W11 attributes {rule.statement = "with u = unfold(i, k) that the data ke
   }
 }
 
+module @W11_cyclic attributes {rule.statement = "with u of a window that wraps around, whatever has it, a weight indexed by u is absorbed by one with i and k",
+                               rule.absorbed = array<i64: 1, 0>,
+                               rule.condition = affine_set<()[N, k] : (2 * N - k >= 0)>} {
+  kas.operator @before<N | k>(%i: N, %x: N) from [N] {
+    %j = kas.reduce sum : k
+    %i_d, %i_w = kas.share %i : N
+    %j_d, %j_0 = kas.share %j : k
+    %j_e, %j_1 = kas.share %j_d : k
+    %u_zero = kas.reduce sum : 1
+    %u_first = kas.stride %u_zero by 3 : 1
+    %u_second = kas.shift %u_first by 1 : 3
+    %u_three = kas.split %u_second, %i_d : 3, N
+    %u_all = kas.unfold %u_three, %j_e : 3*N, k
+    %u_copy, %u = kas.merge %u_all by N : 3*N
+    kas.expand %u_copy : 3
+    %x_d, %x_w = kas.share %x : N
+    kas.yield data(%x_d) weight(%i_w, %j_0) weight(%u) weight(%x_w, %j_1)
+  }
+  kas.operator @after<N | k>(%i: N, %x: N) from [N] {
+    %j = kas.reduce sum : k
+    %j_0, %j_1 = kas.share %j : k
+    %x_d, %x_w = kas.share %x : N
+    kas.yield data(%x_d) weight(%i, %j_0) weight(%x_w, %j_1)
+  }
+  kas.operator @map<N | k>(%i: N, %x: N, %j: k, %z: 1) from [N, N, k] {
+    kas.expand %z : 1
+    kas.yield data(%i, %x, %j)
+  }
+  module @near_miss attributes {rule.statement = "the other weight has i alone", rule.sizes = #kas.binding<N = 5, k = 3>} {
+    kas.operator @before<N | k>(%i: N, %x: N) from [N] {
+      %j = kas.reduce sum : k
+      %i_d, %i_w = kas.share %i : N
+      %j_e, %j_1 = kas.share %j : k
+      %u_zero = kas.reduce sum : 1
+      %u_first = kas.stride %u_zero by 3 : 1
+      %u_second = kas.shift %u_first by 1 : 3
+      %u_three = kas.split %u_second, %i_d : 3, N
+      %u_all = kas.unfold %u_three, %j_e : 3*N, k
+      %u_copy, %u = kas.merge %u_all by N : 3*N
+      kas.expand %u_copy : 3
+      %x_d, %x_w = kas.share %x : N
+      kas.yield data(%x_d) weight(%i_w) weight(%u) weight(%x_w, %j_1)
+    }
+    kas.operator @after<N | k>(%i: N, %x: N) from [N] {
+      %j = kas.reduce sum : k
+      %x_d, %x_w = kas.share %x : N
+      kas.yield data(%x_d) weight(%i) weight(%x_w, %j)
+    }
+    kas.operator @map<N | k>(%i: N, %x: N, %j: k, %z: 1) from [N, N, k] {
+      kas.expand %z : 1
+      kas.yield data(%i, %x, %j)
+    }
+  }
+}
+
 module @W11_half attributes {rule.statement = "a weight indexed by a half of a merge is absorbed by one with the whole", rule.absorbed = array<i64: 1, 0>} {
   kas.operator @before<N | b>(%i: N*b) from [N, b] {
     %i_d, %i_w = kas.share %i : N*b
@@ -1076,6 +1131,97 @@ module @U6 attributes {rule.statement = "two windows that look back on one base 
       %u = kas.unfold %i, %b_d : N, l
       %v = kas.unfold %u, %a_d : N, k
       kas.yield data(%v) weight(%a_w) weight(%b_w)
+    }
+  }
+}
+
+module @U6_cyclic attributes {rule.statement = "so may two windows that wrap around",
+                              rule.condition = affine_set<()[N, k, l] : (2 * N - k >= 0, 2 * N - l >= 0)>} {
+  kas.operator @before<N | k, l>(%i: N) from [N] {
+    %a = kas.reduce sum : k
+    %b = kas.reduce sum : l
+    %a_d, %a_w = kas.share %a : k
+    %b_d, %b_w = kas.share %b : l
+    %u_zero = kas.reduce sum : 1
+    %u_first = kas.stride %u_zero by 3 : 1
+    %u_second = kas.shift %u_first by 1 : 3
+    %u_three = kas.split %u_second, %i : 3, N
+    %u_all = kas.unfold %u_three, %a_d : 3*N, k
+    %u_copy, %u = kas.merge %u_all by N : 3*N
+    kas.expand %u_copy : 3
+    %v_zero = kas.reduce sum : 1
+    %v_first = kas.stride %v_zero by 3 : 1
+    %v_second = kas.shift %v_first by 1 : 3
+    %v_three = kas.split %v_second, %u : 3, N
+    %v_all = kas.unfold %v_three, %b_d : 3*N, l
+    %v_copy, %v = kas.merge %v_all by N : 3*N
+    kas.expand %v_copy : 3
+    kas.yield data(%v) weight(%a_w) weight(%b_w)
+  }
+  kas.operator @after<N | k, l>(%i: N) from [N] {
+    %a = kas.reduce sum : k
+    %b = kas.reduce sum : l
+    %a_d, %a_w = kas.share %a : k
+    %b_d, %b_w = kas.share %b : l
+    %u_zero = kas.reduce sum : 1
+    %u_first = kas.stride %u_zero by 3 : 1
+    %u_second = kas.shift %u_first by 1 : 3
+    %u_three = kas.split %u_second, %i : 3, N
+    %u_all = kas.unfold %u_three, %b_d : 3*N, l
+    %u_copy, %u = kas.merge %u_all by N : 3*N
+    kas.expand %u_copy : 3
+    %v_zero = kas.reduce sum : 1
+    %v_first = kas.stride %v_zero by 3 : 1
+    %v_second = kas.shift %v_first by 1 : 3
+    %v_three = kas.split %v_second, %u : 3, N
+    %v_all = kas.unfold %v_three, %a_d : 3*N, k
+    %v_copy, %v = kas.merge %v_all by N : 3*N
+    kas.expand %v_copy : 3
+    kas.yield data(%v) weight(%a_w) weight(%b_w)
+  }
+  module @near_miss attributes {rule.statement = "one of them is shifted by one", rule.sizes = #kas.binding<N = 7, k = 3, l = 5>} {
+    kas.operator @before<N | k, l>(%i: N) from [N] {
+      %a = kas.reduce sum : k
+      %b = kas.reduce sum : l
+      %a_d, %a_w = kas.share %a : k
+      %b_d, %b_w = kas.share %b : l
+      %u_zero = kas.reduce sum : 1
+      %u_first = kas.stride %u_zero by 3 : 1
+      %u_second = kas.shift %u_first by 1 : 3
+      %u_three = kas.split %u_second, %i : 3, N
+      %u_all = kas.unfold %u_three, %a_d : 3*N, k
+      %u_copy, %u = kas.merge %u_all by N : 3*N
+      kas.expand %u_copy : 3
+      %v_zero = kas.reduce sum : 1
+      %v_first = kas.stride %v_zero by 3 : 1
+      %v_second = kas.shift %v_first by 1 : 3
+      %v_three = kas.split %v_second, %u : 3, N
+      %v_all = kas.unfold %v_three, %b_d : 3*N, l
+      %v_copy, %v = kas.merge %v_all by N : 3*N
+      kas.expand %v_copy : 3
+      kas.yield data(%v) weight(%a_w) weight(%b_w)
+    }
+    kas.operator @after<N | k, l>(%i: N) from [N] {
+      %a = kas.reduce sum : k
+      %b = kas.reduce sum : l
+      %a_d, %a_w = kas.share %a : k
+      %b_d, %b_w = kas.share %b : l
+      %u_zero = kas.reduce sum : 1
+      %u_first = kas.stride %u_zero by 3 : 1
+      %u_second = kas.shift %u_first by 1 : 3
+      %u_three = kas.split %u_second, %i : 3, N
+      %u_all = kas.unfold %u_three, %b_d : 3*N, l
+      %u_copy, %u = kas.merge %u_all by N : 3*N
+      kas.expand %u_copy : 3
+      %v_zero = kas.reduce sum : 1
+      %v_first = kas.stride %v_zero by 3 : 1
+      %v_second = kas.shift %v_first by 1 : 3
+      %v_three = kas.split %v_second, %u : 3, N
+      %v_all = kas.unfold %v_three, %a_d : 3*N, k
+      %v_copy, %v = kas.merge %v_all by N : 3*N
+      kas.expand %v_copy : 3
+      %s = kas.shift %v by 1 : N
+      kas.yield data(%s) weight(%a_w) weight(%b_w)
     }
   }
 }

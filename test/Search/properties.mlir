@@ -53,6 +53,25 @@ kas.space @torus<N, C, H | k>
 
 // -----
 
+// Windows that wrap around are: each is an unfold in the second of three copies of its base.
+// CHECK-LABEL: kas.space @windows_around
+kas.space @windows_around<N, C, H | k>
+    [N, C unordered, H] from [N, C unordered, H]
+    bindings [<N = 1, C = 4, H = 8, k = 3>]
+    limits {depth = 4, reduce = 2, weights = 1, merge = 0, split = 0, shift = 0, cyclic = 1, sees = ["k"],
+            equivariant = ["cyclic"]}
+// CHECK: kas.operator @windows_around_0
+// CHECK: %[[ZERO:.*]] = kas.reduce sum : 1
+// CHECK: %[[FIRST:.*]] = kas.stride %[[ZERO]] by 3 : 1
+// CHECK: %[[SECOND:.*]] = kas.shift %[[FIRST]] by 1 : 3
+// CHECK: %[[BASE:.*]] = kas.split %[[SECOND]], %{{.*}} : 3, H
+// CHECK: %[[ALL:.*]] = kas.unfold %[[BASE]], %{{.*}} : 3*H, k
+// CHECK: %[[COPY:.*]], %[[AROUND:.*]] = kas.merge %[[ALL]] by H : 3*H
+// CHECK: kas.expand %[[COPY]] : 3
+// CHECK: kas.yield data({{.*}}%[[AROUND]]) weight
+
+// -----
+
 // A product in groups reaches an eighth of the channels: too few for two layers of 16 channels.
 // CHECK-LABEL: kas.space @dense
 kas.space @dense<N, C, D | g>

@@ -225,7 +225,8 @@ bool BruteForce::isWindow(const Size &base, const Size &window) const {
     int64_t extent = *window.evaluate(binding);
     return extent % 2 == 1 && extent >= 3 && extent <= problem.limits.window &&
            static_cast<double>(*base.evaluate(binding)) >=
-               problem.limits.unfoldRatio * static_cast<double>(extent);
+               problem.limits.unfoldRatio * static_cast<double>(extent) &&
+           (!problem.limits.cyclic || *base.evaluate(binding) > extent);
   });
 }
 

@@ -138,7 +138,8 @@ public:
 private:
   static bool isBinary(const ConcreteCoord &coord) {
     return coord.kind == ConcreteCoord::Split ||
-           coord.kind == ConcreteCoord::Unfold;
+           coord.kind == ConcreteCoord::Unfold ||
+           coord.kind == ConcreteCoord::CyclicUnfold;
   }
 
   template <typename Visitor, typename Filter>

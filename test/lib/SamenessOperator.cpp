@@ -119,9 +119,12 @@ kas::test::makeConcrete(OperatorOp op, const Binding &binding) {
   return BodyReader(op, binding).read();
 }
 
+/// `isCyclic`: all windows wrap around. Those of the search are written out,
+/// and never leave the three copies that they are in; those of brute force are
+/// single nodes.
 static ConcreteCoord makeConcrete(const OperatorGraph &graph,
                                   const GraphCoord &coord,
-                                  const Binding &binding) {
+                                  const Binding &binding, bool isCyclic) {
   auto valueOf = [&](const Size &size) { return *size.evaluate(binding); };
   ConcreteCoord result{ConcreteCoord::Loop, valueOf(coord.size), coord.first,
                        coord.second, 0};
@@ -144,7 +147,8 @@ static ConcreteCoord makeConcrete(const OperatorGraph &graph,
     result.parameter = coord.amount;
     break;
   case CoordKind::Unfold:
-    result.kind = ConcreteCoord::Unfold;
+    result.kind =
+        isCyclic ? ConcreteCoord::CyclicUnfold : ConcreteCoord::Unfold;
     result.parameter = coord.getLow(valueOf(graph.coords[coord.second].size));
     break;
   case CoordKind::Stride:
@@ -160,7 +164,8 @@ ConcreteOperator kas::test::makeConcrete(const SearchProblem &problem,
                                          const Binding &binding) {
   ConcreteOperator result;
   for (const GraphCoord &coord : graph.coords)
-    result.coords.push_back(::makeConcrete(graph, coord, binding));
+    result.coords.push_back(
+        ::makeConcrete(graph, coord, binding, problem.limits.cyclic));
   for (const Dimension &output : problem.outputs)
     result.outputs.push_back(
         {*output.size.evaluate(binding), output.isUnordered});

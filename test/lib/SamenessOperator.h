@@ -34,6 +34,8 @@ struct ConcreteCoord {
     /// `first + second - parameter`; points where it leaves [0, size) do not
     /// exist.
     Unfold,
+    /// `(first + second - parameter) mod size`.
+    CyclicUnfold,
     /// `first * parameter`.
     Stride
   };
@@ -68,6 +70,10 @@ inline bool setValue(llvm::ArrayRef<ConcreteCoord> coords, unsigned index,
   case ConcreteCoord::Unfold:
     value = first + values[coord.second] - coord.parameter;
     return value >= 0 && value < coord.size;
+  case ConcreteCoord::CyclicUnfold:
+    value =
+        llvm::mod(first + values[coord.second] - coord.parameter, coord.size);
+    break;
   case ConcreteCoord::Stride:
     value = first * coord.parameter;
     break;

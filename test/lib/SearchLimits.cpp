@@ -100,6 +100,7 @@ private:
   }
   int64_t getMax(const Size &size) const;
   bool isSignatureStride(unsigned index) const;
+  bool goesAround(unsigned index) const;
 
   bool canTakeInOrder(llvm::SmallVector<unsigned> &done) const;
   /// W15: the weights that have a reduction have as many elements as the weight
@@ -300,7 +301,9 @@ void LimitFinder::checkMerge(unsigned index) {
     for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol)
       hasPrimary |= quotient->getExponent(symbol) != 0 &&
                     problem.symbols.getKind(symbol) == SymbolKind::Primary;
-    if (isLarge || !hasPrimary)
+    bool isAround = limits.cyclic && kindOf(index) == Kind::MergeQuotient &&
+                    llvm::is_contained(graph.expanded, index);
+    if (isLarge || !hasPrimary || isAround)
       violated.set(MergeOfUnfold);
     break;
   }
@@ -341,11 +344,23 @@ void LimitFinder::checkUnfold(unsigned index) {
   };
   if (isUnweighted(window))
     violated.set(WindowWithoutWeight);
+  if (limits.cyclic && goesAround(index))
+    violated.set(NestedWindows);
   if (kindOf(base) == Kind::Unfold &&
       !holdsAlways(get(window).size, [&](int64_t outer, const Binding &at) {
         return outer >= *get(get(base).second).size.evaluate(at);
       }))
     violated.set(NestedWindows);
+}
+
+/// Cyclic windows on one base have together as many points as it.
+bool LimitFinder::goesAround(unsigned index) const {
+  return llvm::any_of(problem.bindings, [&](const Binding &binding) {
+    int64_t points = 1;
+    for (unsigned at = index; kindOf(at) == Kind::Unfold; at = get(at).first)
+      points += *get(get(at).second).size.evaluate(binding) - 1;
+    return points >= *get(index).size.evaluate(binding);
+  });
 }
 
 /// A quotient of an input and an output size, along a position.

@@ -28,7 +28,8 @@ CoordProgram::CoordProgram(const GraphSpace &space,
                            llvm::ArrayRef<ExprId> leaves,
                            llvm::ArrayRef<ExprId> roots, unsigned binding,
                            bool wraps)
-    : binding(binding), wraps(wraps), known(leaves) {
+    : binding(binding), wraps(wraps || space.problem->limits.cyclic),
+      known(leaves) {
   for (ExprId leaf : leaves)
     extents.push_back(space.sizes[space.getExpr(leaf).size].values[binding]);
   // Steps append to `values` after the leaves, one value each.

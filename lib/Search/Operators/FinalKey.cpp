@@ -556,11 +556,13 @@ private:
   }
 
   /// U6: what is below the first position stays there, whatever windows that
-  /// look back come later. So those on one base are a set.
+  /// look back come later; around a circle windows add up. So those on one base
+  /// are a set.
   uint64_t hashUnfold(unsigned index) const {
     const Expr &expr = space.getExpr(graph.nodes[index].expr);
     uint64_t hash = startHash(expr.kind, expr.size);
-    if (!space.problem->limits.lookBack)
+    const SpaceLimits &limits = space.problem->limits;
+    if (!limits.lookBack && !limits.cyclic)
       return combineHash(combineHash(hash, hashes[graph.nodes[index].first]),
                          hashes[graph.nodes[index].second]);
     uint64_t windows = 0;

@@ -269,6 +269,22 @@ static bool isRenamedReduction(const GraphSpace &space,
          isRenamedReduction(space, state, split->first);
 }
 
+/// U7: with the windows below it, a cyclic window has as many points as the
+/// base, under one binding at least.
+static bool goesAround(const GraphSpace &space, const LiveCoord &base,
+                       const SizeInfo &window) {
+  llvm::SmallVector<int64_t, 4> points = window.values;
+  for (const Expr *expr = &space.getExpr(base.expr);
+       expr->kind == CoordKind::Unfold; expr = &space.getExpr(expr->first)) {
+    SizeId inner = space.getExpr(expr->second).size;
+    for (auto [sum, taps] : llvm::zip_equal(points, space.sizes[inner].values))
+      sum += taps - 1;
+  }
+  return llvm::any_of(
+      llvm::zip_equal(points, space.sizes[base.size].values),
+      [](auto pair) { return std::get<0>(pair) >= std::get<1>(pair); });
+}
+
 /// `base` is the coordinate that the window moves along.
 bool kas::search::canUnfold(const GraphSpace &space,
                             const GraphStateData &state, const LiveCoord &base,
@@ -289,7 +305,8 @@ bool kas::search::canUnfold(const GraphSpace &space,
           [&](int64_t n, int64_t k) {
             return static_cast<double>(n) >=
                    limits.unfoldRatio * static_cast<double>(k);
-          }))
+          }) ||
+      (limits.cyclic && goesAround(space, base, info)))
     return false;
   // Unfolds of unfolds commute but at the border.
   if (base.kind != CoordKind::Unfold)
@@ -528,10 +545,20 @@ static bool isNeighborExpanded(GraphSpace &space, const GraphStateData &state,
       });
 }
 
+/// M6: without the quotient, the remainder of a cyclic window is the remainder
+/// of its base in a window that goes around it several times.
+static bool isQuotientOfCircle(const GraphSpace &space, ExprId id) {
+  const Expr &expr = space.getExpr(id);
+  return space.problem->limits.cyclic &&
+         expr.kind == CoordKind::MergeQuotient &&
+         space.getExpr(expr.first).kind == CoordKind::Unfold;
+}
+
 /// An expand drops a coordinate without a weight: the output does not depend on
 /// it.
 bool kas::search::canExpand(GraphSpace &space, const GraphStateData &state,
                             const LiveCoord &coord) {
   return isOutputPart(coord) && !coord.weights && // E1
+         !isQuotientOfCircle(space, coord.expr) &&
          !isNeighborExpanded(space, state, coord.expr);
 }

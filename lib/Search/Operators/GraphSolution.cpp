@@ -15,6 +15,7 @@
 
 #include "FlatGraph.h"
 #include "llvm/ADT/STLExtras.h"
+#include <map>
 
 using namespace kas;
 using namespace kas::search;
@@ -94,12 +95,46 @@ private:
     });
     for (unsigned index : reductions)
       writeNode(index);
+    if (space.problem->limits.cyclic)
+      for (auto [index, node] : llvm::enumerate(flat.nodes))
+        if (space.getExpr(node.expr).kind == CoordKind::Unfold)
+          zeros[index] = add(CoordKind::Reduce, Size());
+  }
+
+  unsigned add(CoordKind kind, const Size &size, unsigned first = 0,
+               unsigned second = 0, const Size &parameter = Size()) {
+    GraphCoord &coord = graph->coords.emplace_back();
+    coord.kind = kind;
+    coord.size = size;
+    coord.first = first;
+    coord.second = second;
+    coord.parameter = parameter;
+    return graph->coords.size() - 1;
+  }
+
+  /// U7: an unfold in the second of three copies of its base; which copy a
+  /// point is in is dropped.
+  void writeCyclicUnfold(unsigned index) {
+    const FlatGraph::Node &node = flat.nodes[index];
+    Size size = space.sizes[space.getExpr(node.expr).size].size;
+    Size three = *Size::constant(3), copies = *size.multiply(three);
+    unsigned first = add(CoordKind::Stride, three, zeros.at(index), 0, three);
+    unsigned second = add(CoordKind::Shift, three, first);
+    graph->coords[second].amount = 1;
+    unsigned base = add(CoordKind::Split, copies, second, indices[node.first]);
+    unsigned window =
+        add(CoordKind::Unfold, copies, base, indices[node.second]);
+    graph->expanded.push_back(
+        add(CoordKind::MergeQuotient, three, window, 0, size));
+    indices[index] = add(CoordKind::MergeRemainder, size, window, 0, size);
   }
 
   /// Operands have their indices already.
   void writeNode(unsigned index) {
     const FlatGraph::Node &node = flat.nodes[index];
     const Expr &expr = space.getExpr(node.expr);
+    if (expr.kind == CoordKind::Unfold && space.problem->limits.cyclic)
+      return writeCyclicUnfold(index);
     GraphCoord coord;
     coord.kind = expr.kind;
     coord.size = space.sizes[expr.size].size;
@@ -155,6 +190,8 @@ private:
   FlatGraph flat;
   /// By node: its place in the operator.
   llvm::SmallVector<unsigned, 24> indices;
+  /// By node of a window that wraps around: a reduction of one point.
+  std::map<unsigned, unsigned> zeros;
   std::shared_ptr<OperatorGraph> graph;
 };
 } // namespace

@@ -27,6 +27,39 @@ using namespace kas;
 using namespace kas::search;
 
 namespace {
+/// A window that wraps around as people and the search write it (U7): an unfold
+/// in the second of three copies of its base.
+struct CyclicWindow {
+  mlir::Value base, window;
+  /// What is read with the merge that ends it.
+  llvm::SmallVector<mlir::Operation *, 6> parts;
+};
+} // namespace
+
+/// The window whose copies `merge` takes apart, if it is one.
+static std::optional<CyclicWindow> matchCyclicWindow(MergeOp merge,
+                                                     const SymbolSet &symbols) {
+  auto isNumber = [&](SizeAttr size, int64_t number) {
+    return *size.toSize(symbols) == Size::constant(number);
+  };
+  auto unfold = merge.getCoord().getDefiningOp<UnfoldOp>();
+  if (!unfold || unfold.getLow() || !merge.getQuotient().hasOneUse() ||
+      !isNumber(getSize(merge.getQuotient()), 3))
+    return std::nullopt;
+  auto expand = llvm::dyn_cast<ExpandOp>(*merge.getQuotient().user_begin());
+  auto split = unfold.getCoord().getDefiningOp<SplitOp>();
+  auto shift = split ? split.getOuter().getDefiningOp<ShiftOp>() : ShiftOp();
+  auto stride = shift ? shift.getCoord().getDefiningOp<StrideOp>() : StrideOp();
+  auto zero = stride ? stride.getCoord().getDefiningOp<ReduceOp>() : ReduceOp();
+  if (!expand || !zero || shift.getAmount() != 1 ||
+      !isNumber(getSize(zero.getResult()), 1))
+    return std::nullopt;
+  return CyclicWindow{split.getInner(),
+                      unfold.getWindow(),
+                      {expand, unfold, split, shift, stride, zero}};
+}
+
+namespace {
 /// Makes the finished state that an operator is, without regard to the rules.
 /// The functions return false after they have added a reason.
 class StateWriter {
@@ -170,8 +203,14 @@ private:
       if (space.problem->outputs[index].isUnordered && !writeFactors(output))
         return false;
     }
+    if (space.problem->limits.cyclic)
+      for (auto merge : op.getBody().getOps<MergeOp>())
+        if (auto window = matchCyclicWindow(merge, symbols)) {
+          ofWindows.insert(window->parts.begin(), window->parts.end());
+          cyclicWindows[merge] = std::move(*window);
+        }
     for (mlir::Operation &step : op.getBody().front().without_terminator())
-      if (!writeStep(step))
+      if (!ofWindows.contains(&step) && !writeStep(step))
         return false;
     return true;
   }
@@ -238,6 +277,8 @@ private:
         })
         .Case([&](UnfoldOp unfold) {
           ++counts[UnfoldMove];
+          if (space.problem->limits.cyclic)
+            return fail("it has an unfold that does not wrap around");
           if (space.problem->limits.lookBack && !unfold.isCausal())
             return fail("it has an unfold that does not look back");
           if (!space.problem->limits.lookBack && unfold.getLow())
@@ -246,6 +287,13 @@ private:
                       coords[unfold.getCoord()], coords[unfold.getWindow()]);
         })
         .Case([&](MergeOp merge) {
+          if (auto found = cyclicWindows.find(merge);
+              found != cyclicWindows.end()) {
+            ++counts[UnfoldMove];
+            const CyclicWindow &window = found->second;
+            return make(merge.getRemainder(), CoordKind::Unfold,
+                        coords[window.base], coords[window.window]);
+          }
           ++counts[MergeMove];
           // Of an unordered output: see writeFactors.
           if (factored.contains(merge))
@@ -384,6 +432,10 @@ private:
   llvm::DenseMap<mlir::Value, ExprId> coords;
   /// The merges that take an unordered output apart.
   llvm::DenseSet<mlir::Operation *> factored;
+  /// In a space of cyclic windows: by the merge that ends one, and the other
+  /// steps of all of them.
+  llvm::DenseMap<mlir::Operation *, CyclicWindow> cyclicWindows;
+  llvm::DenseSet<mlir::Operation *> ofWindows;
   /// The sizes so far.
   llvm::SmallVector<SizeId, 8> reductions;
   /// How often each step occurs.

@@ -119,6 +119,7 @@ static SpaceLimits getLimits(SpaceOp space) {
                              {"one_product", &limits.oneProduct},
                              {"linear_path", &limits.linearPath},
                              {"causal", &limits.causal},
+                             {"cyclic", &limits.cyclic},
                              {"swap_axes", &limits.swapAxes}})
     *limit = space.getLimit(name, *limit) != 0;
   // Causal operators look back.

@@ -291,6 +291,21 @@ kas.space @large_property<N> [N] from [N] bindings [<N = 4>] limits {equivariant
 
 // -----
 
+// expected-error@+1 {{requires windows that wrap around or that look back, got limit 'cyclic' with 'look_back'}}
+kas.space @back_around<N, H> [N, H] from [N, H] bindings [<N = 1, H = 4>] limits {cyclic = 1, look_back = 1}
+
+// -----
+
+// expected-error@+1 {{requires windows that wrap around or that look back, got limit 'cyclic' with 'causal'}}
+kas.space @causal_around<N, H> [N, H] from [N, H] bindings [<N = 1, H = 4>] limits {cyclic = 1, causal = 1}
+
+// -----
+
+// expected-error@+1 {{requires 0 or 1 for limit 'cyclic', got 2}}
+kas.space @twice_around<N, H> [N, H] from [N, H] bindings [<N = 1, H = 4>] limits {cyclic = 2}
+
+// -----
+
 // expected-error@+1 {{requires one word for each axis that output and input share (1) for limit 'equivariant', got 2}}
 kas.space @two_words<N, C, H> [N, C unordered, H] from [N, C unordered, H]
     bindings [<N = 1, C = 2, H = 4>] limits {equivariant = ["cyclic", "none"]}

@@ -78,6 +78,8 @@ struct SpaceLimits {
   bool weightsByPosition = true;
   /// Windows end at their base instead of lying around it.
   bool lookBack = false;
+  /// Windows wrap around: what leaves the data at one end goes on at the other.
+  bool cyclic = false;
   /// Equal ordered dimensions of the output count as interchangeable, and so do
   /// those of the input.
   bool swapAxes = false;

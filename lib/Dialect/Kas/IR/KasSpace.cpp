@@ -143,7 +143,7 @@ static constexpr StringLiteral ratioLimits[] = {"reduce_ratio", "unfold_ratio"};
 static constexpr StringLiteral flagLimits[] = {
     "shift_backward",      "swap_axes",  "weight_takes", "weight_shares",
     "weights_by_position", "rank_saves", "any_grid",     "one_product",
-    "linear_path",         "causal",     "look_back"};
+    "linear_path",         "causal",     "look_back",    "cyclic"};
 
 /// `sees = [3, "k"]`: a number, or a size over the symbols of the space.
 std::optional<Size> kas::getWindowSize(Attribute value,
@@ -356,6 +356,12 @@ static LogicalResult verifyLimits(SpaceOp space, const SymbolSet &symbols) {
     if (failed(verifyLimit(space, entry)))
       return failure();
   }
+  // Causal operators look back unless `look_back` says otherwise.
+  if (space.getLimit("cyclic", 0) &&
+      space.getLimit("look_back", space.getLimit("causal", 0)))
+    return space.emitOpError("requires windows that wrap around or that look "
+                             "back, got limit 'cyclic' with ")
+           << (space.getLimit("look_back", 0) ? "'look_back'" : "'causal'");
   return space.getLimit("any_grid", 0) ? verifyGrid(space, symbols) : success();
 }
 

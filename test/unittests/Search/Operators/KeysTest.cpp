@@ -480,9 +480,11 @@ TEST_F(KeysTest, O4) {
 
 TEST_F(KeysTest, U6) {
   // Two windows with weights of their own, of which either is above.
-  auto getStackKey = [&](bool looksBack, bool isFirstAbove, bool isOneBase) {
+  enum Windows { Around, Back, Cyclic };
+  auto getStackKey = [&](Windows windows, bool isFirstAbove, bool isOneBase) {
     auto varied = std::make_shared<SearchProblem>(*problem);
-    varied->limits.lookBack = looksBack;
+    varied->limits.lookBack = windows == Back;
+    varied->limits.cyclic = windows == Cyclic;
     OperatorWriter x(varied);
     ExprId d = x.output(0), h = x.output(1);
     ExprId c = x.reduce("C"), a = x.reduce("g"), b = x.reduce("g");
@@ -496,7 +498,11 @@ TEST_F(KeysTest, U6) {
       x.unfold(x.shift(x.unfold(h, a)), b);
     return x.finish();
   };
-  EXPECT_EQ(getStackKey(true, false, true), getStackKey(true, true, true));
-  EXPECT_NE(getStackKey(false, false, true), getStackKey(false, true, true));
-  EXPECT_NE(getStackKey(true, false, false), getStackKey(true, true, false));
+  EXPECT_NE(getStackKey(Around, false, true), getStackKey(Around, true, true));
+  for (Windows windows : {Back, Cyclic}) {
+    EXPECT_EQ(getStackKey(windows, false, true),
+              getStackKey(windows, true, true));
+    EXPECT_NE(getStackKey(windows, false, false),
+              getStackKey(windows, true, false));
+  }
 }

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The rules of docs/internals/canonical-form.md on orders of moves, reductions,
-// weights and ends, one test each, named after its number: what the rule takes
-// away, and a near miss that stays.
+// weights, windows that wrap around and ends, one test each, named after its
+// number: what the rule takes away, and a near miss that stays.
 //
 //===----------------------------------------------------------------------===//
 
@@ -303,6 +303,46 @@ TEST_F(RulesTest, M2) {
   });
   RuleChecker y(one);
   EXPECT_TRUE(y.listsMerge(y.h, "g"));
+}
+
+TEST_F(RulesTest, M6) {
+  auto expandsQuotient = [&](bool isCyclic, bool isUnfolded) {
+    RuleChecker x(
+        limit([&](SpaceLimits &limits) { limits.cyclic = isCyclic; }));
+    ExprId k = x.reduce("k");
+    x.contract({k}, {x.d});
+    return x.expands(x.merge(isUnfolded ? x.unfold(x.h, k) : x.w, "s").first);
+  };
+  EXPECT_TRUE(expandsQuotient(true, false));
+  EXPECT_TRUE(expandsQuotient(false, true));
+  EXPECT_FALSE(expandsQuotient(true, true)) << "around the remainder alone";
+}
+
+TEST_F(RulesTest, U7) {
+  auto unfolds = [&](bool isCyclic, llvm::StringRef base) {
+    RuleChecker x(limit([&](SpaceLimits &limits) {
+      limits.cyclic = isCyclic;
+      limits.unfoldRatio = 1;
+    }));
+    ExprId k = x.reduce("k");
+    x.contract({k}, {x.d});
+    return x.unfolds(x.merge(x.h, base).second, k);
+  };
+  EXPECT_TRUE(unfolds(true, "g*k"));
+  EXPECT_TRUE(unfolds(false, "k"));
+  EXPECT_FALSE(unfolds(true, "k")) << "as many points as its base";
+  auto unfoldsTwice = [&](bool isCyclic, llvm::StringRef base) {
+    RuleChecker x(limit([&](SpaceLimits &limits) {
+      limits.cyclic = isCyclic;
+      limits.unfoldRatio = 1;
+    }));
+    ExprId g = x.reduce("g"), k = x.reduce("k");
+    x.contract({g, k}, {x.d});
+    return x.unfolds(x.unfold(x.merge(x.h, base).second, g), k);
+  };
+  EXPECT_TRUE(unfoldsTwice(true, "g*k"));
+  EXPECT_TRUE(unfoldsTwice(false, "s*g"));
+  EXPECT_FALSE(unfoldsTwice(true, "s*g")) << "seven of six points";
 }
 
 TEST_F(RulesTest, T3) {

@@ -43,7 +43,11 @@ kas.operator @dense<B, I, O, X | k>(%n: B, %o: O, %x: X) from [B, I, X] {
 } // namespace
 
 TEST_F(MembershipTest, SolutionsAreFound) {
-  for (llvm::StringRef text : {conv1d, strided, views}) {
+  std::string cyclic = conv1d.str();
+  cyclic.insert(cyclic.find("depth"), "cyclic = 1, ");
+  for (llvm::StringRef text :
+       {llvm::StringRef(conv1d), llvm::StringRef(cyclic),
+        llvm::StringRef(strided), llvm::StringRef(views)}) {
     auto problem = parse(text);
     auto graphs = enumerate(problem);
     EXPECT_GT(graphs.size(), 10u);
@@ -86,6 +90,48 @@ TEST_F(MembershipTest, WindowsLookBackOrLieAround) {
             "it has an unfold that does not look back");
   EXPECT_EQ(getMembership(parse(text), parseOperator(causal)).reasons.front(),
             "it has an unfold that is not in the middle");
+}
+
+/// The dense convolution around a circle; `amount` and `copies` are 1 and 3.
+static std::string getCyclic(int amount, int copies) {
+  return llvm::formatv(R"(
+kas.operator @cyclic<B, I, O, X | k>(%n: B, %o: O, %x: X) from [B, I, X] {{
+  %j = kas.reduce sum : k
+  %c = kas.reduce sum : I
+  %z = kas.reduce sum : 1
+  %c_d, %c_w = kas.share %c : I
+  %j_d, %j_w = kas.share %j : k
+  %t = kas.stride %z by {1} : 1
+  %m = kas.shift %t by {0} : {1}
+  %s = kas.split %m, %x : {1}, X
+  %u = kas.unfold %s, %j_d : {1}*X, k
+  %q, %y = kas.merge %u by X : {1}*X
+  kas.expand %q : {1}
+  kas.yield data(%n, %c_d, %y) weight(%j_w, %o, %c_w)
+}
+)",
+                       amount, copies);
+}
+
+TEST_F(MembershipTest, CyclicWindowsAreRead) {
+  std::string text = conv1d.str();
+  text.erase(text.find("    budget"));
+  std::string cyclic = text;
+  cyclic.insert(cyclic.find("depth"), "cyclic = 1, ");
+  auto problem = parse(cyclic);
+  Membership membership =
+      getMembership(problem, parseOperator(getCyclic(1, 3)));
+  ASSERT_TRUE(membership.key) << membership.reasons.front();
+  EXPECT_TRUE(llvm::any_of(enumerate(problem), [&](const auto &graph) {
+    return graph->key() == *membership.key;
+  }));
+  // Of the first copy the window reads two parts of which one is cut.
+  for (auto [amount, copies] : {std::pair(2, 3), {1, 2}})
+    EXPECT_FALSE(
+        getMembership(problem, parseOperator(getCyclic(amount, copies))).key);
+  EXPECT_EQ(getMembership(problem, parseOperator(dense)).reasons.front(),
+            "it has an unfold that does not wrap around");
+  EXPECT_FALSE(getMembership(parse(text), parseOperator(getCyclic(1, 3))).key);
 }
 
 /// Low ranks, and Monarch matrices with a rank.

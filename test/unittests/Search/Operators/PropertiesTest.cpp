@@ -107,7 +107,8 @@ std::map<std::string, Total> totals;
 /// Spaces, and the text of the window that their operators must see: layers,
 /// groups, strides, images without and with axes that may be exchanged,
 /// windows from carries without unfolds, windows below merges, windows that
-/// look back, and mixing along an axis by position and by distance.
+/// look back or wrap around, and mixing along an axis by position and by
+/// distance.
 const struct {
   const char *text, *window;
 } spaces[] = {
@@ -184,6 +185,23 @@ kas.space @strided_sequence<N, C, D, T | k, s>
     bindings [<N = 1, C = 4, D = 4, T = 10, k = 3, s = 2>]
     limits {depth = 7, reduce = 3, stride = 1, unfold = 1, shift = 1, merge = 1,
             unfold_ratio = 1.5, occurrences.T = 1, weights = 1, look_back = 1}
+)",
+     "k"},
+    {R"(
+kas.space @circle<N, C, D, T | k, g>
+    [N, D unordered, T] from [N, C unordered, T]
+    bindings [<N = 1, C = 4, D = 4, T = 6, k = 3, g = 2>,
+              <N = 1, C = 4, D = 6, T = 7, k = 3, g = 2>]
+    limits {depth = 6, reduce = 3, weights = 2, shift = 1, merge = 1,
+            rank_max = 2, unfold_ratio = 1.5, cyclic = 1}
+)",
+     "k"},
+    {R"(
+kas.space @torus<N, C, H | k>
+    [N, C unordered, H, H] from [N, C unordered, H, H]
+    bindings [<N = 1, C = 2, H = 5, k = 3>]
+    limits {depth = 6, reduce = 3, unfold = 2, shift = 1, merge = 0, split = 1,
+            unfold_ratio = 1.5, weights = 1, weight_takes = 0, cyclic = 1}
 )",
      "k"},
     {R"(

@@ -179,9 +179,10 @@ def Kas_SpaceOp : Kas_Op<"space", [Symbol]> {
       strides), `rank_saves` (weights with a reduction that only they have have
       fewer elements than the weight that they are together, under one binding
       at least), `shift_backward` (shifts by -1, too), `look_back` (windows are
-      `causal`: they look back; as much as `causal` unless given), `swap_axes`
-      (equal ordered dimensions of the output count as interchangeable, and so do
-      those of the input).
+      `causal`: they look back; as much as `causal` unless given), `cyclic` (windows
+      wrap around, those on one base with fewer points together than it has; not
+      with `look_back`), `swap_axes` (equal ordered dimensions of the output
+      count as interchangeable, and so do those of the input).
     * Properties of operators, decided exactly in the search: `sees` (a list with
       an odd window for each axis that output and input share, a number or a size
       as text: each output whose window lies in the image reads all of it; "*" is
