@@ -25,8 +25,9 @@ namespace {
 /// Draws the text of one operator.
 class StageWriter {
 public:
-  StageWriter(kas::Random &random, std::string &text)
-      : random(random), text(text) {}
+  StageWriter(kas::Random &random, std::string &text,
+              std::vector<AxisPart> &parts)
+      : random(random), text(text), parts(parts) {}
 
   /// From channels of the size `input` to those of the size `output`.
   void write(StringRef name, const std::string &input,
@@ -44,6 +45,7 @@ private:
 
   kas::Random &random;
   std::string &text;
+  std::vector<AxisPart> &parts;
   std::vector<std::string> data;
   std::vector<std::string> weights[2];
 };
@@ -90,36 +92,48 @@ void StageWriter::writeAxis(const std::string &name, const std::string &size) {
                           r, low, size, window));
     data.push_back(x);
   };
-  switch (random.below(9)) {
-  case 0:
+  parts.push_back(static_cast<AxisPart>(random.below(numAxisParts)));
+  switch (parts.back()) {
+  case AxisPart::Nothing:
     data.push_back(axis);
     return;
-  case 1:
+  case AxisPart::Window:
     return addWindow("k", "");
-  case 2:
+  case AxisPart::CausalWindow:
     return addWindow("k", " causal");
-  case 3: // By distance: a Toeplitz matrix.
-    return addWindow("2*" + size, " low " + size);
-  case 4: // With gaps.
+  case AxisPart::WindowWithGaps:
     addShared(r, "kas.reduce sum : k", "k", weight);
     addLine(llvm::formatv("%s{0} = kas.stride {1}_d by 2 : k", name, r));
     addLine(llvm::formatv("{0} = kas.unfold {1}, %s{2} low 2 : {3}, 2*k", x,
                           axis, name, size));
     data.push_back(x);
     return;
-  case 5: // By position.
+  case AxisPart::CyclicWindow:
+    return writeCyclic(name, size, "k", weight);
+  case AxisPart::ByDistance: // A Toeplitz matrix.
+    return addWindow("2*" + size, " low " + size);
+  case AxisPart::ByCyclicDistance: // A circulant matrix.
+    return writeCyclic(name, size, size, weight);
+  case AxisPart::ByPosition:
     addShared(r, "kas.reduce sum : " + size, size, weight);
     weights[weight].push_back(axis);
     data.push_back(r + "_d");
     return;
-  case 6: // Cyclic: of three copies the middle one.
-    return writeCyclic(name, size, "k", weight);
-  case 7: // By cyclic distance: a circulant matrix.
-    return writeCyclic(name, size, size, weight);
-  default:
+  case AxisPart::AtLowRank: // By position, as a product of two matrices.
+    addShared(r, "kas.reduce sum : " + size, size, weight);
+    addLine(llvm::formatv("%t{0} = kas.reduce sum : g", name));
+    addLine(llvm::formatv("%t{0}_0, %t{0}_1 = kas.share %t{0} : g", name));
+    for (unsigned side : {0, 1})
+      weights[side].push_back(llvm::formatv("%t{0}_{1}", name, side).str());
+    weights[1 - weight].push_back(axis);
+    data.push_back(r + "_d");
+    return;
+  case AxisPart::Shift:
     addLine(llvm::formatv("{0} = kas.shift {1} by 1 : {2}", x, axis, size));
     data.push_back(x);
+    return;
   }
+  llvm_unreachable("all parts are handled");
 }
 
 /// docs/reference/dialect.md, "What fields need".
@@ -166,6 +180,7 @@ static std::string getChannels(unsigned halves) {
 RandomSequence
 kas::test::makeRandomSequence(MLIRContext *context, uint64_t seed,
                               const RandomSequenceOptions &options) {
+  RandomSequence result;
   kas::Random random(seed);
   std::string text, stages, steps;
   unsigned count = 0, halves = 2;
@@ -189,12 +204,12 @@ kas::test::makeRandomSequence(MLIRContext *context, uint64_t seed,
       total = step == "join" ? total + own : total;
       std::string name = "stage" + std::to_string(count);
       stages += (number ? " " + step.str() + " " : "") + "@" + name;
-      StageWriter(random, text).write(name, input, getChannels(own));
+      StageWriter(random, text, result.parts)
+          .write(name, input, getChannels(own));
     }
     halves = total;
   }
   text += "kas.sequence @random [" + stages + "] between [" + steps + "]\n";
-  RandomSequence result;
   result.module = parseSourceString<ModuleOp>(text, context);
   assert(result.module && "sequences are valid by construction");
   result.op = cast<SequenceOp>(result.module->getBody()->back());

@@ -8,7 +8,8 @@
 //
 // Random sequences of operators for tests: one after the other and parallel,
 // with what fields need (windows with gaps and cyclic ones, mixing along an
-// axis by position, by distance or by cyclic distance) in their stages.
+// axis by position, at low rank, by distance or by cyclic distance) in their
+// stages.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +21,21 @@
 #include "mlir/IR/OwningOpRef.h"
 
 namespace kas::test {
+
+/// What an operator of a random sequence does along an axis.
+enum class AxisPart {
+  Nothing,
+  Window,
+  CausalWindow,
+  WindowWithGaps,
+  CyclicWindow,
+  ByDistance,
+  ByCyclicDistance,
+  ByPosition,
+  AtLowRank,
+  Shift
+};
+inline constexpr unsigned numAxisParts = unsigned(AxisPart::Shift) + 1;
 
 struct RandomSequenceOptions {
   /// Groups of parallel operators one after the other, and operators of one.
@@ -33,6 +49,8 @@ struct RandomSequence {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   SequenceOp op;
   BindingAttr binding;
+  /// Of all operators along both axes.
+  std::vector<AxisPart> parts;
 };
 
 /// The sequence number `seed`: the same one on every machine. Its data has the

@@ -108,6 +108,7 @@ static SequenceResult evaluateReference(SequenceOp op, BindingAttr binding,
 TEST_F(RandomSequencesTest, HaveTheBitsOfTheReference) {
   unsigned count = getNumOperators(12, 1000), exact = 0;
   std::map<SequenceStep, unsigned> steps;
+  std::map<AxisPart, unsigned> parts;
   for (uint64_t seed = getFirstSeed(); exact < count; ++seed) {
     ASSERT_LT(seed, getFirstSeed() + 3 * count) << "too few are exact";
     RandomSequence random = makeRandomSequence(&context, seed);
@@ -135,11 +136,15 @@ TEST_F(RandomSequencesTest, HaveTheBitsOfTheReference) {
     ++exact;
     for (int32_t step : random.op.getBetween())
       ++steps[static_cast<SequenceStep>(step)];
+    for (AxisPart part : random.parts)
+      ++parts[part];
   }
   for (SequenceStep step :
        {SequenceStep::None, SequenceStep::Relu, SequenceStep::Add,
         SequenceStep::Multiply, SequenceStep::Join})
     EXPECT_GE(steps[step], count / 6) << stringifySequenceStep(step).str();
+  for (unsigned part = 0; part < numAxisParts; ++part)
+    EXPECT_GE(parts[static_cast<AxisPart>(part)], count / 6) << part;
 }
 
 TEST_F(RandomSequencesTest, NormalizeWhatParallelOperatorsGive) {
