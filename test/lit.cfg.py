@@ -68,6 +68,7 @@ if config.has_gpu:
     config.environment["KAS_RT_VALIDATION"] = "1"
     # Tests name the libraries that they use: one of the machine's would talk to stand-ins.
     config.environment["KAS_RT_LIBCUBLASLT"] = "libkas-no-library.so"
+    config.environment["KAS_RT_LIBCUDNN"] = "libkas-no-library.so"
 else:
     lit_config.note("KAS_ENABLE_GPU is OFF: tests that need a component for GPUs are unsupported (feature 'gpu')")
 toolkit = subprocess.run(

@@ -256,14 +256,48 @@ typedef struct KasRtMatmul {
   int32_t isRectified;
 } KasRtMatmul;
 
-/* Lets a library compute what `kernel` does, from its next launch on: cuBLASLt,
-   where it can be loaded (`libcublasLt.so.13`, `.12` or `.11`, or the file that
-   KAS_RT_LIBCUBLASLT names) and has a kernel for it, and unless the environment
-   variable KAS_RT_LIBRARIES is 0. Otherwise, with Vulkan, and when a call of
-   the library fails, `kernel` is launched, which is no error. To be called
-   before the first launch. */
+/* A convolution that a kernel computes:
+     result[n, k, y, x] = f(
+       sum over c, i, j of image[n, c', y * strides[0] + i * dilations[0] -
+         pads[0], x * strides[1] + j * dilations[1] - pads[1]]
+         * filter[k, c, i, j]
+       + bias[k] + residual[n, k, y, x])
+   with sums in f32 and nothing beyond the ends of an image. Tensors have no
+   gaps. */
+typedef struct KasRtConvolution {
+  /* Positions among the kernel's buffers. */
+  uint32_t image, filter, result;
+  /* Of n, channels, height and width; of k, c, i and j. The image has as many
+     times the channels of the filter as there are groups, and c' is c of the
+     group of k: each group has as many k, one after another. */
+  uint64_t imageSizes[4], filterSizes[4];
+  /* Along height and width. All results are computed whose windows fit with the
+     same pad at both ends. */
+  uint64_t strides[2], dilations[2], pads[2];
+  /* Whether the dimensions are in memory as n, height, width, channels and k,
+     i, j, c; otherwise in the order above. */
+  int32_t areChannelsLast;
+  /* F32, F16 or BF16: of all tensors. */
+  KasRtElement elementType;
+  /* What factors may be rounded to; F32: nothing is rounded. */
+  KasRtElement precision;
+  /* Positions among the kernel's buffers; -1: there is none. */
+  int32_t bias, residual;
+  /* Whether f is the larger one of its argument and 0, or nothing. */
+  int32_t isRectified;
+} KasRtConvolution;
+
+/* Lets a library compute what `kernel` does, from its next launch on: cuBLASLt
+   a product (`libcublasLt.so.13`, `.12` or `.11`, or the file that
+   KAS_RT_LIBCUBLASLT names), cuDNN a convolution (`libcudnn.so.9` or `.8`, or
+   KAS_RT_LIBCUDNN), where it can be loaded and has a kernel for it, and unless
+   the environment variable KAS_RT_LIBRARIES is 0. Otherwise, with Vulkan, and
+   when a call of the library fails, `kernel` is launched, which is no error. To
+   be called before the first launch; of several calls the first one counts. */
 KAS_RT_API KasRtStatus kasRtKernelUseMatmul(KasRtKernel kernel,
                                             const KasRtMatmul *matmul);
+KAS_RT_API KasRtStatus kasRtKernelUseConvolution(
+    KasRtKernel kernel, const KasRtConvolution *convolution);
 
 /* What computes the launches of `kernel`: the name and version of a library,
    `cuBLASLt 12.1.3`; `kernel`; or `kernel: ` and why no library does. Valid

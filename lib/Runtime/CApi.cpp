@@ -466,6 +466,18 @@ KasRtStatus kasRtKernelUseMatmul(KasRtKernel kernel,
   });
 }
 
+KasRtStatus kasRtKernelUseConvolution(KasRtKernel kernel,
+                                      const KasRtConvolution *convolution) {
+  if (!kernel || !convolution)
+    return report(missing(kernel ? "a convolution" : "a kernel"));
+  if (Status status = checkConvolution(*kernel, *convolution); status.isError())
+    return report(status);
+  return callOn(kernel->module.device, [&] {
+    kernel->useConvolution(*convolution);
+    return Status();
+  });
+}
+
 const char *kasRtKernelGetLibrary(KasRtKernel kernel) {
   return kernel ? kernel->library.c_str() : "";
 }

@@ -226,6 +226,8 @@ Status CudaDevice::close() {
       Status result =
           check(driver.cuStreamSynchronize(stream), "cuStreamSynchronize");
       result += blas.close();
+      result += dnn.close();
+      result += workspace.close();
       result += check(driver.cuStreamDestroy_v2(ownStream), "cuStreamDestroy");
       return result;
     });

@@ -15,6 +15,7 @@
 #ifndef LIB_RUNTIME_CUDADEVICE_H
 #define LIB_RUNTIME_CUDADEVICE_H
 
+#include "CudaConvolution.h"
 #include "CudaDriver.h"
 #include "CudaMatmul.h"
 #include "Device.h"
@@ -80,7 +81,9 @@ struct CudaDevice final : KasRtDeviceImpl {
   CUcontext context = nullptr;
   /// Where work goes: its own stream, or one of the caller's.
   CUstream stream = nullptr, ownStream = nullptr;
+  LibraryWorkspace workspace{*this};
   CublasLt blas{*this};
+  Cudnn dnn{*this};
 };
 
 inline CudaDevice &asCuda(KasRtDeviceImpl &device) {
@@ -114,8 +117,10 @@ struct CudaKernel final : KasRtKernelImpl {
   Status launch(const KasRtLaunchSize &size,
                 const KasRtArgument *arguments) override;
   void useMatmul(const KasRtMatmul &product) override;
+  void useConvolution(const KasRtConvolution &convolution) override;
+  void useLibrary(std::unique_ptr<LibraryCall> next);
   /// From now on the kernel itself is launched.
-  void dropMatmul(const std::string &reason);
+  void dropLibrary(const std::string &reason);
   Status launchItself(const KasRtLaunchSize &size,
                       const std::vector<CUdeviceptr> &addresses);
   /// Asks the driver what the kernel needs.
@@ -134,7 +139,7 @@ struct CudaKernel final : KasRtKernelImpl {
   std::vector<CUtensorMap> descriptors;
   std::vector<CUdeviceptr> encoded;
   /// What computes the same, if anything does.
-  std::unique_ptr<CudaMatmul> matmul;
+  std::unique_ptr<LibraryCall> call;
 };
 
 /// A graph, which one call starts.

@@ -15,7 +15,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "CudaMatmul.h"
-#include "CudaDevice.h"
 #include <algorithm>
 
 using namespace kas::rt;
@@ -24,85 +23,36 @@ using namespace kas::rt;
 // The library
 //===----------------------------------------------------------------------===//
 
-Status CublasLt::check(CublasStatus result, const char *what) {
-  if (result == CublasSuccess)
-    return {};
-  return {KAS_RT_ERROR_DRIVER,
-          std::string(what) + " failed: status " + std::to_string(result)};
-}
-
-/// The names of the library by version, the newest first. The last component is
-/// the major version, within which functions and numbers do not change.
-static constexpr const char *libraryNames[] = {
-    "libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"};
+CublasLt::CublasLt(CudaDevice &device)
+    : KernelLibrary(
+          device,
+          {"cuBLASLt",
+           "KAS_RT_LIBCUBLASLT",
+           {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"},
+           // Before 11 cublasLtMatmulDescCreate had other parameters.
+           11,
+           13}) {}
 
 Status CublasLt::loadFunctions() {
-#define KAS_LOAD(result, symbol, parameters)                                   \
-  symbol = reinterpret_cast<result(*) parameters>(library.lookUp(#symbol));    \
-  if (!symbol)                                                                 \
-    return {KAS_RT_ERROR_DRIVER,                                               \
-            "no cuBLASLt: looked for the function " #symbol " in " +           \
-                library.getName() + ", which has none"};
+  Status status;
+#define KAS_LOAD(result, symbol, parameters) status += lookUp(symbol, #symbol);
   KAS_CUBLASLT_FUNCTIONS(KAS_LOAD)
 #undef KAS_LOAD
-  return {};
-}
-
-Status CublasLt::load() {
-  Status status;
-  for (const char *name : libraryNames) {
-    // Never unloaded: its kernels are registered with the driver, and others in
-    // the process, such as PyTorch, may have loaded it as well.
-    Status found = library.open("cuBLASLt", name, "KAS_RT_LIBCUBLASLT",
-                                /*stays=*/true);
-    // Of several errors the first one, which names the newest version.
-    status = name == libraryNames[0] || !found.isError() ? found : status;
-    if (!found.isError())
-      break;
-  }
-  if (!status.isError())
-    status = loadFunctions();
-  if (status.isError())
-    return status;
-  // 120103 is 12.1.3; before 11 cublasLtMatmulDescCreate had other parameters.
-  size_t version = cublasLtGetVersion(), major = version / 10000;
-  label = "cuBLASLt " + std::to_string(major) + "." +
-          std::to_string(version / 100 % 100) + "." +
-          std::to_string(version % 100);
-  if (major < 11 || major > 13)
-    return {KAS_RT_ERROR_DRIVER, "no cuBLASLt: expected version 11, 12 or 13 "
-                                 "in " +
-                                     library.getName() + ", got " + label};
   return status;
 }
 
-Status CublasLt::open() {
-  if (isTried)
-    return outcome;
-  isTried = true;
-  outcome = load();
-  if (!outcome.isError()) {
-    outcome = check(cublasLtCreate(&handle), "cublasLtCreate");
-    if (outcome.isError())
-      handle = nullptr;
-  }
-  if (!outcome.isError()) {
-    outcome = device.check(
-        device.driver.cuMemAlloc_v2(&workspace, workspaceBytes),
-        "cuMemAlloc of " + std::to_string(workspaceBytes) + " bytes");
-    if (outcome.isError())
-      workspace = 0;
-  }
-  return outcome;
+// 120103 is 12.1.3.
+CublasLt::Version CublasLt::getVersion() const {
+  size_t version = cublasLtGetVersion();
+  return {version / 10000, version / 100 % 100, version % 100};
 }
 
-Status CublasLt::close() {
-  Status status;
-  if (workspace)
-    status += device.check(device.driver.cuMemFree_v2(workspace), "cuMemFree");
-  if (handle)
-    status += check(cublasLtDestroy(handle), "cublasLtDestroy");
-  return status;
+Status CublasLt::createHandle() {
+  return check(cublasLtCreate(&handle), "cublasLtCreate");
+}
+
+Status CublasLt::destroyHandle() {
+  return check(cublasLtDestroy(handle), "cublasLtDestroy");
 }
 
 //===----------------------------------------------------------------------===//
@@ -222,7 +172,8 @@ Status CudaMatmul::makeDescription() {
   set(CublasDescEpilogue, &epilogue, sizeof(epilogue));
   // The choice of a kernel depends on how it is aligned: as all arguments.
   if (product.bias >= 0 && !status.isError())
-    status += setBias(library.workspace + 16);
+    status +=
+        setBias(reinterpret_cast<CUdeviceptr>(library.getWorkspace()) + 16);
   return status;
 }
 
@@ -233,7 +184,7 @@ Status CudaMatmul::setPreferences(CublasPreference preference) {
                                   preference, attribute, value, bytes),
                               "cublasLtMatmulPreferenceSetAttribute");
   };
-  uint64_t workspace = CublasLt::workspaceBytes;
+  uint64_t workspace = LibraryWorkspace::bytes;
   set(CublasPreferenceMaxWorkspaceBytes, &workspace, sizeof(workspace));
   // Where a sum is split its parts stay in f32, and are added in one order.
   uint32_t reductions = CublasReductionComputeType;
@@ -263,18 +214,16 @@ Status CudaMatmul::choose() {
     status = {KAS_RT_ERROR_DRIVER, "the library has no kernel for it"};
   if (!status.isError())
     status = CublasLt::check(choice.state, "the choice of a kernel");
-  if (!status.isError() && choice.workspaceBytes > CublasLt::workspaceBytes)
-    status = {KAS_RT_ERROR_DRIVER,
-              "expected at most " + std::to_string(CublasLt::workspaceBytes) +
-                  " bytes of workspace, got " +
-                  std::to_string(choice.workspaceBytes)};
+  if (!status.isError() && choice.workspaceBytes > LibraryWorkspace::bytes)
+    status = {KAS_RT_ERROR_DRIVER, "expected at most " +
+                                       std::to_string(LibraryWorkspace::bytes) +
+                                       " bytes of workspace, got " +
+                                       std::to_string(choice.workspaceBytes)};
   return status;
 }
 
-Status CudaMatmul::prepare() {
-  Status status = library.open();
-  if (!status.isError())
-    status = makeDescription();
+Status CudaMatmul::describe() {
+  Status status = makeDescription();
   if (!status.isError())
     status = makeLayouts();
   if (!status.isError())
@@ -299,7 +248,7 @@ Status CudaMatmul::launch(const std::vector<CUdeviceptr> &arguments,
       library.cublasLtMatmul(
           library.handle, description, &one, getAddress(product.right.argument),
           a, getAddress(product.left.argument), b, &residual, added, d, result,
-          d, &choice.algorithm, reinterpret_cast<void *>(library.workspace),
-          CublasLt::workspaceBytes, stream),
+          d, &choice.algorithm, library.getWorkspace(), LibraryWorkspace::bytes,
+          stream),
       "cublasLtMatmul");
 }

@@ -15,28 +15,13 @@
 #define LIB_RUNTIME_CUDAMATMUL_H
 
 #include "CublasLt.h"
-#include "Library.h"
-#include <string>
-#include <vector>
+#include "KernelLibrary.h"
 
 namespace kas::rt {
 
-struct CudaDevice;
-
-/// cuBLASLt, as one device uses it: opened by name when the first product is
-/// requested. Where that fails it fails once, with the same text each time.
-struct CublasLt {
-  explicit CublasLt(CudaDevice &device) : device(device) {}
-  CublasLt(const CublasLt &) = delete;
-  CublasLt &operator=(const CublasLt &) = delete;
-
-  /// Opens the library and makes the handle and the workspace, in the device's
-  /// context.
-  Status open();
-  /// Gives them back, in the device's context.
-  Status close();
-  /// Success, or the error of a call of the library.
-  static Status check(CublasStatus result, const char *what);
+class CublasLt final : public KernelLibrary {
+public:
+  explicit CublasLt(CudaDevice &device);
 
   // The names are the library's.
   // NOLINTBEGIN(readability-identifier-naming)
@@ -46,41 +31,27 @@ struct CublasLt {
 #undef KAS_DECLARE
   // NOLINTEND(readability-identifier-naming)
 
-  /// Products run one after another in one stream, so they share it. 32 MiB
-  /// is what NVIDIA recommends for Hopper.
-  static constexpr size_t workspaceBytes = size_t(32) << 20;
-  CUdeviceptr workspace = 0;
   CublasHandle handle = nullptr;
-  /// `cuBLASLt 12.1.3`, once it is open.
-  std::string label;
 
 private:
-  Status load();
-  Status loadFunctions();
-
-  CudaDevice &device;
-  Library library;
-  bool isTried = false;
-  Status outcome;
+  Status loadFunctions() override;
+  Version getVersion() const override;
+  Status createHandle() override;
+  Status destroyHandle() override;
 };
 
-/// One product, with all that the library must know of it but the addresses.
-class CudaMatmul {
+/// One product.
+class CudaMatmul final : public LibraryCall {
 public:
   CudaMatmul(CublasLt &library, const KasRtMatmul &product)
-      : library(library), product(product) {}
-  CudaMatmul(const CudaMatmul &) = delete;
-  CudaMatmul &operator=(const CudaMatmul &) = delete;
-  ~CudaMatmul();
+      : LibraryCall(library), library(library), product(product) {}
+  ~CudaMatmul() override;
 
-  /// Makes the descriptions and asks for the library's best kernel.
-  Status prepare();
-  /// Starts the product in `stream`.
-  Status launch(const std::vector<CUdeviceptr> &arguments, CUstream stream);
-
-  const KasRtMatmul &getProduct() const { return product; }
+  Status launch(const std::vector<CUdeviceptr> &arguments,
+                CUstream stream) override;
 
 private:
+  Status describe() override;
   Status makeDescription();
   Status makeLayouts();
   Status makeLayout(CublasLayout &layout, KasRtElement type, uint64_t rows,

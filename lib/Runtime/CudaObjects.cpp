@@ -278,11 +278,11 @@ Status CudaKernel::launch(const KasRtLaunchSize &size,
         static_cast<CudaBuffer *>(arguments[i].buffer)->address +
         arguments[i].offset);
   return cuda.inContext([&] {
-    if (matmul) {
-      Status status = matmul->launch(addresses, cuda.stream);
+    if (call) {
+      Status status = call->launch(addresses, cuda.stream);
       if (!status.isError())
         return status;
-      dropMatmul(status.getText());
+      dropLibrary(status.getText());
     }
     return launchItself(size, addresses);
   });
@@ -331,22 +331,31 @@ static bool isOff(const char *variable) {
 }
 
 void CudaKernel::useMatmul(const KasRtMatmul &product) {
-  // The same kernel is handed out for each of its launches.
-  if (matmul || library != "kernel")
-    return;
-  if (isOff("KAS_RT_LIBRARIES"))
-    return dropMatmul("KAS_RT_LIBRARIES is 0");
-  CudaDevice &cuda = asCuda(module.device);
-  matmul = std::make_unique<CudaMatmul>(cuda.blas, product);
-  Status status = cuda.inContext([&] { return matmul->prepare(); });
-  if (status.isError())
-    dropMatmul(status.getText());
-  else
-    library = cuda.blas.label;
+  useLibrary(std::make_unique<CudaMatmul>(asCuda(module.device).blas, product));
 }
 
-void CudaKernel::dropMatmul(const std::string &reason) {
-  matmul.reset();
+void CudaKernel::useConvolution(const KasRtConvolution &convolution) {
+  useLibrary(std::make_unique<CudaConvolution>(asCuda(module.device).dnn,
+                                               convolution));
+}
+
+void CudaKernel::useLibrary(std::unique_ptr<LibraryCall> next) {
+  // The same kernel is handed out for each of its launches.
+  if (call || library != "kernel")
+    return;
+  if (isOff("KAS_RT_LIBRARIES"))
+    return dropLibrary("KAS_RT_LIBRARIES is 0");
+  call = std::move(next);
+  Status status =
+      asCuda(module.device).inContext([&] { return call->prepare(); });
+  if (status.isError())
+    dropLibrary(status.getText());
+  else
+    library = call->getLabel();
+}
+
+void CudaKernel::dropLibrary(const std::string &reason) {
+  call.reset();
   library = "kernel: " + reason;
 }
 
@@ -390,9 +399,9 @@ bool CudaSequence::dropLibraries(const Status &reason) {
   bool any = false;
   for (const KasRtLaunchImpl &one : launches) {
     auto &kernel = static_cast<CudaKernel &>(*one.kernel);
-    any |= kernel.matmul != nullptr;
-    if (kernel.matmul)
-      kernel.dropMatmul(reason.getText());
+    any |= kernel.call != nullptr;
+    if (kernel.call)
+      kernel.dropLibrary(reason.getText());
   }
   return any;
 }

@@ -49,6 +49,7 @@ struct KasRtKernelImpl {
                                  const KasRtArgument *arguments) = 0;
   /// Lets a library compute the same, where the back end has one.
   virtual void useMatmul(const KasRtMatmul &) {}
+  virtual void useConvolution(const KasRtConvolution &) {}
 
   KasRtModuleImpl &module;
   std::string name;
@@ -156,6 +157,14 @@ Status openVulkanDevice(int32_t index,
 /// An error unless the matrices are in buffers of the kernel, and neighbours in
 /// memory are along one of their dimensions.
 Status checkMatmul(const KasRtKernelImpl &kernel, const KasRtMatmul &matmul);
+
+/// An error unless the tensors are in buffers of the kernel, and a window fits
+/// the image.
+Status checkConvolution(const KasRtKernelImpl &kernel,
+                        const KasRtConvolution &convolution);
+
+/// Of images, channels, height and width of the result, 0 where no window fits.
+void getResultSizes(const KasRtConvolution &convolution, uint64_t (&sizes)[4]);
 
 /// Copies a name to where a C structure keeps it, cut to what fits.
 template <size_t N>

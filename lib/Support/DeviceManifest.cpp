@@ -57,6 +57,16 @@ uint64_t DeviceManifest::TensorShape::getBytes() const {
   return bytes;
 }
 
+std::vector<uint64_t> DeviceManifest::Convolution::getResultSizes() const {
+  std::vector<uint64_t> sizes = {imageSizes[0], filterSizes[0]};
+  for (unsigned i : {0, 1}) {
+    uint64_t size = imageSizes[2 + i] + 2 * pads[i],
+             window = dilations[i] * (filterSizes[2 + i] - 1) + 1;
+    sizes.push_back(size < window ? 0 : (size - window) / strides[i] + 1);
+  }
+  return sizes;
+}
+
 llvm::StringRef DeviceManifest::getName(BufferKind kind) {
   return bufferKinds[static_cast<size_t>(kind)].second;
 }
@@ -182,28 +192,71 @@ static bool fromJSON(const Value &value, DeviceManifest::Matrix &matrix,
   return false;
 }
 
-static bool fromJSON(const Value &value, DeviceManifest::Matmul &matmul,
-                     Path path) {
-  ObjectMapper mapper(value, path);
-  if (!mapper || !mapper.map("sizes", matmul.sizes) ||
-      !mapper.map("left", matmul.left) || !mapper.map("right", matmul.right) ||
-      !mapper.map("result", matmul.result) ||
-      !mapper.mapOptional("bias", matmul.bias) ||
-      !mapper.mapOptional("residual", matmul.residual) ||
-      !mapper.mapOptional("rectified", matmul.isRectified) ||
-      !mapper.mapOptional("precision", matmul.precision))
+static bool mapEpilogue(ObjectMapper &mapper,
+                        DeviceManifest::Epilogue &epilogue, Path path) {
+  if (!mapper.mapOptional("bias", epilogue.bias) ||
+      !mapper.mapOptional("residual", epilogue.residual) ||
+      !mapper.mapOptional("rectified", epilogue.isRectified) ||
+      !mapper.mapOptional("precision", epilogue.precision))
     return false;
-  // Libraries take numbers of 32 bits.
-  if (matmul.sizes.size() != 4 || llvm::any_of(matmul.sizes, [](uint64_t size) {
-        return !size || size > INT32_MAX;
-      })) {
-    path.field("sizes").report("expected four numbers from 1 to 2147483647");
-    return false;
-  }
-  if (llvm::is_contained({"f32", "tf32", "f16", "bf16"}, matmul.precision))
+  if (llvm::is_contained({"f32", "tf32", "f16", "bf16"}, epilogue.precision))
     return true;
   path.field("precision").report("expected f32, tf32, f16 or bf16");
   return false;
+}
+
+/// Four sizes: libraries take numbers of 32 bits.
+static bool mapSizes(ObjectMapper &mapper, llvm::StringLiteral field,
+                     std::vector<uint64_t> &sizes, Path path) {
+  if (!mapper.map(field, sizes))
+    return false;
+  if (sizes.size() == 4 && llvm::all_of(sizes, [](uint64_t size) {
+        return size && size <= INT32_MAX;
+      }))
+    return true;
+  path.field(field).report("expected four numbers from 1 to 2147483647");
+  return false;
+}
+
+static bool fromJSON(const Value &value, DeviceManifest::Matmul &matmul,
+                     Path path) {
+  ObjectMapper mapper(value, path);
+  return mapper && mapSizes(mapper, "sizes", matmul.sizes, path) &&
+         mapper.map("left", matmul.left) && mapper.map("right", matmul.right) &&
+         mapper.map("result", matmul.result) &&
+         mapEpilogue(mapper, matmul, path);
+}
+
+/// Numbers of 32 bits along height and width.
+static bool mapSteps(ObjectMapper &mapper, llvm::StringLiteral field,
+                     std::vector<uint64_t> &steps, bool mayBeZero, Path path) {
+  if (!mapper.map(field, steps))
+    return false;
+  if (steps.size() == 2 && llvm::all_of(steps, [&](uint64_t step) {
+        return (step || mayBeZero) && step <= INT32_MAX;
+      }))
+    return true;
+  constexpr llvm::StringLiteral fromZero =
+                                    "expected two numbers from 0 to 2147483647",
+                                fromOne =
+                                    "expected two numbers from 1 to 2147483647";
+  path.field(field).report(mayBeZero ? fromZero : fromOne);
+  return false;
+}
+
+static bool fromJSON(const Value &value,
+                     DeviceManifest::Convolution &convolution, Path path) {
+  ObjectMapper mapper(value, path);
+  return mapper && mapper.map("image", convolution.image) &&
+         mapper.map("filter", convolution.filter) &&
+         mapper.map("result", convolution.result) &&
+         mapSizes(mapper, "image_sizes", convolution.imageSizes, path) &&
+         mapSizes(mapper, "filter_sizes", convolution.filterSizes, path) &&
+         mapSteps(mapper, "strides", convolution.strides, false, path) &&
+         mapSteps(mapper, "dilations", convolution.dilations, false, path) &&
+         mapSteps(mapper, "pads", convolution.pads, true, path) &&
+         mapper.mapOptional("channels_last", convolution.areChannelsLast) &&
+         mapEpilogue(mapper, convolution, path);
 }
 
 /// Whether all elements of `matrix` are in its argument: lines of `steps`
@@ -263,6 +316,57 @@ static bool checkMatmul(const DeviceManifest::Kernel &kernel, Path path) {
   return true;
 }
 
+/// Whether argument `argument` has so many elements of type `dtype`.
+static bool hasElements(const DeviceManifest::Kernel &kernel, uint64_t argument,
+                        llvm::ArrayRef<uint64_t> sizes, llvm::StringRef dtype) {
+  if (argument >= kernel.arguments.size() ||
+      kernel.arguments[argument].dtype != dtype)
+    return false;
+  uint64_t count = getElementBytes(dtype);
+  for (uint64_t size : sizes)
+    count = llvm::SaturatingMultiply(count, size);
+  return count == kernel.arguments[argument].getBytes();
+}
+
+/// As `checkMatmul`.
+static bool checkConvolution(const DeviceManifest::Kernel &kernel, Path path) {
+  const DeviceManifest::Convolution &convolution = *kernel.convolution;
+  auto fail = [&](llvm::StringLiteral field, llvm::StringLiteral text) {
+    path.field("convolution").field(field).report(text);
+    return false;
+  };
+  uint64_t channels = convolution.imageSizes[1],
+           groups = channels / convolution.filterSizes[1];
+  if (groups * convolution.filterSizes[1] != channels ||
+      convolution.filterSizes[0] % groups != 0)
+    return fail("filter_sizes", "expected channels that divide those of the "
+                                "image, and groups those of the result");
+  std::vector<uint64_t> results = convolution.getResultSizes();
+  if (llvm::is_contained(results, 0))
+    return fail("pads", "expected a window within the image and its pads");
+  if (convolution.image >= kernel.arguments.size())
+    return fail("image", "expected an argument of the kernel");
+  llvm::StringRef dtype = kernel.arguments[convolution.image].dtype;
+  if (!llvm::is_contained({"f32", "f16", "bf16"}, dtype))
+    return fail("image", "expected f32, f16 or bf16");
+  auto has = [&](uint64_t argument, llvm::ArrayRef<uint64_t> sizes) {
+    return hasElements(kernel, argument, sizes, dtype);
+  };
+  if (!has(convolution.image, convolution.imageSizes))
+    return fail("image", "expected an argument of these sizes");
+  constexpr llvm::StringLiteral same =
+      "expected an argument of these sizes, of the type of the image";
+  if (!has(convolution.filter, convolution.filterSizes))
+    return fail("filter", same);
+  if (!has(convolution.result, results))
+    return fail("result", same);
+  if (convolution.residual && !has(*convolution.residual, results))
+    return fail("residual", same);
+  if (convolution.bias && !has(*convolution.bias, results[1]))
+    return fail("bias", same);
+  return true;
+}
+
 static bool fromJSON(const Value &value, DeviceManifest::Kernel &kernel,
                      Path path) {
   ObjectMapper mapper(value, path);
@@ -275,8 +379,14 @@ static bool fromJSON(const Value &value, DeviceManifest::Kernel &kernel,
       !mapper.map("arguments", kernel.arguments) ||
       !mapper.mapOptional("tensor_maps", kernel.tensorMaps) ||
       !mapper.mapOptional("matmul", kernel.matmul) ||
-      (kernel.matmul && !checkMatmul(kernel, path)))
+      !mapper.mapOptional("convolution", kernel.convolution) ||
+      (kernel.matmul && !checkMatmul(kernel, path)) ||
+      (kernel.convolution && !checkConvolution(kernel, path)))
     return false;
+  if (kernel.matmul && kernel.convolution) {
+    path.field("convolution").report("expected a matmul or a convolution");
+    return false;
+  }
   kernel.grid = grid.values;
   kernel.block = block.values;
   // CUDA takes an `unsigned int` for it.

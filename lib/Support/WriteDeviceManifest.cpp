@@ -26,6 +26,16 @@ static void writeNumbers(llvm::json::OStream &json, llvm::StringRef name,
   });
 }
 
+static void writeEpilogue(llvm::json::OStream &json,
+                          const DeviceManifest::Epilogue &epilogue) {
+  if (epilogue.bias)
+    json.attribute("bias", *epilogue.bias);
+  if (epilogue.residual)
+    json.attribute("residual", *epilogue.residual);
+  json.attribute("rectified", epilogue.isRectified);
+  json.attribute("precision", epilogue.precision);
+}
+
 static void writeMatmul(llvm::json::OStream &json,
                         const DeviceManifest::Matmul &matmul) {
   auto writeMatrix = [&](llvm::StringRef name,
@@ -40,12 +50,23 @@ static void writeMatmul(llvm::json::OStream &json,
     writeMatrix("left", matmul.left);
     writeMatrix("right", matmul.right);
     writeMatrix("result", matmul.result);
-    if (matmul.bias)
-      json.attribute("bias", *matmul.bias);
-    if (matmul.residual)
-      json.attribute("residual", *matmul.residual);
-    json.attribute("rectified", matmul.isRectified);
-    json.attribute("precision", matmul.precision);
+    writeEpilogue(json, matmul);
+  });
+}
+
+static void writeConvolution(llvm::json::OStream &json,
+                             const DeviceManifest::Convolution &convolution) {
+  json.attributeObject("convolution", [&] {
+    json.attribute("image", convolution.image);
+    json.attribute("filter", convolution.filter);
+    json.attribute("result", convolution.result);
+    writeNumbers(json, "image_sizes", convolution.imageSizes);
+    writeNumbers(json, "filter_sizes", convolution.filterSizes);
+    writeNumbers(json, "strides", convolution.strides);
+    writeNumbers(json, "dilations", convolution.dilations);
+    writeNumbers(json, "pads", convolution.pads);
+    json.attribute("channels_last", convolution.areChannelsLast);
+    writeEpilogue(json, convolution);
   });
 }
 
@@ -78,6 +99,8 @@ static void writeKernel(llvm::json::OStream &json,
       });
     if (kernel.matmul)
       writeMatmul(json, *kernel.matmul);
+    if (kernel.convolution)
+      writeConvolution(json, *kernel.convolution);
   });
 }
 

@@ -93,8 +93,9 @@ loadOnRuntimeDevice(mlir::ModuleOp module, StringRef function,
   report.deviceName = device->getInfo().name;
   auto loaded = std::make_unique<OnRuntimeDevice>(std::move(*device), report);
   double start = monotonicSeconds();
-  auto program = compileForDevice(module, loaded->device.getInfo(),
-                                  settings.precision, settings.elements);
+  auto program =
+      compileForDevice(module, loaded->device.getInfo(), settings.precision,
+                       settings.elements, settings.libraries);
   if (!program)
     return program.takeError();
   report.compileMilliseconds = (monotonicSeconds() - start) * 1e3;

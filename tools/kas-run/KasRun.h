@@ -41,6 +41,8 @@ struct RunSettings {
   GPUPrecision precision = GPUPrecision::F32;
   /// Of tensors on devices.
   codegen::GPUElements elements = codegen::GPUElements::F32;
+  /// Of the system, on CUDA devices.
+  codegen::GPULibraries libraries = codegen::GPULibraries::Auto;
   std::vector<std::string> inputs, weights, args;
   std::string output;
   uint64_t seed = 0;

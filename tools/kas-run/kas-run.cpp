@@ -80,6 +80,10 @@ struct Options {
       "elements", cl::init(codegen::GPUElements::F32),
       cl::desc("Storage type of tensors on devices with CUDA or Vulkan"),
       codegen::getElementsValues(), cl::cat(category)};
+  cl::opt<codegen::GPULibraries> libraries{
+      "libraries", cl::init(codegen::GPULibraries::Auto),
+      cl::desc("What may compute kernels on devices with CUDA"),
+      codegen::getLibrariesValues(), cl::cat(category)};
   cl::list<std::string> inputs{
       "input", cl::value_desc("x.npy"),
       cl::desc("Data: for a function its arguments in order"),
@@ -158,6 +162,7 @@ struct Options {
     settings.device = device;
     settings.precision = precision;
     settings.elements = elements;
+    settings.libraries = libraries;
     settings.inputs.assign(inputs.begin(), inputs.end());
     settings.args.assign(args.begin(), args.end());
     settings.output = output;

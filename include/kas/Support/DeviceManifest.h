@@ -75,18 +75,41 @@ struct DeviceManifest {
     std::vector<uint64_t> strides;
   };
 
-  /// What a kernel computes, where it is a product of matrices that a library
-  /// may compute in its place: `left` times `right`, plus a bias for each
-  /// column and a residual, at least 0 if it is rectified; sums in f32.
-  struct Matmul {
-    /// Of batches, rows, columns and steps.
-    std::vector<uint64_t> sizes;
-    Matrix left, right, result;
+  /// What a library adds to sums of products and makes of them, which are at
+  /// least 0 if they are rectified; sums in f32.
+  struct Epilogue {
     /// Positions among the kernel's arguments.
     std::optional<uint64_t> bias, residual;
     bool isRectified = false;
     /// What factors may be rounded to: `f32`, `tf32`, `f16` or `bf16`.
     std::string precision = "f32";
+  };
+
+  /// What a kernel computes, where it is a product of matrices that a library
+  /// may compute in its place: `left` times `right`, plus a bias for each
+  /// column and a residual.
+  struct Matmul : Epilogue {
+    /// Of batches, rows, columns and steps.
+    std::vector<uint64_t> sizes;
+    Matrix left, right, result;
+  };
+
+  /// The same, where it is a convolution of images with filters, plus a bias
+  /// for each channel and a residual. Tensors have no gaps.
+  struct Convolution : Epilogue {
+    /// Positions among the kernel's arguments.
+    uint64_t image = 0, filter = 0, result = 0;
+    /// Of images, channels, height and width; of channels of the result,
+    /// channels of a group of the image, height and width.
+    std::vector<uint64_t> imageSizes, filterSizes;
+    /// Along height and width; pads are the same at both ends.
+    std::vector<uint64_t> strides, dilations, pads;
+    /// Whether channels, not widths, are neighbours in memory.
+    bool areChannelsLast = false;
+
+    /// Of images, channels, height and width of the result, 0 where nothing
+    /// fits.
+    std::vector<uint64_t> getResultSizes() const;
   };
 
   struct Kernel {
@@ -98,7 +121,9 @@ struct DeviceManifest {
     uint32_t dynamicSharedBytes = 0;
     std::vector<Argument> arguments;
     std::vector<TensorMap> tensorMaps;
+    /// At most one of them.
     std::optional<Matmul> matmul;
+    std::optional<Convolution> convolution;
   };
 
   /// A status is an i32, the position in `assertions` of the first one that

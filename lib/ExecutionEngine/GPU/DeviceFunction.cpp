@@ -135,22 +135,25 @@ getTensorMaps(const DeviceManifest::Kernel &kernel) {
   return maps;
 }
 
+static KasRtElement getElement(StringRef type) {
+  return type == "tf32"   ? KAS_RT_TF32
+         : type == "f16"  ? KAS_RT_F16
+         : type == "bf16" ? KAS_RT_BF16
+                          : KAS_RT_F32;
+}
+
+/// -1: there is none.
+static int32_t getPosition(std::optional<uint64_t> argument) {
+  return argument ? static_cast<int32_t>(*argument) : -1;
+}
+
 /// As the runtime takes it; the manifest has checked it.
 static KasRtMatmul getMatmul(const DeviceManifest::Kernel &kernel) {
   const DeviceManifest::Matmul &matmul = *kernel.matmul;
-  auto getElement = [](StringRef type) {
-    return type == "tf32"   ? KAS_RT_TF32
-           : type == "f16"  ? KAS_RT_F16
-           : type == "bf16" ? KAS_RT_BF16
-                            : KAS_RT_F32;
-  };
   auto getMatrix = [](const DeviceManifest::Matrix &from) {
     KasRtMatrix matrix = {static_cast<uint32_t>(from.argument), {}};
     llvm::copy(from.strides, matrix.strides);
     return matrix;
-  };
-  auto getArgument = [](std::optional<uint64_t> argument) {
-    return argument ? static_cast<int32_t>(*argument) : -1;
   };
   return {
       .batches = matmul.sizes[0],
@@ -163,9 +166,44 @@ static KasRtMatmul getMatmul(const DeviceManifest::Kernel &kernel) {
       .factorType = getElement(kernel.arguments[matmul.left.argument].dtype),
       .resultType = getElement(kernel.arguments[matmul.result.argument].dtype),
       .precision = getElement(matmul.precision),
-      .bias = getArgument(matmul.bias),
-      .residual = getArgument(matmul.residual),
+      .bias = getPosition(matmul.bias),
+      .residual = getPosition(matmul.residual),
       .isRectified = matmul.isRectified};
+}
+
+/// The same for a convolution.
+static KasRtConvolution getConvolution(const DeviceManifest::Kernel &kernel) {
+  const DeviceManifest::Convolution &from = *kernel.convolution;
+  KasRtConvolution convolution = {};
+  convolution.image = static_cast<uint32_t>(from.image);
+  convolution.filter = static_cast<uint32_t>(from.filter);
+  convolution.result = static_cast<uint32_t>(from.result);
+  llvm::copy(from.imageSizes, convolution.imageSizes);
+  llvm::copy(from.filterSizes, convolution.filterSizes);
+  llvm::copy(from.strides, convolution.strides);
+  llvm::copy(from.dilations, convolution.dilations);
+  llvm::copy(from.pads, convolution.pads);
+  convolution.areChannelsLast = from.areChannelsLast;
+  convolution.elementType = getElement(kernel.arguments[from.image].dtype);
+  convolution.precision = getElement(from.precision);
+  convolution.bias = getPosition(from.bias);
+  convolution.residual = getPosition(from.residual);
+  convolution.isRectified = from.isRectified;
+  return convolution;
+}
+
+/// Tells the runtime what a library may compute in place of a kernel.
+static Error useLibrary(const DeviceManifest::Kernel &kernel,
+                        KasRtKernel handle) {
+  if (kernel.matmul) {
+    KasRtMatmul matmul = getMatmul(kernel);
+    return check(kasRtKernelUseMatmul(handle, &matmul));
+  }
+  if (kernel.convolution) {
+    KasRtConvolution convolution = getConvolution(kernel);
+    return check(kasRtKernelUseConvolution(handle, &convolution));
+  }
+  return Error::success();
 }
 
 Error DeviceFunction::createKernels(const DeviceManifest &manifest,
@@ -195,10 +233,7 @@ Error DeviceFunction::createKernels(const DeviceManifest &manifest,
             static_cast<uint32_t>(created.arguments.size()), maps.data(),
             static_cast<uint32_t>(maps.size()), &created.kernel)))
       return error;
-    if (!kernel.matmul)
-      continue;
-    KasRtMatmul matmul = getMatmul(kernel);
-    if (Error error = check(kasRtKernelUseMatmul(created.kernel, &matmul)))
+    if (Error error = useLibrary(kernel, created.kernel))
       return error;
   }
   return Error::success();

@@ -78,10 +78,9 @@ kas::execution::getGPUDevice(MLIRContext *context,
   return setLimits(*device, info.maxThreadsPerBlock, info.maxSharedBytes);
 }
 
-llvm::Expected<GPUProgram>
-kas::execution::compileForDevice(ModuleOp module, const KasRtDeviceInfo &info,
-                                 GPUPrecision precision,
-                                 codegen::GPUElements elements) {
+llvm::Expected<GPUProgram> kas::execution::compileForDevice(
+    ModuleOp module, const KasRtDeviceInfo &info, GPUPrecision precision,
+    codegen::GPUElements elements, codegen::GPULibraries libraries) {
   // Said before compiling: the driver would refuse the module.
   if (elements == codegen::GPUElements::F16 && !info.hasFloat16)
     return llvm::createStringError(
@@ -95,7 +94,7 @@ kas::execution::compileForDevice(ModuleOp module, const KasRtDeviceInfo &info,
     options.front.precision = precision;
     options.front.elements = elements;
     // Whether they are there turns out when the program is loaded.
-    options.front.libraries = GPULibraries::Auto;
+    options.front.libraries = libraries;
     return compileForNVVM(module, options);
   }
   // `precision` is for tensor cores, which Vulkan kernels do not use.

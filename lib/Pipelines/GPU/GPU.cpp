@@ -73,6 +73,9 @@ void kas::buildGPUKernelFormation(OpPassManager &manager,
   manager.addNestedPass<func::FuncOp>(createKasGPUSetElementsPass(elements));
   KasGPUTransposeWeightsPassOptions transpose;
   transpose.device = options.device;
+  transpose.strategy = options.strategy;
+  transpose.precision = options.precision;
+  transpose.libraries = options.libraries;
   // Before schedules are chosen, which depend on how weights are read.
   manager.addPass(createKasGPUTransposeWeightsPass(transpose));
 }

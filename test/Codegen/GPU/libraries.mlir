@@ -132,6 +132,19 @@ func.func @windows(%x: tensor<1x8x32x32xf32>, %w: tensor<16x8x3x3xf32>) -> tenso
   return %y : tensor<1x16x30x30xf32>
 }
 
+// A mean is no sum.
+kas.operator @mean(%n: 4, %o: 32, %h: 8, %w: 8) from [4, 16, 8, 8] {
+  %c = kas.reduce mean : 16
+  %c_d, %c_w = kas.share %c : 16
+  kas.yield data(%n, %c_d, %h, %w) weight(%o, %c_w)
+}
+// CHECK-LABEL: func.func @means
+// CHECK-NOT: kas_gpu.library
+func.func @means(%x: tensor<4x16x8x8xf32>, %w: tensor<32x16xf32>) -> tensor<4x32x8x8xf32> {
+  %y = kas.apply @mean(%x, %w) : (tensor<4x16x8x8xf32>, tensor<32x16xf32>) -> tensor<4x32x8x8xf32>
+  return %y : tensor<4x32x8x8xf32>
+}
+
 // A schedule that is there is what is wanted.
 // CHECK-LABEL: func.func @scheduled
 // CHECK-NOT: kas_gpu.library

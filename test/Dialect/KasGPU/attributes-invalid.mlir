@@ -178,7 +178,7 @@ module attributes {kas_gpu.num_prepack_launches = 2 : i64} {}
 // -----
 
 // A9
-// expected-error@below {{expected a #kas_gpu.matmul as kas_gpu.library, got "cublas"}}
+// expected-error@below {{expected a #kas_gpu.matmul or a #kas_gpu.convolution as kas_gpu.library, got "cublas"}}
 func.func @a9() attributes {kas_gpu.library = "cublas"} {
   return
 }
@@ -236,6 +236,72 @@ module attributes {test.matmul = #kas_gpu.matmul<sizes = [1, 2, 3, 4], left = [0
 // M4
 // expected-error@below {{expected a residual of at least -1, got -2}}
 module attributes {test.matmul = #kas_gpu.matmul<sizes = [1, 2, 3, 4], left = [0, 0, 4, 1], right = [1, 0, 4, 1], result = [2, 0, 3, 1], residual = -2>} {}
+
+// -----
+
+// V1
+// expected-error@below {{expected 4 image_sizes from 1 to 2147483647, got [1, 4, 5]}}
+module attributes {test.convolution = #kas_gpu.convolution<image = 0, filter = 1, result = 2, image_sizes = [1, 4, 5], filter_sizes = [6, 2, 3, 4], strides = [2, 1], dilations = [1, 2], pads = [1, 1]>} {}
+
+// -----
+
+// V1
+// expected-error@below {{expected 4 image_sizes from 1 to 2147483647, got [1, 4, 0, 6]}}
+module attributes {test.convolution = #kas_gpu.convolution<image = 0, filter = 1, result = 2, image_sizes = [1, 4, 0, 6], filter_sizes = [6, 2, 3, 4], strides = [2, 1], dilations = [1, 2], pads = [1, 1]>} {}
+
+// -----
+
+// V1
+// expected-error@below {{expected 4 filter_sizes from 1 to 2147483647, got [2147483648, 2, 3, 4]}}
+module attributes {test.convolution = #kas_gpu.convolution<image = 0, filter = 1, result = 2, image_sizes = [1, 4, 5, 6], filter_sizes = [2147483648, 2, 3, 4], strides = [2, 1], dilations = [1, 2], pads = [1, 1]>} {}
+
+// -----
+
+// V2
+// expected-error@below {{expected 2 strides from 1 to 2147483647, got [2, 0]}}
+module attributes {test.convolution = #kas_gpu.convolution<image = 0, filter = 1, result = 2, image_sizes = [1, 4, 5, 6], filter_sizes = [6, 2, 3, 4], strides = [2, 0], dilations = [1, 2], pads = [1, 1]>} {}
+
+// -----
+
+// V2
+// expected-error@below {{expected 2 dilations from 1 to 2147483647, got [1]}}
+module attributes {test.convolution = #kas_gpu.convolution<image = 0, filter = 1, result = 2, image_sizes = [1, 4, 5, 6], filter_sizes = [6, 2, 3, 4], strides = [2, 1], dilations = [1], pads = [1, 1]>} {}
+
+// -----
+
+// V2
+// expected-error@below {{expected 2 pads from 0 to 2147483647, got [-1, 1]}}
+module attributes {test.convolution = #kas_gpu.convolution<image = 0, filter = 1, result = 2, image_sizes = [1, 4, 5, 6], filter_sizes = [6, 2, 3, 4], strides = [2, 1], dilations = [1, 2], pads = [-1, 1]>} {}
+
+// -----
+
+// V3
+// expected-error@below {{expected channels of a filter that divide 4 of the image, got 3}}
+module attributes {test.convolution = #kas_gpu.convolution<image = 0, filter = 1, result = 2, image_sizes = [1, 4, 5, 6], filter_sizes = [6, 3, 3, 4], strides = [2, 1], dilations = [1, 2], pads = [1, 1]>} {}
+
+// -----
+
+// V3
+// expected-error@below {{expected channels of the result that 2 groups divide, got 5}}
+module attributes {test.convolution = #kas_gpu.convolution<image = 0, filter = 1, result = 2, image_sizes = [1, 4, 5, 6], filter_sizes = [5, 2, 3, 4], strides = [2, 1], dilations = [1, 2], pads = [1, 1]>} {}
+
+// -----
+
+// V4
+// expected-error@below {{expected a window within the image and its pads, got 4 points 3 apart for 6 and pads of 1}}
+module attributes {test.convolution = #kas_gpu.convolution<image = 0, filter = 1, result = 2, image_sizes = [1, 4, 5, 6], filter_sizes = [6, 2, 3, 4], strides = [2, 1], dilations = [1, 3], pads = [1, 1]>} {}
+
+// -----
+
+// V5
+// expected-error@below {{expected a position of filter of at least 0, got -1}}
+module attributes {test.convolution = #kas_gpu.convolution<image = 0, filter = -1, result = 2, image_sizes = [1, 4, 5, 6], filter_sizes = [6, 2, 3, 4], strides = [2, 1], dilations = [1, 2], pads = [1, 1]>} {}
+
+// -----
+
+// V5
+// expected-error@below {{expected a position of bias of at least -1, got -2}}
+module attributes {test.convolution = #kas_gpu.convolution<image = 0, filter = 1, result = 2, image_sizes = [1, 4, 5, 6], filter_sizes = [6, 2, 3, 4], strides = [2, 1], dilations = [1, 2], pads = [1, 1], bias = -2>} {}
 
 // -----
 

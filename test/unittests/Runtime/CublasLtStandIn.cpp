@@ -15,15 +15,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "../../../lib/Runtime/CublasLt.h"
-#include "StandIn.h"
-#include <cstdlib>
-#include <cstring>
-#include <dlfcn.h>
-#include <map>
-#include <optional>
+#include "LibraryStandIn.h"
 #include <set>
-#include <sstream>
-#include <string>
 
 using namespace kas::rt;
 
@@ -54,111 +47,35 @@ struct Preference {
   uint32_t alignments[4] = {256, 256, 256, 256};
 };
 
-struct State : StandInCalls {
-  std::ostringstream log, violations;
+struct State : LibraryCalls {
   std::set<CublasHandle> handles;
   std::map<CublasMatmulDesc, Desc> descs;
   std::map<CublasLayout, Layout> layouts;
   std::map<CublasPreference, Preference> preferences;
-  uintptr_t nextHandle = 0x1000;
 
-  template <typename Handle>
-  Handle makeHandle() {
-    return reinterpret_cast<Handle>(nextHandle += 0x10);
+  int countLive() const {
+    return static_cast<int>(handles.size() + descs.size() + layouts.size() +
+                            preferences.size());
   }
 };
 
 State state;
-std::string text;
-
-void violate(const std::string &what) { state.violations << what << "\n"; }
-
-/// The stand-in that the library's driver is.
-const StandInControls &getDriver() {
-  const char *name = std::getenv("KAS_RT_LIBCUDA");
-  void *library = dlopen(name ? name : "", RTLD_NOW | RTLD_NOLOAD);
-  return **static_cast<const StandInControls *const *>(
-      dlsym(library, "standInControls"));
-}
-
-/// Records a call; the error that it must return, or success.
-template <typename... Arguments>
-CublasStatus enter(const char *function, Arguments... arguments) {
-  state.log << function << "(";
-  const char *separator = "";
-  ((state.log << separator << arguments, separator = ", "), ...);
-  state.log << ")\n";
-  return state.count(function);
-}
-
-#define KAS_ENTER(...)                                                         \
-  if (CublasStatus result = enter(__func__, __VA_ARGS__);                      \
-      result != CublasSuccess)                                                 \
-  return result
 
 /// Sets `to` to an attribute's value, whose bytes must be those of its type.
 template <typename Value>
 CublasStatus set(Value &to, const void *value, size_t bytes) {
   if (bytes != sizeof(Value)) {
-    violate("an attribute of " + std::to_string(bytes) + " bytes");
+    state.violate("an attribute of " + std::to_string(bytes) + " bytes");
     return invalidValue;
   }
   std::memcpy(&to, value, bytes);
   return CublasSuccess;
 }
 
-template <typename Object, typename Handle>
-Object *find(std::map<Handle, Object> &objects, Handle handle) {
-  auto found = objects.find(handle);
-  if (found != objects.end())
-    return &found->second;
-  violate("an object of the library that does not exist");
-  return nullptr;
-}
-
-//===----------------------------------------------------------------------===//
-// Numbers
-//===----------------------------------------------------------------------===//
-
-size_t getBytes(int type) { return type == CudaReal32F ? 4 : 2; }
-
-float getFloat(uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, sizeof(value));
-  return value;
-}
-
-uint32_t getBits(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof(bits));
-  return bits;
-}
-
-/// To nearest, ties to even, with so many bits of fraction.
-float roundTo(float value, int fraction) {
-  uint32_t bits = getBits(value), drop = 23 - fraction;
-  bits += (1u << (drop - 1)) - 1 + ((bits >> drop) & 1);
-  return getFloat(bits >> drop << drop);
-}
-
-float load(uint64_t address, int type, int64_t index) {
-  const auto *bytes =
-      reinterpret_cast<const char *>(address) + index * getBytes(type);
-  if (type == CudaReal32F)
-    return *reinterpret_cast<const float *>(bytes);
-  if (type == CudaReal16F)
-    return static_cast<float>(*reinterpret_cast<const _Float16 *>(bytes));
-  return getFloat(uint32_t(*reinterpret_cast<const uint16_t *>(bytes)) << 16);
-}
-
-void store(uint64_t address, int type, int64_t index, float value) {
-  auto *bytes = reinterpret_cast<char *>(address) + index * getBytes(type);
-  if (type == CudaReal32F)
-    *reinterpret_cast<float *>(bytes) = value;
-  else if (type == CudaReal16F)
-    *reinterpret_cast<_Float16 *>(bytes) = static_cast<_Float16>(value);
-  else
-    *reinterpret_cast<uint16_t *>(bytes) = getBits(roundTo(value, 7)) >> 16;
+Element getElement(int type) {
+  return type == CudaReal32F   ? Element::F32
+         : type == CudaReal16F ? Element::F16
+                               : Element::BF16;
 }
 
 /// What a factor is rounded to.
@@ -209,21 +126,18 @@ bool isPossible(const Desc &desc, const Layout &a, const Layout &b,
          (!isNarrow || desc.computeType == CublasCompute32F);
 }
 
-/// An error unless all of a matrix is allocated, and aligned to 16 bytes.
 void checkMatrix(const Layout &layout, uint64_t address, const char *name) {
   size_t elements = layout.batchOffset * (layout.batches - 1) +
                     layout.leading * (layout.columns - 1) + layout.rows;
-  if (address % 16)
-    violate(std::string("matrix ") + name + " is not aligned");
-  if (!getDriver().isAllocated(address, elements * getBytes(layout.type)))
-    violate(std::string("matrix ") + name + " is beyond an allocation");
+  checkMemory(state, address, getElement(layout.type), elements,
+              std::string("matrix ") + name);
 }
 
-float getElement(const Layout &layout, uint64_t address, int64_t batch,
-                 int64_t row, int64_t column, bool isTransposed) {
+float loadElement(const Layout &layout, uint64_t address, int64_t batch,
+                  int64_t row, int64_t column, bool isTransposed) {
   if (isTransposed)
     std::swap(row, column);
-  return load(address, layout.type,
+  return load(address, getElement(layout.type),
               batch * layout.batchOffset + column * layout.leading + row);
 }
 
@@ -232,21 +146,21 @@ void compute(const Product &product, int64_t batch, int64_t row, int64_t column,
   const Desc &desc = product.desc;
   float sum = 0;
   for (uint64_t step = 0; step < k; ++step)
-    sum += roundFactor(getElement(product.a, product.aAddress, batch, row, step,
-                                  isTransposed(desc.transA)),
+    sum += roundFactor(loadElement(product.a, product.aAddress, batch, row,
+                                   step, isTransposed(desc.transA)),
                        desc.computeType) *
-           roundFactor(getElement(product.b, product.bAddress, batch, step,
-                                  column, isTransposed(desc.transB)),
+           roundFactor(loadElement(product.b, product.bAddress, batch, step,
+                                   column, isTransposed(desc.transB)),
                        desc.computeType);
   if (product.beta != 0)
     sum += product.beta *
-           getElement(product.c, product.cAddress, batch, row, column, false);
+           loadElement(product.c, product.cAddress, batch, row, column, false);
   if (desc.epilogue & CublasEpilogueBias)
-    sum += load(desc.bias, product.d.type, row);
+    sum += load(desc.bias, getElement(product.d.type), row);
   if (desc.epilogue & CublasEpilogueRelu)
     sum = sum > 0 ? sum : 0;
   const Layout &d = product.d;
-  store(product.dAddress, d.type,
+  store(product.dAddress, getElement(d.type),
         batch * d.batchOffset + column * d.leading + row, sum);
 }
 
@@ -258,8 +172,9 @@ void compute(const Product &product, uint64_t k) {
   checkMatrix(product.d, product.dAddress, "D");
   if ((product.desc.epilogue & CublasEpilogueBias) &&
       !getDriver().isAllocated(product.desc.bias,
-                               product.d.rows * getBytes(product.d.type)))
-    violate("the bias is beyond an allocation");
+                               product.d.rows *
+                                   getBytes(getElement(product.d.type))))
+    state.violate("the bias is beyond an allocation");
   if (!state.violations.str().empty())
     return;
   for (int64_t batch = 0; batch < product.d.batches; ++batch)
@@ -270,54 +185,10 @@ void compute(const Product &product, uint64_t k) {
 
 } // namespace
 
-//===----------------------------------------------------------------------===//
-// Controls
-//===----------------------------------------------------------------------===//
-
-static const StandInControls controls = {
-    [] { state = State(); },
-    [](const char *function, int nth, int error) {
-      state.fail(function, nth, error);
-    },
-    [] { return state.hasFailed; },
-    nullptr,
-    [](const char *function) { return state.calls[function]; },
-    [] { return (text = state.log.str()).c_str(); },
-    [] { return (text = state.violations.str()).c_str(); },
-    [] {
-      return static_cast<int>(state.handles.size() + state.descs.size() +
-                              state.layouts.size() + state.preferences.size());
-    },
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr};
-
-/// For programs that run on the stand-in, as that of the driver.
-namespace {
-struct Report {
-  ~Report() {
-    const char *variable = std::getenv("KAS_STAND_IN_REPORT");
-    if (!variable || std::strcmp(variable, "1") != 0)
-      return;
-    std::fprintf(
-        stderr, "%scuBLASLt violations: %s\ncuBLASLt left: %d objects\n",
-        state.log.str().c_str(),
-        state.violations.str().empty() ? "none"
-                                       : state.violations.str().c_str(),
-        controls.countLive());
-  }
-} report;
-} // namespace
+static const StandInControls controls = getLibraryControls<state>();
+static const LibraryReport report{"cuBLASLt", controls};
 
 extern "C" {
-#define KAS_API __attribute__((visibility("default")))
 
 KAS_API const StandInControls *standInControls = &controls;
 
@@ -327,14 +198,14 @@ KAS_API const StandInControls *standInControls = &controls;
 
 KAS_API size_t cublasLtGetVersion() {
   // A test may request another one.
-  CublasStatus other = enter(__func__);
+  CublasStatus other = state.enter(__func__);
   return other ? other : 120103;
 }
 
 KAS_API CublasStatus cublasLtCreate(CublasHandle *handle) {
   KAS_ENTER("");
   if (!getDriver().hasContext())
-    violate("the library without a current context");
+    state.violate("the library without a current context");
   *handle = state.makeHandle<CublasHandle>();
   state.handles.insert(*handle);
   return CublasSuccess;
@@ -343,7 +214,7 @@ KAS_API CublasStatus cublasLtCreate(CublasHandle *handle) {
 KAS_API CublasStatus cublasLtDestroy(CublasHandle handle) {
   KAS_ENTER(handle);
   if (!state.handles.erase(handle))
-    violate("a handle is destroyed that does not exist");
+    state.violate("a handle is destroyed that does not exist");
   return CublasSuccess;
 }
 
@@ -361,7 +232,7 @@ KAS_API CublasStatus cublasLtMatmulDescCreate(CublasMatmulDesc *desc,
 KAS_API CublasStatus cublasLtMatmulDescDestroy(CublasMatmulDesc desc) {
   KAS_ENTER(desc);
   if (!state.descs.erase(desc))
-    violate("a description is destroyed that does not exist");
+    state.violate("a description is destroyed that does not exist");
   return CublasSuccess;
 }
 
@@ -370,7 +241,7 @@ KAS_API CublasStatus cublasLtMatmulDescSetAttribute(CublasMatmulDesc handle,
                                                     const void *value,
                                                     size_t bytes) {
   KAS_ENTER(handle, attribute, bytes);
-  Desc *desc = find(state.descs, handle);
+  Desc *desc = state.find(state.descs, handle);
   if (!desc)
     return invalidValue;
   switch (attribute) {
@@ -403,7 +274,7 @@ KAS_API CublasStatus cublasLtMatrixLayoutCreate(CublasLayout *layout, int type,
 KAS_API CublasStatus cublasLtMatrixLayoutDestroy(CublasLayout layout) {
   KAS_ENTER(layout);
   if (!state.layouts.erase(layout))
-    violate("a layout is destroyed that does not exist");
+    state.violate("a layout is destroyed that does not exist");
   return CublasSuccess;
 }
 
@@ -412,7 +283,7 @@ KAS_API CublasStatus cublasLtMatrixLayoutSetAttribute(CublasLayout handle,
                                                       const void *value,
                                                       size_t bytes) {
   KAS_ENTER(handle, attribute, bytes);
-  Layout *layout = find(state.layouts, handle);
+  Layout *layout = state.find(state.layouts, handle);
   if (layout && attribute == CublasLayoutBatchCount)
     return set(layout->batches, value, bytes);
   if (layout && attribute == CublasLayoutBatchOffset)
@@ -432,7 +303,7 @@ KAS_API CublasStatus
 cublasLtMatmulPreferenceDestroy(CublasPreference preference) {
   KAS_ENTER(preference);
   if (!state.preferences.erase(preference))
-    violate("a preference is destroyed that does not exist");
+    state.violate("a preference is destroyed that does not exist");
   return CublasSuccess;
 }
 
@@ -441,7 +312,7 @@ cublasLtMatmulPreferenceDestroy(CublasPreference preference) {
 KAS_API CublasStatus cublasLtMatmulPreferenceSetAttribute(
     CublasPreference handle, int attribute, const void *value, size_t bytes) {
   KAS_ENTER(handle, attribute, bytes);
-  Preference *preference = find(state.preferences, handle);
+  Preference *preference = state.find(state.preferences, handle);
   if (!preference)
     return invalidValue;
   if (attribute == CublasPreferenceMaxWorkspaceBytes)
@@ -461,19 +332,21 @@ KAS_API CublasStatus cublasLtMatmulAlgoGetHeuristic(
     CublasPreference preferenceHandle, int requested, CublasChoice *choices,
     int *count) {
   KAS_ENTER(handle, requested);
-  Desc *desc = find(state.descs, descHandle);
-  Layout *a = find(state.layouts, aHandle), *b = find(state.layouts, bHandle),
-         *c = find(state.layouts, cHandle), *d = find(state.layouts, dHandle);
-  Preference *preference = find(state.preferences, preferenceHandle);
+  Desc *desc = state.find(state.descs, descHandle);
+  Layout *a = state.find(state.layouts, aHandle),
+         *b = state.find(state.layouts, bHandle),
+         *c = state.find(state.layouts, cHandle),
+         *d = state.find(state.layouts, dHandle);
+  Preference *preference = state.find(state.preferences, preferenceHandle);
   if (!state.handles.count(handle) || !desc || !a || !b || !c || !d ||
       !preference || requested < 1)
     return invalidValue;
   // Sums that are split stay in f32; arguments of kernels are aligned to 16.
   if (preference->reductions != CublasReductionComputeType)
-    violate("partial sums that are rounded");
+    state.violate("partial sums that are rounded");
   for (uint32_t alignment : preference->alignments)
     if (alignment > 16)
-      violate("an alignment that is not promised");
+      state.violate("an alignment that is not promised");
   uint64_t k = 0;
   *count = 0;
   if (!isPossible(*desc, *a, *b, *c, *d, k))
@@ -481,7 +354,7 @@ KAS_API CublasStatus cublasLtMatmulAlgoGetHeuristic(
   // The address says how the bias is aligned.
   if ((desc->epilogue & CublasEpilogueBias) &&
       (!desc->bias || desc->bias % 32 == 0))
-    violate("a bias whose alignment is not promised");
+    state.violate("a bias whose alignment is not promised");
   size_t workspace = std::min<uint64_t>(1 << 20, preference->maxWorkspaceBytes);
   choices[0] = {
       {{algorithmMark, workspace, k}}, workspace, CublasSuccess, 1, {}};
@@ -495,11 +368,11 @@ KAS_API CublasStatus cublasLtMatmul(
     const void *beta, const void *c, CublasLayout cHandle, void *d,
     CublasLayout dHandle, const CublasAlgorithm *algorithm, void *workspace,
     size_t workspaceBytes, CUstream stream) {
-  Desc *desc = find(state.descs, descHandle);
-  Layout *aLayout = find(state.layouts, aHandle),
-         *bLayout = find(state.layouts, bHandle),
-         *cLayout = find(state.layouts, cHandle),
-         *dLayout = find(state.layouts, dHandle);
+  Desc *desc = state.find(state.descs, descHandle);
+  Layout *aLayout = state.find(state.layouts, aHandle),
+         *bLayout = state.find(state.layouts, bHandle),
+         *cLayout = state.find(state.layouts, cHandle),
+         *dLayout = state.find(state.layouts, dHandle);
   if (!state.handles.count(handle) || !desc || !aLayout || !bLayout ||
       !cLayout || !dLayout)
     return invalidValue;
@@ -509,17 +382,14 @@ KAS_API CublasStatus cublasLtMatmul(
             desc->transB, aLayout->leading, bLayout->leading, dLayout->leading,
             desc->computeType, desc->epilogue, residual);
   if (!getDriver().hasContext())
-    violate("a product without a current context");
+    state.violate("a product without a current context");
   uint64_t k = 0;
   if (!isPossible(*desc, *aLayout, *bLayout, *cLayout, *dLayout, k) ||
       algorithm->data[0] != algorithmMark || algorithm->data[2] != k)
     return invalidValue;
-  auto address = reinterpret_cast<uint64_t>(workspace);
-  if (workspaceBytes < algorithm->data[1] || address % 256 ||
-      !getDriver().isAllocated(address, workspaceBytes))
-    violate("a workspace that is too small or not allocated");
+  checkWorkspace(state, workspace, workspaceBytes, algorithm->data[1]);
   if (one != 1 || (residual == 0 && c != d))
-    violate("a factor that is not 1, or a residual that is not added");
+    state.violate("a factor that is not 1, or a residual that is not added");
   Product product{*desc,
                   *aLayout,
                   *bLayout,

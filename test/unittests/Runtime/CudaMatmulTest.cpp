@@ -13,37 +13,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CudaTest.h"
-#include <cmath>
+#include "LibraryTest.h"
 
 using namespace kas::rt;
-
-static const std::string productPtx = R"(.version 8.0
-.target sm_90
-.address_size 64
-.visible .entry product(
-  .param .u64 a, .param .u64 b, .param .u64 bias, .param .u64 residual, .param .u64 out
-)
-{
-  ret;
-}
-.visible .entry other(
-  .param .u64 a, .param .u64 b, .param .u64 bias, .param .u64 residual, .param .u64 out
-)
-{
-  ret;
-}
-)";
-
-/// Elements of the result of a test; the kernel needs them.
-static uint64_t numResults;
-
-static void writeMinusOne(void *const *parameters, const uint32_t *,
-                          const uint32_t *) {
-  auto *results = reinterpret_cast<float *>(
-      *static_cast<const CUdeviceptr *>(parameters[4]));
-  std::fill_n(results, numResults, -1.0f);
-}
 
 namespace {
 
@@ -56,35 +28,15 @@ struct Case {
   KasRtElement precision = KAS_RT_F32;
 };
 
-class CudaMatmulTest : public CudaTest {
+class CudaMatmulTest : public LibraryTest {
 protected:
-  void SetUp() override {
-    CudaTest::SetUp();
-    useDriver("KAS_RT_LIBCUBLASLT", KAS_CUBLASLT_STAND_IN);
-    library = load(KAS_CUBLASLT_STAND_IN);
-    ASSERT_TRUE(library);
-    library->reset();
-    driver->setKernel("product", writeMinusOne);
-    driver->setKernel("other", writeMinusOne);
-  }
-  void TearDown() override {
-    EXPECT_STREQ(library->getViolations(), "");
-    EXPECT_EQ(library->countLive(), 0);
-    EXPECT_STREQ(driver->getViolations(), "");
-    EXPECT_EQ(driver->countLive(), 0);
-    library->reset();
-    CudaTest::TearDown();
-  }
-  /// Runs `one` on small numbers and gives the result, all of its buffer. What
-  /// computes the kernel then is in `computedBy`.
+  CudaMatmulTest() : LibraryTest("KAS_RT_LIBCUBLASLT", KAS_CUBLASLT_STAND_IN) {}
+
+  /// Runs `one` on small numbers and gives the result, all of its buffer.
   std::vector<float> run(const Case &one);
   static std::vector<float> getReference(const Case &one);
-  /// Expects that the kernel computes a product, and `text` as the reason.
+  static std::vector<std::vector<float>> getInputs(const Case &one);
   void expectKernel(const std::string &text);
-
-  const StandInControls *library = nullptr;
-  std::string computedBy;
-  bool isSequence = true;
 };
 
 } // namespace
@@ -96,16 +48,8 @@ static uint64_t countElements(const KasRtMatrix &matrix, uint64_t batches,
          matrix.strides[2] * (inner - 1) + 1;
 }
 
-/// Small integers of both signs, exact in all types.
-static std::vector<float> getValues(uint64_t count, int seed) {
-  std::vector<float> values;
-  for (uint64_t i = 0; i < count; ++i)
-    values.push_back(static_cast<float>((i * 7 + seed) % 11) - 5);
-  return values;
-}
-
-/// The arguments of the kernel: left, right, bias, residual.
-static std::vector<std::vector<float>> getInputs(const Case &one) {
+// The arguments of the kernel: left, right, bias, residual.
+std::vector<std::vector<float>> CudaMatmulTest::getInputs(const Case &one) {
   return {
       getValues(countElements(one.left, one.batches, one.rows, one.steps), 1),
       getValues(countElements(one.right, one.batches, one.columns, one.steps),
@@ -155,47 +99,11 @@ std::vector<float> CudaMatmulTest::getReference(const Case &one) {
 }
 
 std::vector<float> CudaMatmulTest::run(const Case &one) {
-  KasRtDevice device = nullptr;
-  KasRtModule module = nullptr;
-  KasRtKernel kernel = nullptr;
-  KasRtSequence sequence = nullptr;
-  EXPECT_SUCCESS(kasRtDeviceOpen("cuda", &device));
-  EXPECT_SUCCESS(
-      kasRtModuleLoad(device, productPtx.data(), productPtx.size(), &module));
-  EXPECT_SUCCESS(kasRtModuleGetKernel(module, "product", 5, &kernel));
   KasRtMatmul matmul = getMatmul(one);
-  EXPECT_SUCCESS(kasRtKernelUseMatmul(kernel, &matmul));
-  std::vector<std::vector<float>> values = getInputs(one);
-  numResults = values[3].size();
-  // What nothing writes stays.
-  values.emplace_back(numResults, 99.0f);
-  std::vector<KasRtArgument> arguments;
-  for (const std::vector<float> &data : values) {
-    KasRtArgument &argument = arguments.emplace_back();
-    argument = {};
-    EXPECT_SUCCESS(kasRtBufferCreate(device, data.size() * sizeof(float),
-                                     &argument.buffer));
-    EXPECT_SUCCESS(kasRtBufferWrite(argument.buffer, 0, data.data(),
-                                    data.size() * sizeof(float)));
-  }
-  KasRtLaunchSize size = {{1, 1, 1}, {32, 1, 1}, 0};
-  KasRtStep step = {kernel, size, arguments.data(), 5};
-  if (isSequence) {
-    EXPECT_SUCCESS(kasRtSequenceCreate(device, &step, 1, &sequence));
-    EXPECT_SUCCESS(kasRtSequenceLaunch(sequence));
-  } else {
-    EXPECT_SUCCESS(kasRtLaunch(kernel, &size, arguments.data(), 5));
-  }
-  std::vector<float> results(numResults);
-  EXPECT_SUCCESS(kasRtBufferRead(arguments[4].buffer, 0, results.data(),
-                                 numResults * sizeof(float)));
-  computedBy = kasRtKernelGetLibrary(kernel);
-  EXPECT_SUCCESS(kasRtSequenceDestroy(sequence));
-  for (const KasRtArgument &argument : arguments)
-    EXPECT_SUCCESS(kasRtBufferDestroy(argument.buffer));
-  EXPECT_SUCCESS(kasRtModuleUnload(module));
-  EXPECT_SUCCESS(kasRtDeviceClose(device));
-  return results;
+  std::vector<std::vector<float>> inputs = getInputs(one);
+  return LibraryTest::run(
+      [&](KasRtKernel kernel) { return kasRtKernelUseMatmul(kernel, &matmul); },
+      inputs, inputs[3].size());
 }
 
 //===----------------------------------------------------------------------===//
@@ -298,36 +206,31 @@ TEST_F(CudaMatmulTest, RoundsWhatTheProductAllows) {
 
 /// Of two factors of 16 bits, each by its bits; the sum has 32.
 TEST_F(CudaMatmulTest, TakesNumbersOfSixteenBits) {
-  for (auto [type, oneAndAHalf] :
-       {std::pair(KAS_RT_F16, 0x3e00), std::pair(KAS_RT_BF16, 0x3fc0)})
+  for (KasRtElement type : {KAS_RT_F16, KAS_RT_BF16})
     for (KasRtElement resultType : {type, KAS_RT_F32}) {
-      KasRtDevice device = nullptr;
-      KasRtModule module = nullptr;
-      KasRtKernel kernel = nullptr;
-      KasRtBuffer buffer = nullptr;
-      ASSERT_SUCCESS(kasRtDeviceOpen("cuda", &device));
-      ASSERT_SUCCESS(kasRtModuleLoad(device, productPtx.data(),
-                                     productPtx.size(), &module));
-      ASSERT_SUCCESS(kasRtModuleGetKernel(module, "product", 5, &kernel));
-      ASSERT_SUCCESS(kasRtBufferCreate(device, 1024, &buffer));
-      KasRtMatmul matmul = getMatmul(linear);
-      matmul.factorType = type;
-      matmul.resultType = resultType;
-      ASSERT_SUCCESS(kasRtKernelUseMatmul(kernel, &matmul));
-      ASSERT_SUCCESS(kasRtBufferFill(buffer, oneAndAHalf | oneAndAHalf << 16));
-      KasRtArgument factors = {buffer, 0, 0}, result = {buffer, 512, 0};
-      const KasRtArgument arguments[] = {factors, factors, factors, factors,
-                                         result};
-      KasRtLaunchSize size = {{1, 1, 1}, {32, 1, 1}, 0};
-      ASSERT_SUCCESS(kasRtLaunch(kernel, &size, arguments, 5));
-      uint32_t bits = 0;
-      ASSERT_SUCCESS(kasRtBufferRead(buffer, 512, &bits, sizeof(bits)));
-      // 5 * 1.5 * 1.5 = 11.25, of which bf16 has 8 bits.
-      uint32_t expected = type == KAS_RT_F16 ? 0x49a049a0 : 0x41344134;
-      EXPECT_EQ(bits, resultType == KAS_RT_F32 ? 0x41340000 : expected);
-      EXPECT_SUCCESS(kasRtBufferDestroy(buffer));
-      EXPECT_SUCCESS(kasRtModuleUnload(module));
-      EXPECT_SUCCESS(kasRtDeviceClose(device));
+      uint32_t oneAndAHalf = type == KAS_RT_F16 ? 0x3e00 : 0x3fc0;
+      SCOPED_TRACE(type);
+      withKernel([&](KasRtDevice device, KasRtKernel kernel) {
+        KasRtBuffer buffer = nullptr;
+        ASSERT_SUCCESS(kasRtBufferCreate(device, 1024, &buffer));
+        KasRtMatmul matmul = getMatmul(linear);
+        matmul.factorType = type;
+        matmul.resultType = resultType;
+        ASSERT_SUCCESS(kasRtKernelUseMatmul(kernel, &matmul));
+        ASSERT_SUCCESS(
+            kasRtBufferFill(buffer, oneAndAHalf | oneAndAHalf << 16));
+        KasRtArgument factors = {buffer, 0, 0}, result = {buffer, 512, 0};
+        const KasRtArgument arguments[] = {factors, factors, factors, factors,
+                                           result};
+        KasRtLaunchSize size = {{1, 1, 1}, {32, 1, 1}, 0};
+        ASSERT_SUCCESS(kasRtLaunch(kernel, &size, arguments, 5));
+        uint32_t bits = 0;
+        ASSERT_SUCCESS(kasRtBufferRead(buffer, 512, &bits, sizeof(bits)));
+        // 5 * 1.5 * 1.5 = 11.25, of which bf16 has 8 bits.
+        uint32_t expected = type == KAS_RT_F16 ? 0x49a049a0 : 0x41344134;
+        EXPECT_EQ(bits, resultType == KAS_RT_F32 ? 0x41340000 : expected);
+        EXPECT_SUCCESS(kasRtBufferDestroy(buffer));
+      });
     }
 }
 
@@ -336,13 +239,7 @@ TEST_F(CudaMatmulTest, TakesNumbersOfSixteenBits) {
 //===----------------------------------------------------------------------===//
 
 void CudaMatmulTest::expectKernel(const std::string &text) {
-  for (bool inSequence : {false, true}) {
-    SCOPED_TRACE(text + (inSequence ? " in a sequence" : ""));
-    isSequence = inSequence;
-    EXPECT_EQ(run(linear), std::vector<float>(24, -1));
-    EXPECT_EQ(computedBy.substr(0, 8), "kernel: ");
-    EXPECT_NE(computedBy.find(text), std::string::npos) << computedBy;
-  }
+  LibraryTest::expectKernel([&] { return run(linear); }, text);
 }
 
 TEST_F(CudaMatmulTest, IsLeftOutWhereTheUserSaysSo) {
@@ -386,21 +283,14 @@ TEST_F(CudaMatmulTest, IsLeftOutWhereTheLibraryHasNoSuchProduct) {
   isSequence = false;
   run(one);
   EXPECT_EQ(computedBy, "kernel: cublasLtMatrixLayoutCreate failed: status 7");
-  KasRtDevice device = nullptr;
-  KasRtModule module = nullptr;
-  KasRtKernel kernel = nullptr;
-  ASSERT_SUCCESS(kasRtDeviceOpen("cuda", &device));
-  ASSERT_SUCCESS(
-      kasRtModuleLoad(device, productPtx.data(), productPtx.size(), &module));
-  ASSERT_SUCCESS(kasRtModuleGetKernel(module, "product", 5, &kernel));
-  EXPECT_STREQ(kasRtKernelGetLibrary(kernel), "kernel");
-  KasRtMatmul matmul = getMatmul(linear);
-  matmul.resultType = KAS_RT_F16;
-  ASSERT_SUCCESS(kasRtKernelUseMatmul(kernel, &matmul));
-  EXPECT_STREQ(kasRtKernelGetLibrary(kernel),
-               "kernel: cublasLtMatmulAlgoGetHeuristic failed: status 15");
-  EXPECT_SUCCESS(kasRtModuleUnload(module));
-  EXPECT_SUCCESS(kasRtDeviceClose(device));
+  withKernel([&](KasRtDevice, KasRtKernel kernel) {
+    EXPECT_STREQ(kasRtKernelGetLibrary(kernel), "kernel");
+    KasRtMatmul matmul = getMatmul(linear);
+    matmul.resultType = KAS_RT_F16;
+    ASSERT_SUCCESS(kasRtKernelUseMatmul(kernel, &matmul));
+    EXPECT_STREQ(kasRtKernelGetLibrary(kernel),
+                 "kernel: cublasLtMatmulAlgoGetHeuristic failed: status 15");
+  });
 }
 
 // Whichever call fails, at whatever time, the kernel computes, and nothing is
@@ -446,8 +336,7 @@ TEST_F(CudaMatmulTest, SurvivesADriverThatFails) {
   EXPECT_NE(computedBy.find("kernel: cuMemAlloc of 33554432 bytes"),
             std::string::npos)
       << computedBy;
-  restart();
-  driver->setKernel("product", writeMinusOne);
+  restartDriver();
   driver->fail("cuStreamEndCapture", 1, 901);
   isSequence = true;
   EXPECT_EQ(run(linear), std::vector<float>(24, -1));
@@ -456,49 +345,44 @@ TEST_F(CudaMatmulTest, SurvivesADriverThatFails) {
 }
 
 TEST_F(CudaMatmulTest, SaysWhatIsNoProduct) {
-  KasRtDevice device = nullptr;
-  KasRtModule module = nullptr;
-  KasRtKernel kernel = nullptr;
-  ASSERT_SUCCESS(kasRtDeviceOpen("cuda", &device));
-  ASSERT_SUCCESS(
-      kasRtModuleLoad(device, productPtx.data(), productPtx.size(), &module));
-  ASSERT_SUCCESS(kasRtModuleGetKernel(module, "other", 5, &kernel));
-  KasRtMatmul good = getMatmul(linear);
-  auto expect = [&](const KasRtMatmul &matmul, const std::string &text) {
-    expectError(kasRtKernelUseMatmul(kernel, &matmul),
-                KAS_RT_ERROR_INVALID_ARGUMENT, text);
-  };
-  auto change = [&](auto function) {
-    KasRtMatmul changed = good;
-    function(changed);
-    return changed;
-  };
-  expectError(kasRtKernelUseMatmul(nullptr, &good),
-              KAS_RT_ERROR_INVALID_ARGUMENT, "expected a kernel, got null");
-  expectError(kasRtKernelUseMatmul(kernel, nullptr),
-              KAS_RT_ERROR_INVALID_ARGUMENT, "expected a product, got null");
-  expect(change([](KasRtMatmul &it) { it.steps = 0; }),
-         "expected sizes of a product from 1 to 2147483647 for kernel 'other', "
-         "got 0");
-  expect(change([](KasRtMatmul &it) { it.rows = uint64_t(1) << 31; }),
-         "got 2147483648");
-  expect(change([](KasRtMatmul &it) { it.right.argument = 5; }),
-         "expected matrices in 5 buffers for kernel 'other', got 5");
-  expect(change([](KasRtMatmul &it) { it.left.strides[2] = 2; }),
-         "expected neighbours along a dimension of each matrix for kernel "
-         "'other', got 2");
-  expect(change([](KasRtMatmul &it) {
-           it.result.strides[1] = 1;
-           it.result.strides[2] = 4;
-         }),
-         "expected neighbours along a dimension of each matrix");
-  expect(change([](KasRtMatmul &it) { it.bias = 5; }),
-         "expected a bias and a residual in 5 buffers for kernel 'other', got "
-         "5");
-  expect(change([](KasRtMatmul &it) { it.factorType = KAS_RT_TF32; }),
-         "expected matrices of F32, F16 or BF16 for kernel 'other', got 1");
-  EXPECT_STREQ(kasRtKernelGetLibrary(kernel), "kernel");
-  EXPECT_STREQ(kasRtKernelGetLibrary(nullptr), "");
-  EXPECT_SUCCESS(kasRtModuleUnload(module));
-  EXPECT_SUCCESS(kasRtDeviceClose(device));
+  withKernel([&](KasRtDevice, KasRtKernel kernel) {
+    KasRtMatmul good = getMatmul(linear);
+    auto expect = [&](const KasRtMatmul &matmul, const std::string &text) {
+      expectError(kasRtKernelUseMatmul(kernel, &matmul),
+                  KAS_RT_ERROR_INVALID_ARGUMENT, text);
+    };
+    auto change = [&](auto function) {
+      KasRtMatmul changed = good;
+      function(changed);
+      return changed;
+    };
+    expectError(kasRtKernelUseMatmul(nullptr, &good),
+                KAS_RT_ERROR_INVALID_ARGUMENT, "expected a kernel, got null");
+    expectError(kasRtKernelUseMatmul(kernel, nullptr),
+                KAS_RT_ERROR_INVALID_ARGUMENT, "expected a product, got null");
+    expect(change([](KasRtMatmul &it) { it.steps = 0; }),
+           "expected sizes of a product from 1 to 2147483647 for kernel "
+           "'product', "
+           "got 0");
+    expect(change([](KasRtMatmul &it) { it.rows = uint64_t(1) << 31; }),
+           "got 2147483648");
+    expect(change([](KasRtMatmul &it) { it.right.argument = 5; }),
+           "expected matrices in 5 buffers for kernel 'product', got 5");
+    expect(change([](KasRtMatmul &it) { it.left.strides[2] = 2; }),
+           "expected neighbours along a dimension of each matrix for kernel "
+           "'product', got 2");
+    expect(change([](KasRtMatmul &it) {
+             it.result.strides[1] = 1;
+             it.result.strides[2] = 4;
+           }),
+           "expected neighbours along a dimension of each matrix");
+    expect(
+        change([](KasRtMatmul &it) { it.bias = 5; }),
+        "expected a bias and a residual in 5 buffers for kernel 'product', got "
+        "5");
+    expect(change([](KasRtMatmul &it) { it.factorType = KAS_RT_TF32; }),
+           "expected matrices of F32, F16 or BF16 for kernel 'product', got 1");
+    EXPECT_STREQ(kasRtKernelGetLibrary(kernel), "kernel");
+    EXPECT_STREQ(kasRtKernelGetLibrary(nullptr), "");
+  });
 }

@@ -111,12 +111,30 @@ def KasGPUTransposeWeightsPass : Pass<"kas-gpu-transpose-weights", "::mlir::Modu
     constants alone is copied once for all calls (`-kas-gpu-plan-buffers`), anything else where
     what kernels gain is more than what a kernel takes: by the number of blocks that read it.
 
+    With `libraries=auto` what a library is expected to compute in less time than such a kernel keeps its weights and gets
+    the attribute `kas_gpu.library` (see `-kas-gpu-schedule`); the kernel is one with `strategy` and `precision`.
+
     Example: `test/Codegen/GPU/transpose-weights.mlir`.
   }];
   let options = [
     Option<"device", "device", "std::string", /*default=*/"",
            "sm_80, sm_90, ..., vulkan or vulkan-cpu; by default that of the "
-           "module, or sm_90">
+           "module, or sm_90">,
+    Option<"strategy", "strategy", "::kas::codegen::GPUStrategyChoice",
+           "::kas::codegen::GPUStrategyChoice::Auto",
+           "direct, staged, tensor_core or warpgroup, for operators that can be "
+           "computed so; auto: the cheapest one",
+           "::kas::codegen::getStrategyValues()">,
+    Option<"precision", "precision", "::kas::GPUPrecision",
+           "::kas::GPUPrecision::F32",
+           "What factors of products may be rounded to: f32, or tf32, f16 or "
+           "bf16 for tensor cores",
+           "::kas::codegen::getPrecisionValues()">,
+    Option<"libraries", "libraries", "::kas::codegen::GPULibraries",
+           "::kas::codegen::GPULibraries::None",
+           "What may compute kernels: none, or auto for cuBLASLt and cuDNN where "
+           "they are expected to be faster",
+           "::kas::codegen::getLibrariesValues()">
   ];
   let dependentDialects = [
     "::kas::KasGPUDialect", "::mlir::linalg::LinalgDialect",
@@ -135,9 +153,9 @@ def KasGPUSchedulePass : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
     stays, and the epilogue of a kernel (see `-kas-gpu-outline`) gets none.
     `max-threads` and `shared-bytes` take the place of the device's.
 
-    With `libraries=auto`, and a device of NVIDIA's, products of matrices for which the cost model expects cuBLASLt to be faster
-    than the best kernel get an attribute `kas_gpu.library` as well, a `#kas_gpu.matmul`.
-    What had a schedule before gets none.
+    With `libraries=auto`, and a device of NVIDIA's, products of matrices and convolutions for which the cost model expects
+    cuBLASLt or cuDNN to be faster than the best kernel get an attribute `kas_gpu.library` as well, a `#kas_gpu.matmul` or
+    a `#kas_gpu.convolution`. What had a schedule before gets none.
 
     The cost model counts, for each candidate, the instructions of a thread and
     the bytes that go through each level of memory, and how many threads a
@@ -166,8 +184,8 @@ def KasGPUSchedulePass : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
            "::kas::codegen::getPrecisionValues()">,
     Option<"libraries", "libraries", "::kas::codegen::GPULibraries",
            "::kas::codegen::GPULibraries::None",
-           "What may compute kernels: none, or auto for cuBLASLt where it is "
-           "expected to be faster",
+           "What may compute kernels: none, or auto for cuBLASLt and cuDNN where "
+           "they are expected to be faster",
            "::kas::codegen::getLibrariesValues()">
   ];
   let dependentDialects = ["::kas::KasDialect", "::kas::KasGPUDialect"];

@@ -38,13 +38,14 @@ llvm::Expected<GPUProgram>
 compileForSPIRV(mlir::ModuleOp module,
                 const SPIRVPipelineOptions &options = {});
 
-/// The same for a device at hand, with its instructions and limits; `precision`
-/// and `elements` as in `GPUFrontOptions`, on Vulkan only the latter. With CUDA
-/// libraries may compute what they are expected to be faster at.
+/// The same for a device at hand, with its instructions and limits;
+/// `precision`, `elements` and `libraries` as in `GPUFrontOptions`, on Vulkan
+/// only the second.
 llvm::Expected<GPUProgram>
 compileForDevice(mlir::ModuleOp module, const KasRtDeviceInfo &info,
                  GPUPrecision precision = GPUPrecision::F32,
-                 codegen::GPUElements elements = codegen::GPUElements::F32);
+                 codegen::GPUElements elements = codegen::GPUElements::F32,
+                 codegen::GPULibraries libraries = codegen::GPULibraries::Auto);
 
 /// What schedules are chosen for when that compiles.
 llvm::Expected<GPUDeviceAttr> getGPUDevice(mlir::MLIRContext *context,

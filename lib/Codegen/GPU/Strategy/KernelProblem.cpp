@@ -60,9 +60,39 @@ AffineExpr kas::codegen::linearize(ArrayRef<AffineExpr> indices,
   return address;
 }
 
-// The linear address must be a sum of axes times constants. Strides are read
-// off at the origin, then the rest must vanish over the whole range: a division
-// that happens to be linear at the origin is found there.
+// Factors are read off at the origin, then the rest must vanish over the whole
+// range: a division that happens to be linear at the origin is found there.
+std::optional<LinearIndex>
+kas::codegen::getLinearIndex(AffineExpr index, const Coordinates &coordinates) {
+  MLIRContext *context = index.getContext();
+  SmallVector<Interval> ranges;
+  SmallVector<AffineExpr> origin(coordinates.axes.size(),
+                                 getAffineConstantExpr(0, context));
+  for (const Axis &axis : coordinates.axes)
+    ranges.push_back({0, axis.extent - 1});
+  AffineExpr rest = simplifyInRanges(index, ranges);
+  auto first = dyn_cast<AffineConstantExpr>(rest.replaceDims(origin));
+  if (!first)
+    return std::nullopt;
+  LinearIndex result;
+  result.constant = first.getValue();
+  for (auto [number, axis] : llvm::enumerate(coordinates.axes)) {
+    SmallVector<AffineExpr> next(origin);
+    // An axis of one value has the factor 0: its other values do not exist.
+    next[number] = getAffineConstantExpr(axis.extent > 1, context);
+    auto factor = dyn_cast<AffineConstantExpr>(rest.replaceDims(next) - first);
+    if (!factor)
+      return std::nullopt;
+    result.factors.push_back(factor.getValue());
+  }
+  rest = rest - result.constant;
+  for (auto [number, factor] : llvm::enumerate(result.factors))
+    rest = rest - getAffineDimExpr(number, context) * factor;
+  if (simplifyInRanges(rest, ranges) != 0)
+    return std::nullopt;
+  return result;
+}
+
 std::optional<SmallVector<int64_t>>
 kas::codegen::getStrides(const GPUKernelProblem &problem, unsigned tensor) {
   const Coordinates &coordinates = problem.coordinates;
@@ -70,33 +100,13 @@ kas::codegen::getStrides(const GPUKernelProblem &problem, unsigned tensor) {
       tensor == 0 ? coordinates.data : coordinates.weights[tensor - 1];
   ArrayRef<int64_t> shape =
       tensor == 0 ? problem.data : problem.weights[tensor - 1];
-  MLIRContext *context =
-      indices.empty() ? nullptr : indices.front().getContext();
-  if (!context)
+  if (indices.empty())
     return std::nullopt;
-  AffineExpr rest = linearize(indices, shape, context);
-  SmallVector<Interval> ranges;
-  SmallVector<AffineExpr> origin(coordinates.axes.size(),
-                                 getAffineConstantExpr(0, context));
-  for (const Axis &axis : coordinates.axes)
-    ranges.push_back({0, axis.extent - 1});
-  rest = simplifyInRanges(rest, ranges);
-  AffineExpr first = rest.replaceDims(origin);
-  SmallVector<int64_t> result;
-  for (auto [number, axis] : llvm::enumerate(coordinates.axes)) {
-    SmallVector<AffineExpr> next(origin);
-    // An axis of one value has the stride 0: its other values do not exist.
-    next[number] = getAffineConstantExpr(axis.extent > 1, context);
-    auto stride = dyn_cast<AffineConstantExpr>(rest.replaceDims(next) - first);
-    if (!stride)
-      return std::nullopt;
-    result.push_back(stride.getValue());
-  }
-  for (auto [number, stride] : llvm::enumerate(result))
-    rest = rest - getAffineDimExpr(number, context) * stride;
-  if (simplifyInRanges(rest, ranges) != 0)
+  auto index = getLinearIndex(
+      linearize(indices, shape, indices.front().getContext()), coordinates);
+  if (!index || index->constant != 0)
     return std::nullopt;
-  return result;
+  return std::move(index->factors);
 }
 
 // Example: `delinearize(d0, [4, 3])` is `[d0 floordiv 3 mod 4, d0 mod 3]`. The

@@ -51,9 +51,20 @@ mlir::AffineExpr linearize(llvm::ArrayRef<mlir::AffineExpr> indices,
                            llvm::ArrayRef<int64_t> shape,
                            mlir::MLIRContext *context);
 
+/// A sum of axes times constants, and a constant.
+struct LinearIndex {
+  /// By axis; 0 for axes of one value.
+  llvm::SmallVector<int64_t> factors;
+  int64_t constant;
+};
+
+/// Nothing where `index`, a function of the axes, is no such sum.
+std::optional<LinearIndex> getLinearIndex(mlir::AffineExpr index,
+                                          const Coordinates &coordinates);
+
 /// The distance in memory of neighbours along each axis of `problem` in a
 /// tensor, the data or, from 1 on, a weight; 0 for axes of one value. Nothing
-/// where the address is no sum of axes times constants.
+/// where the address is no sum of axes times constants, or begins elsewhere.
 std::optional<llvm::SmallVector<int64_t>>
 getStrides(const GPUKernelProblem &problem, unsigned tensor);
 

@@ -74,7 +74,6 @@ private:
   static FailureOr<DeviceManifest::Kernel> readKernel(gpu::GPUFuncOp kernel);
   static LogicalResult readTensorMaps(gpu::GPUFuncOp kernel,
                                       DeviceManifest::Kernel &result);
-  static void readMatmul(gpu::GPUFuncOp kernel, DeviceManifest::Kernel &result);
   /// Buffers and launches of one function, and names for what has none.
   FailureOr<DeviceManifest::Function> readFunction(func::FuncOp function);
   LogicalResult checkLaunches(func::FuncOp function);
@@ -119,12 +118,18 @@ LogicalResult ManifestReader::readTensorMaps(gpu::GPUFuncOp kernel,
   return success();
 }
 
-void ManifestReader::readMatmul(gpu::GPUFuncOp kernel,
-                                DeviceManifest::Kernel &result) {
-  auto product =
-      kernel->getAttrOfType<GPUMatmulAttr>(KasGPUDialect::libraryName);
-  if (!product)
-    return;
+/// Reads what products and convolutions have in common.
+template <typename Library>
+static void readEpilogue(Library library, DeviceManifest::Epilogue &epilogue) {
+  if (library.getBias() >= 0)
+    epilogue.bias = library.getBias();
+  if (library.getResidual() >= 0)
+    epilogue.residual = library.getResidual();
+  epilogue.isRectified = library.getRectified();
+  epilogue.precision = stringifyEnum(library.getPrecision());
+}
+
+static DeviceManifest::Matmul readMatmul(GPUMatmulAttr product) {
   auto getMatrix = [](DenseI64ArrayAttr entries) {
     ArrayRef<int64_t> numbers = entries;
     DeviceManifest::Matrix matrix;
@@ -132,17 +137,32 @@ void ManifestReader::readMatmul(gpu::GPUFuncOp kernel,
     matrix.strides.assign(numbers.begin() + 1, numbers.end());
     return matrix;
   };
-  DeviceManifest::Matmul &matmul = result.matmul.emplace();
+  DeviceManifest::Matmul matmul;
   llvm::append_range(matmul.sizes, product.getSizes().asArrayRef());
   matmul.left = getMatrix(product.getLeft());
   matmul.right = getMatrix(product.getRight());
   matmul.result = getMatrix(product.getResult());
-  if (product.getBias() >= 0)
-    matmul.bias = product.getBias();
-  if (product.getResidual() >= 0)
-    matmul.residual = product.getResidual();
-  matmul.isRectified = product.getRectified();
-  matmul.precision = stringifyEnum(product.getPrecision());
+  readEpilogue(product, matmul);
+  return matmul;
+}
+
+static DeviceManifest::Convolution readConvolution(GPUConvolutionAttr from) {
+  auto getNumbers = [](DenseI64ArrayAttr array) {
+    ArrayRef<int64_t> numbers = array;
+    return std::vector<uint64_t>(numbers.begin(), numbers.end());
+  };
+  DeviceManifest::Convolution convolution;
+  convolution.image = from.getImage();
+  convolution.filter = from.getFilter();
+  convolution.result = from.getResult();
+  convolution.imageSizes = getNumbers(from.getImageSizes());
+  convolution.filterSizes = getNumbers(from.getFilterSizes());
+  convolution.strides = getNumbers(from.getStrides());
+  convolution.dilations = getNumbers(from.getDilations());
+  convolution.pads = getNumbers(from.getPads());
+  convolution.areChannelsLast = from.getChannelsLast();
+  readEpilogue(from, convolution);
+  return convolution;
 }
 
 FailureOr<DeviceManifest::Kernel>
@@ -181,7 +201,11 @@ ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
   }
   if (failed(readTensorMaps(kernel, result)))
     return failure();
-  readMatmul(kernel, result);
+  Attribute library = kernel->getAttr(KasGPUDialect::libraryName);
+  if (auto product = dyn_cast_if_present<GPUMatmulAttr>(library))
+    result.matmul = readMatmul(product);
+  if (auto convolution = dyn_cast_if_present<GPUConvolutionAttr>(library))
+    result.convolution = readConvolution(convolution);
   return result;
 }
 

@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Strategy/LibraryMatmul.h"
+#include "../Strategy/LibraryChoice.h"
 #include "../Strategy/ScheduleChoice.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
@@ -44,11 +44,12 @@ LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,
   auto set = [&](Operation *op, const ScheduleChoice &choice) {
     LDBG() << op->getLoc() << ": " << choice.schedule;
     op->setAttr(KasGPUDialect::scheduleName, choice.schedule);
-    if (libraries == GPULibraries::None || !isNVIDIADevice(device))
+    // `-kas-gpu-transpose-weights` knows of a faster kernel.
+    if (libraries == GPULibraries::None || !isNVIDIADevice(device) ||
+        op->hasAttr(KasGPUDialect::libraryName))
       return;
-    GPUMatmulAttr product = getLibraryMatmul(op, precision);
-    if (product && isLibraryFaster(product, op, device, choice.cycles))
-      op->setAttr(KasGPUDialect::libraryName, product);
+    if (Attribute library = chooseLibrary(op, precision, device, choice.cycles))
+      op->setAttr(KasGPUDialect::libraryName, library);
   };
   // Later passes check against the device that was chosen for.
   module->setAttr(KasGPUDialect::deviceName, device);

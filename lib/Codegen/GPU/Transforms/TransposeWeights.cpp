@@ -11,13 +11,16 @@
 // each element is read for itself, kH * kW elements from the next one. A kernel
 // copies the weight to [Cout, kH, kW, Cin] first (research/reports/gpu.md,
 // "What was learnt"): once for all calls where it depends on weights alone
-// (`-kas-gpu-plan-buffers`), else where it pays in every call.
+// (`-kas-gpu-plan-buffers`), else where it pays in every call. Libraries take
+// weights as they are, so what they compute in less time than such a kernel is
+// left to them here.
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Strategy/ContractionProblem.h"
+#include "../Strategy/LibraryChoice.h"
 #include "../Strategy/MatrixView.h"
 #include "../Strategy/PrepackedValues.h"
+#include "../Strategy/ScheduleChoice.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Codegen/GPU/Strategy/Device.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
@@ -126,35 +129,97 @@ static Value createCopy(OpBuilder &builder, Location loc, Value weight,
   return copy.getResult(0);
 }
 
+namespace {
+
+/// What kernels are chosen for.
+struct Target {
+  GPUDeviceAttr device;
+  std::optional<GPUStrategy> strategy;
+  GPUPrecision precision;
+  GPULibraries libraries;
+};
+
+/// For each weight the dimension that belongs last, if any.
+using Dimensions = SmallVector<std::optional<unsigned>>;
+
+} // namespace
+
+/// Leaves `op` to a library that is expected to be faster than its kernel with
+/// transposed weights. Whether there is one.
+static bool leaveToLibrary(Operation *op, GPUKernelProblem problem,
+                           ValueRange inputs, const Dimensions &dimensions,
+                           const Target &target) {
+  // What has a schedule keeps to its kernel.
+  if (target.libraries == GPULibraries::None ||
+      !isNVIDIADevice(target.device) ||
+      op->hasAttr(KasGPUDialect::scheduleName) ||
+      !llvm::any_of(dimensions, [](auto dimension) { return !!dimension; }))
+    return false;
+  for (auto [number, dimension] : llvm::enumerate(dimensions)) {
+    if (!dimension)
+      continue;
+    auto &shape = problem.weights[number];
+    auto &indices = problem.coordinates.weights[number];
+    auto permutation = getPermutation(shape.size(), *dimension);
+    shape = applyPermutation(ArrayRef<int64_t>(shape), permutation);
+    indices = applyPermutation(ArrayRef<AffineExpr>(indices), permutation);
+  }
+  ScheduleChoice kernel =
+      chooseSchedule(problem, getInputType(inputs), target.device,
+                     target.strategy, target.precision);
+  Attribute library =
+      chooseLibrary(op, target.precision, target.device, kernel.cycles);
+  if (library)
+    op->setAttr(KasGPUDialect::libraryName, library);
+  return library != nullptr;
+}
+
+/// The operand that is weight `number`; null: views change it.
+static OpOperand *getWeight(linalg::GenericOp op,
+                            const ContractionProblem &contraction,
+                            unsigned number) {
+  auto *operand = llvm::find_if(op->getOpOperands(), [&](OpOperand &each) {
+    return each.get() == contraction.inputs[number + 1];
+  });
+  // Each dimension of the weight is one loop: a copy permutes both.
+  return operand != op->getOpOperands().end() &&
+                 op.getMatchingIndexingMap(&*operand).isProjectedPermutation()
+             ? &*operand
+             : nullptr;
+}
+
 /// Lets a contraction read transposed weights.
 static void transposeWeights(linalg::GenericOp op, PrepackedValues &prepacked,
-                             int64_t processors) {
+                             const Target &target) {
   auto contraction = ContractionProblem::get(op);
   if (!contraction)
     return;
   OpBuilder builder(op);
-  for (auto [number, shape] : llvm::enumerate(contraction->problem.weights)) {
-    // What views change is read where it is.
-    auto *operand = llvm::find_if(op->getOpOperands(), [&](OpOperand &each) {
-      return each.get() == contraction->inputs[number + 1];
-    });
-    if (operand == op->getOpOperands().end())
-      continue;
-    AffineMap map = op.getMatchingIndexingMap(&*operand);
-    std::optional<unsigned> dimension =
-        // Each dimension of the weight is one loop: the copy permutes both.
-        map.isProjectedPermutation()
-            ? getFarDimension(contraction->problem, number,
-                              !prepacked.contains(operand->get()), processors)
-            : std::nullopt;
+  Dimensions dimensions;
+  for (unsigned number = 0; number < contraction->problem.weights.size();
+       ++number) {
+    OpOperand *operand = getWeight(op, *contraction, number);
+    dimensions.push_back(
+        operand ? getFarDimension(contraction->problem, number,
+                                  !prepacked.contains(operand->get()),
+                                  target.device.getProcessors())
+                : std::nullopt);
+  }
+  if (leaveToLibrary(op, contraction->problem, contraction->inputs, dimensions,
+                     target))
+    return;
+  for (auto [number, dimension] : llvm::enumerate(dimensions)) {
     if (!dimension)
       continue;
-    auto permutation = getPermutation(shape.size(), *dimension);
+    OpOperand *operand = getWeight(op, *contraction, number);
+    auto permutation =
+        getPermutation(contraction->problem.weights[number].size(), *dimension);
     operand->set(createCopy(builder, op.getLoc(), operand->get(), permutation));
     SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-    maps[operand->getOperandNumber()] = AffineMap::get(
-        map.getNumDims(), 0, applyPermutation(map.getResults(), permutation),
-        op.getContext());
+    AffineMap &map = maps[operand->getOperandNumber()];
+    map = AffineMap::get(map.getNumDims(), 0,
+                         applyPermutation(map.getResults(), permutation),
+                         op.getContext());
     op.setIndexingMapsAttr(builder.getAffineMapArrayAttr(maps));
   }
 }
@@ -176,19 +241,25 @@ static OperatorOp cloneTransposed(OperatorOp op, SymbolTable &symbols,
 
 /// Lets an operator read transposed weights.
 static void transposeWeights(ApplyOp apply, SymbolTable &symbols,
-                             PrepackedValues &prepacked, int64_t processors) {
+                             PrepackedValues &prepacked, const Target &target) {
   OperatorOp op = apply.getOperator();
   if (!op || !op.isConcrete())
     return;
   OpBuilder builder(apply);
   GPUKernelProblem problem = GPUKernelProblem::get(op);
-  for (auto [number, shape] : llvm::enumerate(problem.weights)) {
-    Value weight = apply.getWeights()[number];
-    std::optional<unsigned> dimension = getFarDimension(
-        problem, number, !prepacked.contains(weight), processors);
+  Dimensions dimensions;
+  for (auto [number, weight] : llvm::enumerate(apply.getWeights()))
+    dimensions.push_back(getFarDimension(problem, number,
+                                         !prepacked.contains(weight),
+                                         target.device.getProcessors()));
+  if (leaveToLibrary(apply, problem, apply->getOperands(), dimensions, target))
+    return;
+  for (auto [number, dimension] : llvm::enumerate(dimensions)) {
     if (!dimension)
       continue;
-    auto permutation = getPermutation(shape.size(), *dimension);
+    Value weight = apply.getWeights()[number];
+    auto permutation =
+        getPermutation(problem.weights[number].size(), *dimension);
     OperatorOp clone = cloneTransposed(op, symbols, number, permutation);
     apply.getWeightsMutable()[number].set(
         createCopy(builder, apply.getLoc(), weight, permutation));
@@ -211,6 +282,7 @@ struct GPUTransposeWeights
     // Nothing is gained where all memory is alike.
     if (isHostDevice(named))
       return;
+    Target target = {named, getStrategy(strategy), precision, libraries};
     SymbolTable symbols(module);
     PrepackedValues prepacked;
     SmallVector<Operation *> kernels;
@@ -222,10 +294,9 @@ struct GPUTransposeWeights
     });
     for (Operation *op : kernels) {
       if (auto apply = dyn_cast<ApplyOp>(op))
-        transposeWeights(apply, symbols, prepacked, named.getProcessors());
+        transposeWeights(apply, symbols, prepacked, target);
       else
-        transposeWeights(cast<linalg::GenericOp>(op), prepacked,
-                         named.getProcessors());
+        transposeWeights(cast<linalg::GenericOp>(op), prepacked, target);
     }
   }
 };

@@ -350,6 +350,79 @@ GPUMatmulAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 //===----------------------------------------------------------------------===//
+// Convolutions
+//===----------------------------------------------------------------------===//
+
+/// How many windows of `points` fit along an image of `size`; none: 0.
+static int64_t countWindows(int64_t size, int64_t points, int64_t stride,
+                            int64_t dilation, int64_t pad) {
+  int64_t room = size + 2 * pad - dilation * (points - 1) - 1;
+  return room < 0 ? 0 : room / stride + 1;
+}
+
+SmallVector<int64_t> GPUConvolutionAttr::getResultSizes() const {
+  SmallVector<int64_t> sizes{getImageSizes()[0], getFilterSizes()[0]};
+  for (unsigned i : {0, 1})
+    sizes.push_back(countWindows(getImageSizes()[2 + i],
+                                 getFilterSizes()[2 + i], getStrides()[i],
+                                 getDilations()[i], getPads()[i]));
+  return sizes;
+}
+
+/// So many entries that libraries take: numbers of 32 bits.
+static LogicalResult verifyNumbers(function_ref<InFlightDiagnostic()> emitError,
+                                   StringRef name, DenseI64ArrayAttr array,
+                                   size_t count, int64_t least) {
+  ArrayRef<int64_t> entries = getEntries(array);
+  if (entries.size() == count && llvm::all_of(entries, [&](int64_t entry) {
+        return entry >= least && entry <= INT32_MAX;
+      }))
+    return success();
+  return emitError() << "expected " << count << " " << name << " from " << least
+                     << " to " << INT32_MAX << ", got [" << entries << "]";
+}
+
+LogicalResult GPUConvolutionAttr::verify(
+    function_ref<InFlightDiagnostic()> emitError, int64_t image, int64_t filter,
+    int64_t result, DenseI64ArrayAttr imageSizes, DenseI64ArrayAttr filterSizes,
+    DenseI64ArrayAttr strides, DenseI64ArrayAttr dilations,
+    DenseI64ArrayAttr pads, bool, int64_t bias, int64_t residual, bool,
+    GPUPrecision) {
+  if (failed(verifyNumbers(emitError, "image_sizes", imageSizes, 4, 1)) ||
+      failed(verifyNumbers(emitError, "filter_sizes", filterSizes, 4, 1)) ||
+      failed(verifyNumbers(emitError, "strides", strides, 2, 1)) ||
+      failed(verifyNumbers(emitError, "dilations", dilations, 2, 1)) ||
+      failed(verifyNumbers(emitError, "pads", pads, 2, 0))) // V1, V2
+    return failure();
+  int64_t groups = imageSizes[1] / filterSizes[1];
+  if (groups * filterSizes[1] != imageSizes[1]) // V3
+    return emitError() << "expected channels of a filter that divide "
+                       << imageSizes[1] << " of the image, got "
+                       << filterSizes[1];
+  if (filterSizes[0] % groups != 0) // V3
+    return emitError() << "expected channels of the result that " << groups
+                       << " groups divide, got " << filterSizes[0];
+  for (unsigned i : {0, 1})
+    if (countWindows(imageSizes[2 + i], filterSizes[2 + i], strides[i],
+                     dilations[i], pads[i]) == 0) // V4
+      return emitError() << "expected a window within the image and its pads, "
+                            "got "
+                         << filterSizes[2 + i] << " points " << dilations[i]
+                         << " apart for " << imageSizes[2 + i]
+                         << " and pads of " << pads[i];
+  for (auto [name, argument, least] :
+       {std::tuple(StringRef("image"), image, 0),
+        std::tuple(StringRef("filter"), filter, 0),
+        std::tuple(StringRef("result"), result, 0),
+        std::tuple(StringRef("bias"), bias, -1),
+        std::tuple(StringRef("residual"), residual, -1)})
+    if (argument < least) // V5
+      return emitError() << "expected a position of " << name << " of at least "
+                         << least << ", got " << argument;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Attributes of operations
 //===----------------------------------------------------------------------===//
 
@@ -424,8 +497,9 @@ KasGPUDialect::verifyOperationAttribute(Operation *op,
     return success();
   }
   if (name == libraryName) {
-    if (!isa<GPUMatmulAttr>(attribute.getValue())) // A9
-      return emitAttributeValueError(op, "a #kas_gpu.matmul", attribute);
+    if (!isa<GPUMatmulAttr, GPUConvolutionAttr>(attribute.getValue())) // A9
+      return emitAttributeValueError(
+          op, "a #kas_gpu.matmul or a #kas_gpu.convolution", attribute);
     if (!isa<ApplyOp, linalg::GenericOp, FunctionOpInterface>(op)) // A9
       return emitAttributePositionError(
           op, "a kas.apply, a linalg.generic or a function", attribute);

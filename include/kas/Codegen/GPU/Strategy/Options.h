@@ -109,7 +109,8 @@ inline llvm::cl::ValuesClass getLibrariesValues() {
   return llvm::cl::values(
       clEnumValN(GPULibraries::None, "none", "kernels compute everything"),
       clEnumValN(GPULibraries::Auto, "auto",
-                 "cuBLASLt, where it is there and expected to be faster"));
+                 "cuBLASLt and cuDNN, where they are there and expected to be "
+                 "faster"));
 }
 
 inline llvm::cl::ValuesClass getNVVMFormatValues() {

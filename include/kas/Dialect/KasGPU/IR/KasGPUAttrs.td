@@ -40,7 +40,8 @@ def KasGPU_Dialect : Dialect {
     - A6: `kas_gpu.manifest` is a string, the text of a JSON object, on a module.
     - A7: `kas_gpu.assertions` is an array of strings, on a function.
     - A8: `kas_gpu.num_prepack_launches` is a number of type `i64` of at least 0, on a function.
-    - A9: `kas_gpu.library` is a `#kas_gpu.matmul`, on a `kas.apply`, a `linalg.generic` or a function.
+    - A9: `kas_gpu.library` is a `#kas_gpu.matmul` or a `#kas_gpu.convolution`, on a `kas.apply`, a `linalg.generic`
+      or a function.
     - A10: `kas_gpu.rounded` is an array of type `i64` with positions of operands of the operation, of f32.
   }];
   let useDefaultAttributePrinterParser = 1;
@@ -280,6 +281,60 @@ def KasGPU_MatmulAttr : AttrDef<KasGPU_Dialect, "GPUMatmul"> {
     DefaultValuedParameter<"GPUPrecision", "GPUPrecision::F32">:$precision);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
+}
+
+def KasGPU_ConvolutionAttr : AttrDef<KasGPU_Dialect, "GPUConvolution"> {
+  let mnemonic = "convolution";
+  let summary = "a convolution that a library may compute";
+  let description = [{
+    The kernel with this attribute computes
+
+    ```
+    result[n, k, y, x] = f(sum over c, i, j of image[n, group(k) * C + c, y * strides[0] + i * dilations[0] - pads[0],
+                                                     x * strides[1] + j * dilations[1] - pads[1]] * filter[k, c, i, j]
+                           + bias[k] + residual[n, k, y, x])
+    ```
+
+    with sums in f32, where `f` is the larger one of its argument and 0 if it is `rectified`, else nothing. There is nothing
+    beyond the ends of an image. `image_sizes` are those of n, channels, height and width, `filter_sizes` those of k, c, i
+    and j; there are as many groups as `filter_sizes` has channels (C) in those of the image, each with as many k. All results are computed
+    whose windows fit with the same pad at both ends. Factors may be rounded to `precision`. `image`, `filter`, `result`,
+    `bias` and `residual` are positions of buffers among the kernel's arguments, -1 where there is no bias or residual. Buffers
+    have no gaps, and the dimensions are in memory as in the formula, or with `channels_last` as n, height, width,
+    channels, those of the filter as k, i, j, c.
+
+    ```mlir
+    #kas_gpu.convolution<image = 0, filter = 1, result = 3, image_sizes = [8, 64, 56, 56], filter_sizes = [128, 64, 3, 3],
+                         strides = [2, 2], dilations = [1, 1], pads = [1, 1], bias = 2, rectified = true>
+    ```
+
+    Constraints:
+    - V1: `image_sizes` and `filter_sizes` have 4 entries from 1 to 2147483647.
+    - V2: `strides` and `dilations` have 2 entries from 1 to 2147483647, `pads` 2 from 0 to 2147483647.
+    - V3: the channels of the filter divide those of the image, and the groups the channels of the result.
+    - V4: a window fits.
+    - V5: `image`, `filter` and `result` are at least 0, `bias` and `residual` at least -1.
+  }];
+  let parameters = (ins
+    "int64_t":$image,
+    "int64_t":$filter,
+    "int64_t":$result,
+    "::mlir::DenseI64ArrayAttr":$image_sizes,
+    "::mlir::DenseI64ArrayAttr":$filter_sizes,
+    "::mlir::DenseI64ArrayAttr":$strides,
+    "::mlir::DenseI64ArrayAttr":$dilations,
+    "::mlir::DenseI64ArrayAttr":$pads,
+    DefaultValuedParameter<"bool", "false">:$channels_last,
+    DefaultValuedParameter<"int64_t", "-1">:$bias,
+    DefaultValuedParameter<"int64_t", "-1">:$residual,
+    DefaultValuedParameter<"bool", "false">:$rectified,
+    DefaultValuedParameter<"GPUPrecision", "GPUPrecision::F32">:$precision);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Of n, k, y and x.
+    ::llvm::SmallVector<int64_t> getResultSizes() const;
+  }];
 }
 
 #endif // KAS_DIALECT_KASGPU_IR_KASGPUATTRS_TD
