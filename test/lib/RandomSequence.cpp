@@ -14,6 +14,7 @@
 #include "RandomSequence.h"
 #include "kas/Support/Random.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;

@@ -41,7 +41,7 @@ CoordProgram::CoordProgram(const GraphSpace &space,
 /// Adds the steps of an expression and returns the index of its value. A common
 /// subexpression is added once.
 unsigned CoordProgram::add(const GraphSpace &space, ExprId id) {
-  auto found = llvm::find(known, id);
+  auto *found = llvm::find(known, id);
   if (found != known.end())
     return found - known.begin();
   const Expr &expr = space.getExpr(id);
