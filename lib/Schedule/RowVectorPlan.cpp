@@ -162,13 +162,21 @@ bool chooseTile(RowVectorPlan &plan, const TileNest &nest,
     height = nest.loops[columns[columns.size() - 2]].extent;
   int64_t outer =
       nest.getExtent(nest.batches) * nest.getExtent(columns) / (width * height);
+  // Guards of the outermost reduction would limit the steps of a part.
+  unsigned outermost = nest.reductions.front();
+  bool isGuarded = llvm::any_of(nest.guards, [&](const Guard &guard) {
+    std::optional<LinearExpr> expr =
+        LinearExpr::get(guard.expr, nest.loops.size());
+    return !expr || expr->strides[outermost] != 0;
+  });
+  int64_t outerSteps = isGuarded ? 1 : nest.loops[outermost].extent;
   auto isLeft = [](int64_t wanted, int64_t number) {
     return wanted == 0 || wanted == number;
   };
   RowTile tile = chooseRowTile(
       {outer, height, width, nest.getExtent(nest.rows),
        nest.getExtent(nest.reductions), mayOverlap,
-       nest.vectorInputs.front().size, getColumnStride(plan, nest)},
+       nest.vectorInputs.front().size, getColumnStride(plan, nest), outerSteps},
       target, [&](int64_t columns, int64_t vectors) {
         return !given || (isLeft(given->columns, columns) &&
                           isLeft(given->vectors, vectors));
@@ -178,6 +186,8 @@ bool chooseTile(RowVectorPlan &plan, const TileNest &nest,
   plan.storeTime = tile.stores;
   plan.tileColumns = tile.columns;
   plan.tileOuterColumns = tile.outerColumns;
+  plan.isBalanced = tile.isBalanced;
+  plan.stepParts = tile.parts;
   plan.registerVectors = tile.vectors;
   plan.lanes = tile.lanes;
   return plan.time != 0;
@@ -369,6 +379,19 @@ void unrollWindow(RowVectorPlan &plan, const TileNest &nest) {
   plan.numInside = 0;
 }
 
+/// Cuts the steps only where their outermost loop is that of the outermost
+/// reduction, and memory for the sums of an item stays in the second-level
+/// cache.
+void checkStepParts(RowVectorPlan &plan, const TileNest &nest,
+                    const TileTarget &target) {
+  ArrayRef<unsigned> steps = plan.getLooped();
+  int64_t sums =
+      nest.getExtent(nest.columns) / plan.columnGroups * plan.getBlockRows();
+  if (steps.empty() || steps.front() != nest.reductions.front() ||
+      sums * 4 > target.l2Elements)
+    plan.stepParts = 1;
+}
+
 /// What is fetched ahead of its use.
 void choosePrefetches(RowVectorPlan &plan, const TileNest &nest,
                       const TileTarget &target) {
@@ -473,7 +496,9 @@ void chooseColumnGroups(RowVectorPlan &plan, const TileNest &nest,
     plan.groupsOutside = true;
     fits = target.l2Elements / 4;
   }
-  bool overlaps = nest.columns.size() == 1 && outermost % step != 0;
+  // Tiles that need not divide a group.
+  bool overlaps =
+      nest.columns.size() == 1 && (plan.isBalanced || outermost % step != 0);
   for (int64_t groups : listDivisors(outermost))
     if (groups <= outermost / step &&
         (overlaps || outermost % (groups * step) == 0 || groups == 1)) {
@@ -564,6 +589,7 @@ std::optional<RowVectorPlan> kas::schedule::makeRowVectorPlan(
   if (isClipped)
     plan.time -= plan.productTime - getExistingPart(plan.productTime, nest);
   unrollWindow(plan, nest);
+  checkStepParts(plan, nest, target);
   choosePrefetches(plan, nest, target);
   return plan;
 }

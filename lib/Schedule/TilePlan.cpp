@@ -188,40 +188,64 @@ namespace {
 struct RowTimeModel {
   const RowTileShape &shape;
   const TileTarget &target;
-  int64_t lanes, operation = target.getOperationTime(lanes);
+  int64_t lanes, parts = 1, operation = target.getOperationTime(lanes);
 
   int64_t getProducts(int64_t columns, int64_t outerColumns,
                       int64_t vectors) const {
     int64_t size = columns * outerColumns;
     int64_t time = shape.depth * getStep(columns, outerColumns, vectors);
     // Weights that do not stay in the second-level cache come from beyond.
-    if (shape.depth * lanes * vectors * 3 > target.l2Elements * 2)
+    if (shape.depth * lanes * vectors * 3 > target.l2Elements * 2 * parts)
       time += (time + getStores(size, vectors)) / 8;
+    // A part loads and stores each sum, and begins a loop.
+    constexpr int64_t sumTime = 3, partTime = 32;
+    if (parts > 1)
+      time += parts * (size * vectors * sumTime + partTime);
     return time;
   }
   int64_t getStep(int64_t columns, int64_t outerColumns,
                   int64_t vectors) const {
-    // Both the next data and the next weights are fetched ahead.
-    constexpr int64_t prefetches = 2;
-    int64_t size = columns * outerColumns;
-    int64_t loads = operation * (size + vectors) + prefetches;
-    return std::max(std::max(operation * size * vectors, loads) + 2,
-                    getLines(columns, outerColumns, vectors));
+    int64_t sums = columns * outerColumns * vectors;
+    int64_t loads = operation * (columns * outerColumns + vectors);
+    if (target.hasMaskRegisters) {
+      // Both the next data and the next weights are fetched ahead.
+      constexpr int64_t prefetches = 2;
+      return std::max(operation * sums, loads + prefetches) + 2;
+    }
+    // As measured on a Zen 5, whose other instructions take no time beside the
+    // products: a sum of few waits for that of the step before, four cycles,
+    // and of fewer than twelve still now and then.
+    constexpr int64_t latency = 8, enough = 12;
+    return std::max({operation * sums, loads + 1, latency}) + (sums < enough) +
+           getLines(columns, outerColumns, vectors);
   }
-  /// What a step reads from the second-level cache, some 24 bytes in a cycle:
+  /// What a step waits for the second-level cache, a cycle for some 48 bytes of
   /// weights and lines of the data, where a tile reads more of them than the
   /// first level holds. Tiles of vectors of 512 bits have products enough.
   int64_t getLines(int64_t columns, int64_t outerColumns,
                    int64_t vectors) const {
-    constexpr int64_t line = 16, elementsPerHalf = 3;
-    if (target.hasMaskRegisters)
+    constexpr int64_t elementsPerHalf = 6;
+    int64_t elements = getStepElements(columns, outerColumns, vectors);
+    if (elements * shape.depth <= target.l1Elements * parts)
       return 0;
+    return llvm::divideCeil(elements, elementsPerHalf);
+  }
+  int64_t getStepElements(int64_t columns, int64_t outerColumns,
+                          int64_t vectors) const {
+    constexpr int64_t line = 16;
     int64_t elements = lanes * vectors;
     if (shape.columnStride)
       elements += outerColumns * ((columns - 1) * shape.columnStride + line);
-    if (elements * shape.depth <= target.l1Elements)
-      return 0;
-    return llvm::divideCeil(elements, elementsPerHalf);
+    return elements;
+  }
+  /// Parts of the steps whose weights and data the first-level cache holds; 1
+  /// where these would be as many as there are steps.
+  int64_t getNumParts(int64_t columns, int64_t outerColumns,
+                      int64_t vectors) const {
+    int64_t elements =
+        shape.depth * getStepElements(columns, outerColumns, vectors);
+    int64_t count = llvm::divideCeil(elements, target.l1Elements);
+    return target.hasMaskRegisters || count > shape.outerSteps ? 1 : count;
   }
   /// A transposition takes an instruction per vector and halving, a store of
   /// part of a vector two.
@@ -259,32 +283,56 @@ RowTile kas::schedule::chooseRowTile(
     llvm::function_ref<bool(int64_t, int64_t)> isAllowed) {
   constexpr int64_t maxVectors = 5;
   RowTile best;
-  auto consider = [&](int64_t columns, int64_t outerColumns, int64_t vectors,
-                      int64_t lanes) {
-    int64_t size = columns * outerColumns;
-    if (size * vectors + vectors + 1 > target.registers ||
-        !isAllowed(size, vectors))
+  auto consider = [&](RowTile tile) {
+    int64_t size = tile.columns * tile.outerColumns;
+    if (size * tile.vectors + tile.vectors + 1 > target.registers ||
+        !isAllowed(size, tile.vectors))
       return;
-    RowTimeModel model{shape, target, lanes};
-    int64_t tiles = (shape.height / outerColumns) *
-                    llvm::divideCeilSigned(shape.width, columns);
-    RowTile tile{columns,
-                 outerColumns,
-                 vectors,
-                 lanes,
-                 tiles * model.getProducts(columns, outerColumns, vectors),
-                 tiles * model.getStores(size, vectors)};
-    if (int64_t rest = shape.height % outerColumns) {
-      tile.products += model.getProducts(columns, rest, vectors);
-      tile.stores += model.getStores(rest * columns, vectors);
-    }
-    int64_t rowBlocks = llvm::divideCeilSigned(shape.rows, lanes * vectors);
+    auto add = [&](int64_t tiles, int64_t columns, int64_t outerColumns) {
+      RowTimeModel model{shape, target, tile.lanes, tile.parts};
+      tile.products +=
+          tiles * model.getProducts(columns, outerColumns, tile.vectors);
+      tile.stores +=
+          tiles * model.getStores(columns * outerColumns, tile.vectors);
+    };
+    BalancedTiles balanced(shape.width, tile.columns);
+    int64_t lines = shape.height / tile.outerColumns;
+    int64_t narrow = balanced.numAll - balanced.numWide;
+    if (tile.isBalanced && narrow)
+      add(lines * narrow, balanced.narrow, 1);
+    add(lines * (tile.isBalanced ? balanced.numWide : balanced.numAll),
+        tile.columns, tile.outerColumns);
+    if (int64_t rest = shape.height % tile.outerColumns)
+      add(1, tile.columns, rest);
+    int64_t rowBlocks =
+        llvm::divideCeilSigned(shape.rows, tile.lanes * tile.vectors);
     int64_t blocks = shape.outer * rowBlocks;
     tile.products *= blocks;
     tile.products += rowBlocks * getMemoryTime(shape.dataElements, target);
+    // Code for two sizes is to be worth it.
+    if (tile.isBalanced)
+      tile.products += tile.products / 64;
     tile.stores *= blocks;
     if (best.getTime() == 0 || tile.getTime() < best.getTime())
       best = tile;
+  };
+  // With sums that wait in memory only where each is computed once.
+  auto considerParts = [&](RowTile tile) {
+    consider(tile);
+    tile.parts = RowTimeModel{shape, target, tile.lanes}.getNumParts(
+        tile.columns, tile.outerColumns, tile.vectors);
+    if (tile.parts > 1)
+      consider(tile);
+  };
+  auto considerColumns = [&](RowTile tile) {
+    if (shape.width % tile.columns == 0)
+      return considerParts(tile);
+    if (shape.mayOverlap)
+      consider(tile);
+    tile.isBalanced = true;
+    if (!target.hasMaskRegisters &&
+        BalancedTiles(shape.width, tile.columns).getWidest() == tile.columns)
+      considerParts(tile);
   };
   for (int64_t lanes : getRowLaneCounts(shape.rows, target))
     for (int64_t vectors = 1; vectors <= maxVectors; ++vectors) {
@@ -293,11 +341,10 @@ RowTile kas::schedule::chooseRowTile(
         continue;
       for (int64_t size = 1; size <= std::min(shape.width, target.registers);
            ++size)
-        if (shape.mayOverlap || shape.width % size == 0)
-          consider(size, 1, vectors, lanes);
+        considerColumns({size, 1, vectors, lanes});
       for (int64_t size = 2; size <= std::min(shape.height, target.registers);
            ++size)
-        consider(shape.width, size, vectors, lanes);
+        considerParts({shape.width, size, vectors, lanes});
     }
   return best;
 }

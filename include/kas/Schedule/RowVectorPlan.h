@@ -53,6 +53,13 @@ struct RowVectorPlan {
   /// each: the innermost one, and the one outside of it if that is short. The
   /// last tile of a line that they do not divide begins earlier.
   int64_t tileColumns = 1, tileOuterColumns = 1;
+  /// Whether such tiles have `tileColumns` columns or fewer by at most one
+  /// instead (`BalancedTiles`), so that nothing is computed twice.
+  bool isBalanced = false;
+  /// In how many parts the outermost loop of steps is cut: all tiles of an item
+  /// take the steps of one part before those of the next, so that its weights
+  /// and data stay in the first-level cache. Sums wait in memory in between.
+  int64_t stepParts = 1;
   int64_t registerVectors = 1;
   /// Elements of a vector: those of the target, or fewer where rows are few.
   int64_t lanes = 0;
@@ -102,6 +109,13 @@ struct RowVectorPlan {
   int64_t getBlockRows() const { return lanes * registerVectors; }
   int64_t getNumBlocks(int64_t rows) const {
     return llvm::divideCeil(rows, getBlockRows());
+  }
+  /// The loop of steps that is outermost, and those between it and unrolled
+  /// steps; where there are none, those inside of these.
+  llvm::ArrayRef<unsigned> getLooped() const {
+    llvm::ArrayRef<unsigned> all(reductions);
+    size_t before = all.size() - numInside - numUnrolled;
+    return before ? all.take_front(before) : all.take_back(numInside);
   }
   llvm::ArrayRef<unsigned> getUnrolled() const {
     return llvm::ArrayRef(reductions)

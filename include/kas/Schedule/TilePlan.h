@@ -19,6 +19,7 @@
 #include "kas/Support/Target.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include <optional>
 
 namespace kas::schedule {
@@ -138,6 +139,11 @@ struct RowTile {
   /// Columns from the innermost loop, and from the one outside of it.
   int64_t columns = 1, outerColumns = 1;
   int64_t vectors = 1, lanes = 0;
+  /// Whether the tiles of a line that `columns` do not divide have that many
+  /// columns or one less.
+  bool isBalanced = false;
+  /// Parts of the steps that all tiles take one after the other.
+  int64_t parts = 1;
   /// Of all tiles: products and loads, and transposed stores; 0 where nothing
   /// suits.
   int64_t products = 0, stores = 0;
@@ -157,6 +163,21 @@ struct RowTileShape {
   /// Between columns of the data, where each step reads other cache lines; 0
   /// where a window reads the same ones again.
   int64_t columnStride = 0;
+  /// Iterations of the outermost reduction, in whose parts the steps may be
+  /// cut; 1 where they may not.
+  int64_t outerSteps = 1;
+};
+
+/// How `width` columns are cut into tiles of at most `columns`, whose sizes
+/// differ by one at most: first those of the larger size.
+struct BalancedTiles {
+  BalancedTiles(int64_t width, int64_t columns)
+      : numAll(llvm::divideCeil(width, columns)), narrow(width / numAll),
+        numWide(width - narrow * numAll) {}
+
+  int64_t getWidest() const { return narrow + (numWide > 0); }
+
+  int64_t numAll, narrow, numWide;
 };
 
 /// The sizes of vectors that `rows` rows may be cut into: those of the target,

@@ -4,7 +4,8 @@
 
 // Four vectors of weights for two columns would take longer to come from the second-level cache than to be multiplied,
 // and panels would be put together of masked loads.
-// CHECK: strategy = row_vectors, columns = 5, vectors = 2
+// Weights of a part of the steps stay in the first-level cache.
+// CHECK: balanced=true, {{.*}}strategy = row_vectors, columns = 4, vectors = 3>", stepParts=7,
 func.func @short_lines(%x: tensor<1x256x14x14xf32>, %w: tensor<256x256x3x3xf32>) -> tensor<1x256x14x14xf32> {
   %zero = arith.constant 0.0 : f32
   %padded = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] {
@@ -58,7 +59,7 @@ func.func @downsample(%x: tensor<1x256x56x56xf32>, %w: tensor<512x256x1x1xf32>, 
 }
 
 // Weights of 4 MB for 49 columns: vectors along the rows fetch them ahead.
-// CHECK: strategy = row_vectors, columns = {{[56]}}, vectors = 2
+// CHECK: balanced=true, {{.*}}strategy = row_vectors, columns = {{4, vectors = 3|6, vectors = 2}}>", stepParts=1{{[01]}},
 func.func @many_weights(%x: tensor<1x2048x7x7xf32>, %w: tensor<512x2048x1x1xf32>) -> tensor<1x512x7x7xf32> {
   %zero = arith.constant 0.0 : f32
   %empty = tensor.empty() : tensor<1x512x7x7xf32>

@@ -5,7 +5,7 @@
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-bufferize -kas-pack-contractions='threads=1 prepacked=true' \
 // RUN:   --remarks-filter=kas-panels -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// REMARK: remark: [Passed] RowVectors | Category:kas-panels | columnGroups=1, lanes=16, padded=false, registerColumns=14, registerVectors=2, schedule="#kas_cpu.schedule<strategy = row_vectors, columns = 14, vectors = 2>", weightsCombined=false
+// REMARK: remark: [Passed] RowVectors | Category:kas-panels | balanced=false, columnGroups=1, lanes=16, padded=false, registerColumns=14, registerVectors=2, schedule="#kas_cpu.schedule<strategy = row_vectors, columns = 14, vectors = 2>", stepParts=1, weightsCombined=false
 
 // The copy of the weights in the order of the register tiles is made by a function of its own.
 //

@@ -35,6 +35,56 @@ TEST(TilePlanTest, DataThatNoCacheHolds) {
             2 * more);
 }
 
+TEST(TilePlanTest, BalancedTilesCoverALine) {
+  for (int64_t width = 1; width <= 60; ++width)
+    for (int64_t columns = 1; columns <= width; ++columns) {
+      BalancedTiles tiles(width, columns);
+      int64_t narrow = tiles.numAll - tiles.numWide;
+      EXPECT_EQ(tiles.numWide * (tiles.narrow + 1) + narrow * tiles.narrow,
+                width);
+      EXPECT_GT(narrow, 0);
+      EXPECT_LE(tiles.getWidest(), columns);
+      EXPECT_EQ(tiles.numAll, llvm::divideCeil(width, columns));
+    }
+}
+
+/// The tile for 64 rows of `width` columns and `depth` steps.
+RowTile choose(int64_t width, int64_t depth, bool mayOverlap, int64_t stride,
+               const TileTarget &target) {
+  RowTileShape shape{1,          1, width,  /*rows=*/64, depth,
+                     mayOverlap, 0, stride, depth};
+  return chooseRowTile(shape, target, [](int64_t, int64_t) { return true; });
+}
+
+// Only where each sum is computed once can it wait for the next part.
+TEST(TilePlanTest, PartsOfTheSteps) {
+  Target avx2;
+  avx2.vectorBits = 256;
+  TileTarget target{avx2};
+  for (int64_t width : {13, 49, 169, 196})
+    for (bool mayOverlap : {false, true}) {
+      RowTile few = choose(width, 64, mayOverlap, 1, target);
+      EXPECT_EQ(few.parts, 1) << width;
+      RowTile many = choose(width, 1024, mayOverlap, 1, target);
+      EXPECT_GT(many.parts, 2) << width;
+      EXPECT_TRUE(many.isBalanced || width % many.columns == 0) << width;
+      // Lines that each step reads anew take more than weights do.
+      EXPECT_LE(choose(width, 1024, mayOverlap, 0, target).parts, many.parts);
+    }
+}
+
+TEST(TilePlanTest, WideVectorsNeedNoParts) {
+  Target avx512;
+  avx512.vectorBits = 512;
+  avx512.vectorRegisters = 32;
+  TileTarget target{avx512};
+  for (int64_t width : {13, 49, 169, 196}) {
+    RowTile tile = choose(width, 1024, /*mayOverlap=*/true, 1, target);
+    EXPECT_EQ(tile.parts, 1);
+    EXPECT_FALSE(tile.isBalanced);
+  }
+}
+
 /// Of one vector along 8 rows that multiply 256 elements, `stride` apart, of
 /// each of 16 columns. A shift moves the columns around by one.
 int64_t getRowVectorTime(int64_t stride, bool isShifted,

@@ -76,6 +76,8 @@ static void remarkPlan(Location loc, const RowVectorPlan &plan,
       << remark::metric("registerColumns", plan.getNumRegisterColumns())
       << remark::metric("registerVectors", plan.registerVectors)
       << remark::metric("lanes", plan.lanes)
+      << remark::metric("balanced", plan.isBalanced)
+      << remark::metric("stepParts", plan.stepParts)
       << remark::metric("columnGroups", plan.columnGroups)
       << remark::metric("padded", !plan.paddedShape.empty())
       << remark::metric("schedule", schedule.getText())

@@ -201,16 +201,40 @@ void RowVectorEmitter::emit() {
   emitPacking();
   emitPadding();
   makeStepLoops();
-  // One item per batch, block of rows and group of columns: its packed weights
-  // are read for all of its tiles.
-  int64_t numItems = contraction.getExtent(contraction.batches) * numBlocks *
-                     plan.columnGroups;
-  parallelLoop(numItems, [&](Value item) { emitItem(item); });
+  emitItems();
   if (options.deallocate) {
     memref::DeallocOp::create(builder, loc, packed);
     for (Value buffer : deallocated)
       memref::DeallocOp::create(builder, loc, buffer);
   }
+}
+
+/// One item per batch, block of rows and group of columns: its packed weights
+/// are read for all of its tiles. Where sums wait for parts of the steps, item
+/// `i` belongs to thread `i % numThreads`, which has memory for them.
+void RowVectorEmitter::emitItems() {
+  int64_t numItems = contraction.getExtent(contraction.batches) * numBlocks *
+                     plan.columnGroups;
+  if (plan.stepParts == 1)
+    return parallelLoop(numItems, [&](Value item) { emitItem(item); });
+  // With an unknown number of threads this suffices for as many of them.
+  constexpr int64_t maxThreads = 32;
+  int64_t numThreads =
+      std::min(numItems, options.threads ? options.threads : maxThreads);
+  int64_t size = contraction.getExtent(contraction.columns) /
+                 plan.columnGroups * blockRows;
+  waiting = memref::AllocOp::create(
+      builder, loc, MemRefType::get({numThreads * size}, elementType),
+      builder.getI64IntegerAttr(64));
+  deallocated.push_back(waiting);
+  parallelLoop(numThreads, [&](Value thread) {
+    waitingBase = apply(dim(0) * size, {thread});
+    auto items = scf::ForOp::create(builder, loc, thread, constant(numItems),
+                                    constant(numThreads));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(items.getBody());
+    emitItem(items.getInductionVar());
+  });
 }
 
 /// One block of rows and one group of columns, for one batch.
@@ -236,7 +260,12 @@ void RowVectorEmitter::emitItem(Value item) {
   for (unsigned batch : llvm::reverse(contraction.batches))
     indices[batch] = apply(take(contraction.loops[batch].extent), {item});
   indices[row] = rowBase;
-  emitColumns(contraction.columns, start, extent);
+  columnStart = start;
+  loop(plan.stepParts, 1, [&](Value number) {
+    if (plan.stepParts > 1)
+      choosePartSteps(number);
+    emitColumns(contraction.columns, start, extent);
+  });
 }
 
 /// Loops over `columns`, the first of them from `start`, down to tiles. Only
@@ -268,9 +297,22 @@ void RowVectorEmitter::emitColumns(ArrayRef<unsigned> columns, Value start,
       tileStarts.push_back(std::min(at, last));
     run(from, count, step, body);
   };
+  tileColumns = plan.tileColumns;
+  auto runLine = [&](int64_t from, int64_t count, int64_t step) {
+    tileColumns = step;
+    runTiles(from, count, step, [&](Value) { emitTile(/*outerColumns=*/1); });
+  };
+  if (columns.size() == 1 && plan.isBalanced) {
+    BalancedTiles tiles(extent, plan.tileColumns);
+    int64_t wide = tiles.numWide * (tiles.narrow + 1);
+    if (wide > 0)
+      runLine(0, wide, tiles.narrow + 1);
+    if (wide < extent)
+      runLine(wide, extent - wide, tiles.narrow);
+    return;
+  }
   if (columns.size() == 1)
-    return runTiles(0, extent, plan.tileColumns,
-                    [&](Value) { emitTile(/*outerColumns=*/1); });
+    return runLine(0, extent, plan.tileColumns);
   if (columns.size() > 2 || plan.tileOuterColumns == 1)
     return run(0, extent, 1, [&](Value) {
       emitColumns(columns.drop_front(), Value(),

@@ -18,6 +18,7 @@
 
 namespace kas::codegen {
 
+using schedule::BalancedTiles;
 using schedule::DataWrap;
 using schedule::LinearExpr;
 
@@ -73,10 +74,16 @@ private:
   void emitPadding();
   void makeStepLoops();
   void chooseFetchingLoop();
+  void emitItems();
   void emitItem(mlir::Value item);
   void emitColumns(llvm::ArrayRef<unsigned> columns, mlir::Value start,
                    int64_t extent);
   void emitTile(int64_t outerColumns);
+  llvm::SmallVector<mlir::Value> getWaitingSums(int64_t columns,
+                                                mlir::Value place);
+  void finishPart(mlir::ValueRange sums, int64_t columns, mlir::Value place);
+  mlir::Value getWaitingPlace();
+  void choosePartSteps(mlir::Value part);
   void findStepRanges();
   using StepBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
       mlir::Value, mlir::Value, mlir::ValueRange)>;
@@ -119,6 +126,18 @@ private:
   int64_t rows, depth, blockRows, numBlocks;
   mlir::VectorType vectorType;
   mlir::Value packed, data;
+  /// Sums of an item that wait for the next part of the steps, those of the
+  /// current thread from `waitingBase` on.
+  mlir::Value waiting, waitingBase;
+  /// The part of the steps, and the iterations of the outermost of their loops
+  /// that it has.
+  mlir::Value part;
+  std::pair<mlir::Value, mlir::Value> partSteps;
+  /// Where the columns of the item begin along the outermost of their loops; no
+  /// value: at 0.
+  mlir::Value columnStart;
+  /// Columns of the current tile along the innermost loop.
+  int64_t tileColumns = 1;
   /// Where the weights of the current block begin, and its first row.
   mlir::Value weightBase, rowBase;
   /// The loops around and inside of the unrolled steps, and how far such a step

@@ -37,7 +37,7 @@ void RowVectorEmitter::emitTile(int64_t outerColumns) {
       columns.size() > 1 ? plan.dataStrides[columns[columns.size() - 2]] : 0;
   SmallVector<TileColumn> tile;
   for (int64_t outer = 0; outer < outerColumns; ++outer)
-    for (int64_t inner = 0; inner < plan.tileColumns; ++inner)
+    for (int64_t inner = 0; inner < tileColumns; ++inner)
       tile.push_back({static_cast<int64_t>(tile.size()), outer, inner,
                       outer * outerStride + inner * innerStride});
 
@@ -53,14 +53,102 @@ void RowVectorEmitter::emitTile(int64_t outerColumns) {
     std::tie(nextTile, isNextAdjacent) = getNextTile(outerColumns);
   tileSpan = tile.back().dataOffset;
   nextWeights = plan.prefetchesNextBlock ? getNextWeights() : Value();
+  Value place = getWaitingPlace();
   SmallVector<Value> sums = emitSteps(
       stepLoops, addWraps(address(access), /*reduction=*/std::nullopt),
-      weightBase, getFirstSums(tile.size()),
+      weightBase, getWaitingSums(tile.size(), place),
       [&](Value data, Value weight, ValueRange sums) {
         return emitUnrolled(data, weight, sums, tile);
       });
-  storeTile(sums, tile.size());
+  finishPart(sums, tile.size(), place);
 }
+
+//===----------------------------------------------------------------------===//
+// Parts of the steps
+//===----------------------------------------------------------------------===//
+
+/// The iterations of the outermost loop of steps that `number` has. The last
+/// part may have fewer, or none.
+void RowVectorEmitter::choosePartSteps(Value number) {
+  part = number;
+  int64_t extent = (stepLoops.empty() ? insideLoops : stepLoops).front().extent;
+  int64_t steps = llvm::divideCeil(extent, plan.stepParts);
+  auto clamp = [&](AffineExpr end) -> Value {
+    return arith::MinSIOp::create(builder, loc, apply(end, {number}),
+                                  constant(extent));
+  };
+  partSteps = {clamp(dim(0) * steps), clamp((dim(0) + 1) * steps)};
+}
+
+/// Where the sums of the current tile wait: by column of the item, then by row
+/// of the block.
+Value RowVectorEmitter::getWaitingPlace() {
+  if (plan.stepParts == 1)
+    return Value();
+  AffineExpr column = builder.getAffineConstantExpr(0);
+  SmallVector<Value> operands;
+  for (unsigned loop : contraction.columns) {
+    column = column * contraction.loops[loop].extent + dim(operands.size());
+    operands.push_back(indices[loop]);
+  }
+  if (columnStart) {
+    int64_t inside = contraction.getExtent(contraction.columns) /
+                     contraction.loops[contraction.columns.front()].extent;
+    column = column - dim(operands.size()) * inside;
+    operands.push_back(columnStart);
+  }
+  column = column * blockRows + dim(operands.size());
+  operands.push_back(waitingBase);
+  return apply(column, operands);
+}
+
+/// What the sums of a tile begin with, in the order of columns, then vectors:
+/// in the first part of the steps as without parts, then what waits at `place`.
+SmallVector<Value> RowVectorEmitter::getWaitingSums(int64_t columns,
+                                                    Value place) {
+  if (plan.stepParts == 1)
+    return getFirstSums(columns);
+  SmallVector<Type> types(columns * plan.registerVectors, vectorType);
+  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                        part, constant(0));
+  auto choice = scf::IfOp::create(builder, loc, types, isFirst,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(choice.thenBlock());
+  scf::YieldOp::create(builder, loc, getFirstSums(columns));
+  builder.setInsertionPointToStart(choice.elseBlock());
+  SmallVector<Value> sums;
+  for (size_t i = 0; i < types.size(); ++i)
+    sums.push_back(
+        vector::LoadOp::create(builder, loc, vectorType, waiting,
+                               apply(dim(0) + i * plan.lanes, {place})));
+  scf::YieldOp::create(builder, loc, sums);
+  return SmallVector<Value>(choice.getResults());
+}
+
+/// Stores the sums of a tile after the last part of the steps; before, lets
+/// them wait at `place`.
+void RowVectorEmitter::finishPart(ValueRange sums, int64_t columns,
+                                  Value place) {
+  if (plan.stepParts == 1)
+    return storeTile(llvm::to_vector(sums), columns);
+  Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                       part, constant(plan.stepParts - 1));
+  auto choice = scf::IfOp::create(builder, loc, isLast,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(choice.thenBlock());
+  storeTile(llvm::to_vector(sums), columns);
+  builder.setInsertionPointToStart(choice.elseBlock());
+  for (auto [i, sum] : llvm::enumerate(sums))
+    vector::StoreOp::create(
+        builder, loc, sum, waiting,
+        apply(dim(0) + static_cast<int64_t>(i) * plan.lanes, {place}));
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
 
 /// The steps of clipped reductions that exist for the current tile. The output
 /// row 0 of a 3x3 filter with padding 1 has no step 0 along the height: its
@@ -136,7 +224,11 @@ SmallVector<Value> RowVectorEmitter::emitSteps(ArrayRef<StepLoop> loops,
   const StepLoop &loop = loops.front();
   Value lower, upper;
   // Steps that read padding only are not run at all.
-  if (loop.alone && stepRanges[*loop.alone])
+  bool isOutermost =
+      &loop == (stepLoops.empty() ? insideLoops : stepLoops).data();
+  if (plan.stepParts > 1 && isOutermost)
+    std::tie(lower, upper) = partSteps;
+  else if (loop.alone && stepRanges[*loop.alone])
     std::tie(lower, upper) = *stepRanges[*loop.alone];
   else
     std::tie(lower, upper) = std::pair(constant(0), constant(loop.extent));
@@ -263,7 +355,7 @@ RowVectorEmitter::emitPresent(ArrayRef<PresentColumns> present,
 Value RowVectorEmitter::getNextWeights() {
   ArrayRef<unsigned> columns = contraction.columns;
   // The number of the tile, roughly: it only has to differ between neighbours.
-  AffineExpr tile = dim(0).floorDiv(plan.tileColumns);
+  AffineExpr tile = dim(0).floorDiv(tileColumns);
   SmallVector<Value> places{indices[columns.back()]};
   if (columns.size() > 1) {
     tile = tile + dim(1).floorDiv(plan.tileOuterColumns);
@@ -286,14 +378,14 @@ Value RowVectorEmitter::getNextWeights() {
 /// and whether it follows right after it there.
 std::pair<Value, bool> RowVectorEmitter::getNextTile(int64_t outerColumns) {
   ArrayRef<unsigned> columns = contraction.columns;
-  int64_t next = plan.dataStrides[columns.back()] * plan.tileColumns;
+  int64_t next = plan.dataStrides[columns.back()] * tileColumns;
   if (columns.size() == 1)
     return {constant(next), true};
   int64_t line = plan.dataStrides[columns[columns.size() - 2]];
   if (plan.tileOuterColumns > 1)
     return {constant(line * outerColumns), line == next};
   // From the last tile of a row of the image to the first one of the next.
-  int64_t last = contraction.loops[columns.back()].extent - plan.tileColumns;
+  int64_t last = contraction.loops[columns.back()].extent - tileColumns;
   int64_t nextLine = line - plan.dataStrides[columns.back()] * last;
   if (nextLine == next)
     return {constant(next), true};
