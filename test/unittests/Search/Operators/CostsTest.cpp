@@ -22,7 +22,10 @@ using namespace kas::test;
 
 namespace {
 
-class CostsTest : public PublishedSpacesTest {};
+class CostsTest : public PublishedSpacesTest {
+protected:
+  void compareWithStages(const std::shared_ptr<SearchProblem> &problem);
+};
 
 bool isSlow() { return std::getenv("KAS_SLOW_TESTS") != nullptr; }
 
@@ -98,8 +101,8 @@ void compareWithBruteForce(const std::shared_ptr<SearchProblem> &problem,
 } // namespace
 
 /// The fast costs are those of the stages that the compiler plans.
-TEST_F(CostsTest, CostsAreThoseOfTheBestStages) {
-  std::shared_ptr<SearchProblem> problem = load("syno-resnet18.mlir");
+void CostsTest::compareWithStages(
+    const std::shared_ptr<SearchProblem> &problem) {
   Enumeration enumeration(problem, {});
   mlir::OpBuilder builder(&context);
   mlir::OwningOpRef<mlir::ModuleOp> scratch =
@@ -139,6 +142,17 @@ TEST_F(CostsTest, CostsAreThoseOfTheBestStages) {
   enumeration.onOperator = check;
   enumeration.run();
   EXPECT_GE(count, 1200u);
+}
+
+TEST_F(CostsTest, CostsAreThoseOfTheBestStages) {
+  compareWithStages(load("syno-resnet18.mlir"));
+}
+
+/// The primitives that a window wraps around by cost nothing.
+TEST_F(CostsTest, CostsOfCyclicWindowsAreThoseOfTheBestStages) {
+  std::shared_ptr<SearchProblem> problem = load("syno-resnet18.mlir");
+  problem->limits.cyclic = true;
+  compareWithStages(problem);
 }
 
 /// Both halves of a merge of a stride are more than what is below the stride.
