@@ -556,61 +556,6 @@ module @W11 attributes {rule.statement = "with u = unfold(i, k) that the data ke
   }
 }
 
-module @W11_cyclic attributes {rule.statement = "with u of a window that wraps around, whatever has it, a weight indexed by u is absorbed by one with i and k",
-                               rule.absorbed = array<i64: 1, 0>,
-                               rule.condition = affine_set<()[N, k] : (2 * N - k >= 0)>} {
-  kas.operator @before<N | k>(%i: N, %x: N) from [N] {
-    %j = kas.reduce sum : k
-    %i_d, %i_w = kas.share %i : N
-    %j_d, %j_0 = kas.share %j : k
-    %j_e, %j_1 = kas.share %j_d : k
-    %u_zero = kas.reduce sum : 1
-    %u_first = kas.stride %u_zero by 3 : 1
-    %u_second = kas.shift %u_first by 1 : 3
-    %u_three = kas.split %u_second, %i_d : 3, N
-    %u_all = kas.unfold %u_three, %j_e : 3*N, k
-    %u_copy, %u = kas.merge %u_all by N : 3*N
-    kas.expand %u_copy : 3
-    %x_d, %x_w = kas.share %x : N
-    kas.yield data(%x_d) weight(%i_w, %j_0) weight(%u) weight(%x_w, %j_1)
-  }
-  kas.operator @after<N | k>(%i: N, %x: N) from [N] {
-    %j = kas.reduce sum : k
-    %j_0, %j_1 = kas.share %j : k
-    %x_d, %x_w = kas.share %x : N
-    kas.yield data(%x_d) weight(%i, %j_0) weight(%x_w, %j_1)
-  }
-  kas.operator @map<N | k>(%i: N, %x: N, %j: k, %z: 1) from [N, N, k] {
-    kas.expand %z : 1
-    kas.yield data(%i, %x, %j)
-  }
-  module @near_miss attributes {rule.statement = "the other weight has i alone", rule.sizes = #kas.binding<N = 5, k = 3>} {
-    kas.operator @before<N | k>(%i: N, %x: N) from [N] {
-      %j = kas.reduce sum : k
-      %i_d, %i_w = kas.share %i : N
-      %j_e, %j_1 = kas.share %j : k
-      %u_zero = kas.reduce sum : 1
-      %u_first = kas.stride %u_zero by 3 : 1
-      %u_second = kas.shift %u_first by 1 : 3
-      %u_three = kas.split %u_second, %i_d : 3, N
-      %u_all = kas.unfold %u_three, %j_e : 3*N, k
-      %u_copy, %u = kas.merge %u_all by N : 3*N
-      kas.expand %u_copy : 3
-      %x_d, %x_w = kas.share %x : N
-      kas.yield data(%x_d) weight(%i_w) weight(%u) weight(%x_w, %j_1)
-    }
-    kas.operator @after<N | k>(%i: N, %x: N) from [N] {
-      %j = kas.reduce sum : k
-      %x_d, %x_w = kas.share %x : N
-      kas.yield data(%x_d) weight(%i) weight(%x_w, %j)
-    }
-    kas.operator @map<N | k>(%i: N, %x: N, %j: k, %z: 1) from [N, N, k] {
-      kas.expand %z : 1
-      kas.yield data(%i, %x, %j)
-    }
-  }
-}
-
 module @W11_half attributes {rule.statement = "a weight indexed by a half of a merge is absorbed by one with the whole", rule.absorbed = array<i64: 1, 0>} {
   kas.operator @before<N | b>(%i: N*b) from [N, b] {
     %i_d, %i_w = kas.share %i : N*b

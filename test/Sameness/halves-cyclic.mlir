@@ -1,4 +1,4 @@
-// Halves of cyclic windows that weights alone have (W11, M6).
+// Halves of cyclic windows that weights alone have (M6).
 // REQUIRES: slow
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t

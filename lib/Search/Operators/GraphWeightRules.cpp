@@ -215,12 +215,10 @@ bool kas::search::isDetermined(const GraphSpace &space,
   for (unsigned index = 0; index < state.numWeights; ++index)
     llvm::append_range(kept, space.getWeight(state.weights[index]));
   coords = getWeightAtoms(space, coords);
-  // What is outside of a window is zero: something else must say so, too. Of
-  // cyclic windows nothing is outside.
+  // What is outside of a window is zero: something else must say so, too.
   auto isKept = [&](ExprId unfold) {
-    return space.problem->limits.cyclic || llvm::any_of(kept, [&](ExprId id) {
-             return hasBelow(space, id, unfold);
-           });
+    return llvm::any_of(kept,
+                        [&](ExprId id) { return hasBelow(space, id, unfold); });
   };
   for (unsigned index = 0; index < state.numWeights; ++index) {
     llvm::SmallVector<ExprId, 8> atoms =

@@ -73,15 +73,6 @@ TEST_F(RulesTest, W11) {
   EXPECT_FALSE(takesDetermined({q, m}, {})) << "nothing else has the borders";
 }
 
-TEST_F(RulesTest, W11OfCyclicWindows) {
-  RuleChecker x(limit([](SpaceLimits &limits) { limits.cyclic = true; }));
-  ExprId k = x.reduce("k"), r = x.reduce("s");
-  x.contract({x.h, k, r}, {x.d});
-  auto [q, m] = x.merge(x.shift(x.split(x.unfold(x.h, k), r)), "s");
-  EXPECT_TRUE(x.takesDetermined({q, m}, {})) << "there are no borders";
-  EXPECT_FALSE(x.takesDetermined({x.w, q, m}, {})) << "it does not have w";
-}
-
 TEST_F(RulesTest, W12) {
   auto [q, m] = merge(shift(split(reduce("s"), w)), "H");
   EXPECT_TRUE(takesSummed({q}, {m})) << "a sum over the weight";
