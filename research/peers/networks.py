@@ -16,10 +16,11 @@ A program for the Python of the build (`tools/python.sh`), with torchvision besi
 models. One line of JSON for each network: seconds to import and to compile it without a cache; the largest error of
 kas beside PyTorch's output, over its largest value; the least and the median milliseconds of each implementation; and
 `to_best_peer`, the least time of the fastest other one over ours (above 1 kas is faster). At the end the geometric
-mean. Under `--isa=avx2` on a processor with AVX-512 ONNX Runtime uses that all the same: its times are in the record,
-which names it as `not_limited`, and it is no best peer. With `--backend` also `backend_to_kas`, the least time of kas
-over that of PyTorch with kas as its backend (below 1 PyTorch adds something), the number of graphs and what PyTorch
-runs in them. With `--bytes` also networks whose layers compute in int8, calibrated on the same random images: of kas by
+mean. Under `--isa=avx2` on a processor with AVX-512 ONNX Runtime uses that all the same, and so do OpenVINO's linear
+layers: their times are in the record, which names such peers as `not_limited` (OpenVINO where linear layers have a
+tenth of the products), and they are no best peer. With `--backend` also `backend_to_kas`, the least time of kas over
+that of PyTorch with kas as its backend (below 1 PyTorch adds something), the number of graphs and what PyTorch runs in
+them. With `--bytes` also networks whose layers compute in int8, calibrated on the same random images: of kas by
 `kas.quantize`, of the peers by ONNX Runtime's static quantizer (QDQ, per channel), their errors, `bytes_to_f32`, the
 least time of f32 by kas over that of bytes by kas, and `bytes_to_best_peer`; with `qdq_error`, `qdq_to_f32` and
 `qdq_to_best_peer` the same of kas on the file of the peers. With `--bf16` also `bf16_error`, `bf16_to_f32` and
@@ -44,6 +45,7 @@ from typing import Any
 import numpy
 import torch
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 import kas.onnx
 import kas.torch
@@ -277,11 +279,23 @@ class Backend:
         return least
 
 
+def measure_linear_share(network: nn.Module, example: torch.Tensor) -> float:
+    """How much of the products of a network are those of linear layers."""
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        network(example)
+    counts = {str(op): count for op, count in counter.get_flop_counts()["Global"].items()}
+    linear = sum(count for op, count in counts.items() if op in ("aten.mm", "aten.addmm"))
+    return linear / max(1, sum(counts.values()))
+
+
 def load(name: str, options: argparse.Namespace, record: dict[str, Any], peers: Peers) -> dict[str, Any]:
     """The implementations that have compiled the network; `record` names the others."""
     network, example = make_network(name, options.batch)
     with torch.no_grad():
         expected = network(example)
+    unlimited = isa.list_unlimited(options.isa, measure_linear_share(network, example))
+    if unlimited := sorted(options.peers & set(unlimited)):
+        record["not_limited"] = unlimited
     timers: dict[str, Any] = {}
 
     def attempt(key: str, make: Callable[[], Any]) -> None:
@@ -341,12 +355,10 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     record["median_ms"] = {key: round(statistics.median(values), 3) for key, values in samples.items()}
     if "backend" in timers and "kas" in timers:
         record["backend_to_kas"] = round(record["least_ms"]["kas"] / record["least_ms"]["backend"], 3)
-    if unlimited := sorted(options.peers & set(isa.list_unlimited(options.isa))):
-        record["not_limited"] = unlimited
     for kind in ("", "bytes_", "qdq_", "bf16_"):
         ours, ratio = f"kas_{kind}".rstrip("_"), f"{kind}to_best_peer"
         ending = ours.removeprefix("kas").replace("qdq", "bytes")
-        rivals = {peer + ending for peer in options.peers.difference(unlimited)}
+        rivals = {peer + ending for peer in options.peers.difference(record.get("not_limited", []))}
         others = [least for key, least in record["least_ms"].items() if key in rivals]
         if others and ours in timers:
             record[ratio] = round(min(others) / record["least_ms"][ours], 3)

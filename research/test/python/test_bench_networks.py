@@ -9,10 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+import torch
+
 import kas
 
 BENCHES = Path(__file__).resolve().parents[3] / "research" / "peers"
 sys.path.insert(0, str(BENCHES))
+import networks  # noqa: E402
+
 from peerbench import isa  # noqa: E402
 
 
@@ -77,9 +82,18 @@ def test_instruction_set():
 
 def test_peers_that_are_not_limited():
     flags = {"avx2", "avx512f"}
-    assert isa.list_unlimited("avx2", flags) == ["onnxruntime"]
-    assert isa.list_unlimited("avx2", flags - {"avx512f"}) == []
-    assert isa.list_unlimited("avx512", flags) == isa.list_unlimited("native", flags) == []
+    assert isa.list_unlimited("avx2", 0.05, flags) == ["onnxruntime"]
+    assert isa.list_unlimited("avx2", 0.9, flags) == ["onnxruntime", "openvino"]
+    assert isa.list_unlimited("avx2", 0.9, flags - {"avx512f"}) == []
+    assert isa.list_unlimited("avx512", 0.9, flags) == isa.list_unlimited("native", 0.9, flags) == []
+
+
+def test_share_of_linear_layers():
+    # Of 2 x 3 rows: 4 x 8 products each and no convolution; of 4 x 4 pixels 9 x 2 x 3 products each, then 48 x 10.
+    linear = torch.nn.Linear(4, 8)
+    assert networks.measure_linear_share(linear, torch.randn(2, 3, 4)) == 1
+    mixed = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 3, padding=1), torch.nn.Flatten(), torch.nn.Linear(3 * 16, 10))
+    assert networks.measure_linear_share(mixed, torch.randn(1, 2, 4, 4)) == pytest.approx(480 / (16 * 54 + 480))
 
 
 def test_no_networks():
