@@ -16,8 +16,8 @@ run: unpacks it into a folder of its name and runs what is left, for 9 minutes
 at most (--minutes=N); again until nothing is left. There,
 `python3 session.py report` writes the tables. Needs Python with NumPy and the
 driver; PyTorch with CUDA is measured beside kas where it is installed.
---rehearse: packs a little, and runs it on Vulkan, which computes, and on a
-stand-in for CUDA's driver, which checks the calls.
+--rehearse: packs a little, and runs it on Vulkan, which computes, and on
+stand-ins for CUDA's driver, cuBLASLt and cuDNN, which check the calls.
 END_USAGE
 }
 
@@ -56,9 +56,12 @@ rehearse() {
   pack "$folder/vulkan" --chips=vulkan --kinds=values,time --stride=40 --schedules=3
   check "$folder/vulkan" --device=vulkan --cases='values|M=64'
   refuse '"ok": false' "$folder/vulkan/results.jsonl"
-  pack "$folder/cuda" --format=ptx --stride=60 --schedules=2 --network="$inputs/resnet18_cifar.mlir"
-  KAS_RT_LIBCUDA=$build/lib/libkas-cuda-stand-in.so check "$folder/cuda" --architecture=sm_90 \
+  pack "$folder/cuda" --format=ptx --stride=60 --schedules=2 --network="$inputs/resnet18_small.mlir"
+  KAS_RT_LIBCUDA=$build/lib/libkas-cuda-stand-in.so KAS_RT_LIBCUBLASLT=$build/lib/libkas-cublaslt-stand-in.so \
+    KAS_RT_LIBCUDNN=$build/lib/libkas-cudnn-stand-in.so check "$folder/cuda" --architecture=sm_90 \
     --cases='values|resnet|M=64'
+  # Of the network, in one precision at least, and of the product.
+  grep -q '"libraries/resnet.*"libraries": {"cu' "$folder/cuda/results.jsonl"
   (cd "$folder/cuda" && "$python" session.py report >report.md)
   grep -q '^## Times' "$folder/cuda/report.md"
   echo "gpu-session: $(grep -c '"done"' "$folder/vulkan/results.jsonl") cases on Vulkan," \

@@ -83,14 +83,27 @@ void PackedCase::setExpectedAt(ArrayRef<int64_t> shape,
   expected["count"] = static_cast<int64_t>(positions.size());
 }
 
-void PackedCase::addProgram(StringRef chip, StringRef schedule,
-                            const execution::GPUProgram &program) {
-  programs.push_back(json::Object{
+json::Object PackedCase::makeProgram(StringRef chip,
+                                     const execution::GPUProgram &program) {
+  return json::Object{
       {"chip", chip.str()},
-      {"schedule", schedule.str()},
       {"offset", addBytes(program.binary)},
       {"bytes", static_cast<int64_t>(program.binary.size())},
-      {"manifest", llvm::cantFail(json::parse(program.manifest))}});
+      {"manifest", llvm::cantFail(json::parse(program.manifest))}};
+}
+
+void PackedCase::addProgram(StringRef chip, StringRef schedule,
+                            const execution::GPUProgram &program) {
+  json::Object object = makeProgram(chip, program);
+  object["schedule"] = schedule.str();
+  programs.push_back(std::move(object));
+}
+
+void PackedCase::addLibraryProgram(StringRef chip,
+                                   const execution::GPUProgram &program) {
+  json::Object object = makeProgram(chip, program);
+  object["libraries"] = true;
+  programs.push_back(std::move(object));
 }
 
 Expected<std::unique_ptr<BundleWriter>> BundleWriter::create(StringRef folder) {

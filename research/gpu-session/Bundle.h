@@ -42,6 +42,9 @@ public:
   /// A program for `chip`; the first one of a chip is the cost model's choice.
   void addProgram(llvm::StringRef chip, llvm::StringRef schedule,
                   const execution::GPUProgram &program);
+  /// One for `chip` that leaves to libraries what they may compute.
+  void addLibraryProgram(llvm::StringRef chip,
+                         const execution::GPUProgram &program);
   void set(llvm::StringRef key, llvm::json::Value value) {
     object[key] = std::move(value);
   }
@@ -50,6 +53,8 @@ public:
 private:
   friend class BundleWriter;
 
+  llvm::json::Object makeProgram(llvm::StringRef chip,
+                                 const execution::GPUProgram &program);
   int64_t addBytes(llvm::StringRef bytes);
   int64_t addValues(llvm::ArrayRef<float> values);
 

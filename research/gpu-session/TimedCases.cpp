@@ -14,6 +14,7 @@
 #include "kas/Codegen/GPU/Strategy/ScheduleSpace.h"
 #include "kas/Conversion/OperatorModule.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/Support/DeviceManifest.h"
 #include "kas/Support/ParseModule.h"
 #include "kas/Support/Random.h"
 #include "kas/Support/RunPasses.h"
@@ -205,6 +206,30 @@ static Error addPrograms(PackedCase &packed, mlir::ModuleOp module,
 // Operators
 //===----------------------------------------------------------------------===//
 
+/// Adds the program that leaves to libraries what they are expected to be
+/// faster at, if there is anything.
+static Error addLibraryProgram(PackedCase &packed, mlir::ModuleOp module,
+                               StringRef chip, const GPUVariant &variant,
+                               const SessionOptions &options) {
+  GPUFrontOptions front;
+  front.precision = variant.getPrecision();
+  front.elements = variant.getElements();
+  front.libraries = GPULibraries::Auto;
+  auto program = compileForChip(module, chip, front, options);
+  if (!program)
+    return program.takeError();
+  if (!*program)
+    return Error::success();
+  auto manifest = DeviceManifest::fromJSON((*program)->manifest);
+  if (!manifest)
+    return manifest.takeError();
+  if (llvm::any_of(manifest->kernels, [](const DeviceManifest::Kernel &kernel) {
+        return kernel.matmul || kernel.convolution;
+      }))
+    packed.addLibraryProgram(chip, **program);
+  return Error::success();
+}
+
 /// The cases of one operator, one for each precision. `name` is as people write
 /// it: `kas.conv2d<N=1,...>`.
 static Expected<std::vector<PackedCase>>
@@ -230,8 +255,10 @@ packTimed(const BenchOperator &loaded, StringRef name, StringRef className,
     for (const TensorSignature &argument : signature->arguments)
       packed.addArgument(argument, /*seed=*/0);
     for (const std::string &chip : getBestChips(options.chips))
-      if (Error error =
-              addPrograms(packed, *loaded.module, chip, variant, options))
+      if (Error error = llvm::joinErrors(
+              addPrograms(packed, *loaded.module, chip, variant, options),
+              addLibraryProgram(packed, *loaded.module, chip, variant,
+                                options)))
         return error;
     if (!packed.hasPrograms())
       continue;
@@ -342,6 +369,9 @@ packNetwork(mlir::MLIRContext &context, StringRef file,
         return program.takeError();
       if (*program)
         packed.addProgram(chip, "", **program);
+      if (Error error =
+              addLibraryProgram(packed, **module, chip, variant, options))
+        return error;
     }
     if (!packed.hasPrograms())
       continue;

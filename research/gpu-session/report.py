@@ -8,6 +8,9 @@ from collections import defaultdict
 
 from peers import PEERS
 
+LIBRARY_HEADER = ["with libraries", "ratio", "launches"]
+"""Of kas where it leaves to cuBLASLt and cuDNN what these are expected to be faster at, in the unit of the table."""
+
 
 def write_table(header: list[str], rows: list[list[str]]) -> str:
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
@@ -54,6 +57,17 @@ def write_values(results: dict) -> str:
     return text + "".join(f"\nWrong: `{unit}`\n" for unit in wrong)
 
 
+def get_library_cells(results: dict, name: str, best: float | None, factor: float, digits: int) -> list[str]:
+    """Time with libraries (its ratio to PyTorch's), and how many launches were theirs."""
+    found = results.get(f"libraries/{name}")
+    if not found:
+        return ["", "", ""]
+    counts = [f"{text.partition(':')[0]}: {count}" for text, count in found["libraries"].items()]
+    right = "" if found["ok"] else " (wrong)"
+    ratio = f"{best / found['ms']:.2f}" if best else ""
+    return [f"{factor * found['ms']:.{digits}f}{right}", ratio, ", ".join(counts)]
+
+
 def write_networks(results: dict) -> str:
     rows = []
     for unit, result in results.items():
@@ -61,8 +75,11 @@ def write_networks(results: dict) -> str:
             name = unit.split("/", 1)[1]
             best = get_best_peer(results, name)
             peer = [f"{best:.3f}", f"{best / result['ms']:.2f}"] if best else ["", ""]
-            rows.append([name, f"{result['error']:.1e}", "yes" if result["ok"] else "no", f"{result['ms']:.3f}", *peer])
-    return write_table(["network", "error", "right", "kas, ms", "PyTorch, ms", "ratio"], rows)
+            libraries = get_library_cells(results, name, best, 1, 3)
+            right = "yes" if result["ok"] else "no"
+            rows.append([name, f"{result['error']:.1e}", right, f"{result['ms']:.3f}", *peer, *libraries])
+    header = ["network", "error", "right", "kas, ms", "PyTorch, ms", "ratio", *LIBRARY_HEADER]
+    return write_table(header, rows)
 
 
 def get_schedules(results: dict, name: str) -> list[dict]:
@@ -70,7 +87,8 @@ def get_schedules(results: dict, name: str) -> list[dict]:
 
 
 def write_times(results: dict) -> str:
-    rows, ratios, regrets = [], defaultdict(list), defaultdict(list)
+    rows: list = []
+    ratios, with_libraries, regrets = defaultdict(list), defaultdict(list), defaultdict(list)
     for unit, result in results.items():
         if not unit.startswith("time/"):
             continue
@@ -85,14 +103,22 @@ def write_times(results: dict) -> str:
             ratios[precision].append(best / result["ms"])
         cells = [f"{1e3 * best:.1f}", f"{best / result['ms']:.2f}"] if best else ["", ""]
         right = "yes" if result["ok"] else "no"
-        rows.append([f"`{name}`", strategy, right, f"{1e3 * result['ms']:.1f}", *cells, f"{1e3 * least:.1f}"])
-    header = ["case", "strategy", "right", "kas, us", "PyTorch, us", "ratio", "best schedule of those packed, us"]
+        libraries = get_library_cells(results, name, best, 1e3, 1)
+        if best:
+            # With libraries where the cost model leaves it to one.
+            chosen = results.get(f"libraries/{name}", result)
+            with_libraries[precision].append(best / chosen["ms"])
+        row = [f"`{name}`", strategy, right, f"{1e3 * result['ms']:.1f}", *cells, f"{1e3 * least:.1f}", *libraries]
+        rows.append(row)
+    header = ["case", "strategy", "right", "kas, us", "PyTorch, us", "ratio", "best schedule of those packed, us",
+              *LIBRARY_HEADER]  # fmt: skip
     means = [
-        [precision, f"{get_mean(ratios[precision]):.2f}" if ratios[precision] else "",
-         f"{get_mean(regrets[precision]):.2f}"]
+        [precision, *(f"{get_mean(kind[precision]):.2f}" if kind[precision] else "" for kind in
+                      (ratios, with_libraries, regrets))]
         for precision in regrets
     ]  # fmt: skip
-    summary = write_table(["precision", "PyTorch's time over ours", "the cost model's choice over the best"], means)
+    columns = ["precision", "PyTorch's time over ours", "with libraries", "the cost model's choice over the best"]
+    summary = write_table(columns, means)
     return summary + "\n" + write_table(header, rows)
 
 

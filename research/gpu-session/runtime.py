@@ -5,6 +5,7 @@
 
 import base64
 import ctypes
+from collections import Counter
 from ctypes import byref, c_char, c_char_p, c_double, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 
 import numpy as np
@@ -43,6 +44,61 @@ class Step(ctypes.Structure):
     ]  # fmt: skip
 
 
+class Matrix(ctypes.Structure):
+    _fields_ = [("argument", c_uint32), ("strides", c_uint64 * 3)]
+
+
+class Matmul(ctypes.Structure):
+    _fields_ = [
+        ("sizes", c_uint64 * 4), ("left", Matrix), ("right", Matrix), ("result", Matrix), ("factorType", c_int32),
+        ("resultType", c_int32), ("precision", c_int32), ("bias", c_int32), ("residual", c_int32),
+        ("isRectified", c_int32),
+    ]  # fmt: skip
+
+
+class Convolution(ctypes.Structure):
+    _fields_ = [
+        ("image", c_uint32), ("filter", c_uint32), ("result", c_uint32), ("imageSizes", c_uint64 * 4),
+        ("filterSizes", c_uint64 * 4), ("strides", c_uint64 * 2), ("dilations", c_uint64 * 2), ("pads", c_uint64 * 2),
+        ("areChannelsLast", c_int32), ("elementType", c_int32), ("precision", c_int32), ("bias", c_int32),
+        ("residual", c_int32), ("isRectified", c_int32),
+    ]  # fmt: skip
+
+
+PRECISIONS = ("f32", "tf32", "f16", "bf16")
+"""In the order of `KasRtElement`."""
+
+
+def make_matmul(kernel: dict) -> Matmul:
+    """What a kernel of a manifest computes, as the runtime takes it."""
+    entry = kernel["matmul"]
+    made = Matmul((c_uint64 * 4)(*entry["sizes"]))
+    for name in ("left", "right", "result"):
+        setattr(made, name, Matrix(entry[name]["argument"], (c_uint64 * 3)(*entry[name]["strides"])))
+    made.factorType = PRECISIONS.index(kernel["arguments"][entry["left"]["argument"]]["dtype"])
+    made.resultType = PRECISIONS.index(kernel["arguments"][entry["result"]["argument"]]["dtype"])
+    set_epilogue(made, entry)
+    return made
+
+
+def make_convolution(kernel: dict) -> Convolution:
+    entry = kernel["convolution"]
+    made = Convolution(entry["image"], entry["filter"], entry["result"])
+    made.imageSizes, made.filterSizes = (c_uint64 * 4)(*entry["image_sizes"]), (c_uint64 * 4)(*entry["filter_sizes"])
+    for name in ("strides", "dilations", "pads"):
+        setattr(made, name, (c_uint64 * 2)(*entry[name]))
+    made.areChannelsLast = entry["channels_last"]
+    made.elementType = PRECISIONS.index(kernel["arguments"][entry["image"]]["dtype"])
+    set_epilogue(made, entry)
+    return made
+
+
+def set_epilogue(made: Matmul | Convolution, entry: dict) -> None:
+    made.precision = PRECISIONS.index(entry["precision"])
+    made.bias, made.residual = entry.get("bias", -1), entry.get("residual", -1)
+    made.isRectified = entry["rectified"]
+
+
 class DriverError(Exception):
     """What a call of the runtime says that failed."""
 
@@ -77,6 +133,7 @@ class Device:
     def __init__(self, library: str, name: str):
         self.library = ctypes.CDLL(library)
         self.library.kasRtErrorText.restype = c_char_p
+        self.library.kasRtKernelGetLibrary.restype = c_char_p
         self.handle = c_void_p()
         self.call("kasRtDeviceOpen", name.encode(), byref(self.handle))
         self.info = DeviceInfo()
@@ -181,7 +238,16 @@ class Program:
             "kasRtModuleGetKernelWithTensorMaps", self.module, kernel["name"].encode(), c_uint32(len(arguments)),
             maps, c_uint32(len(entries)), byref(handle),
         )  # fmt: skip
+        if "matmul" in kernel:
+            self.device.call("kasRtKernelUseMatmul", handle, byref(make_matmul(kernel)))
+        if "convolution" in kernel:
+            self.device.call("kasRtKernelUseConvolution", handle, byref(make_convolution(kernel)))
         return handle, size, arguments
+
+    def count_libraries(self) -> dict[str, int]:
+        """How many launches a library computes, by its name, or a kernel for want of one, by the reason."""
+        texts = [self.device.library.kasRtKernelGetLibrary(handle).decode() for handle, _, _ in self.launches]
+        return dict(Counter(text for text in texts if text != "kernel"))
 
     def _create_sequence(self, launches: list) -> c_void_p:
         """Launches as one, a graph with CUDA: what is measured has no calls of Python between kernels."""

@@ -81,10 +81,14 @@ class Session:
 
     # Programs
 
-    def get_programs(self, case: dict) -> list[dict]:
-        """Those of the best chip that runs here."""
+    def get_programs(self, case: dict, libraries: bool = False) -> list[dict]:
+        """Those of the best chip that runs here, of kernels alone or with libraries."""
         chips = [program["chip"] for program in case["programs"] if can_run(program["chip"], self.architecture)]
-        return [program for program in case["programs"] if chips and program["chip"] == chips[-1]]
+        return [
+            program
+            for program in case["programs"]
+            if program["chip"] in chips[-1:] and program.get("libraries", False) == libraries
+        ]
 
     def load(self, case: dict, program: dict, copies: int, lenders: list[Program] | None = None) -> list[Program]:
         """Copies of a program with the arguments of the case, those of `lenders` if there are some."""
@@ -108,11 +112,14 @@ class Session:
             loaded[0].launch()
             error, is_right = self.bundle.compare(case, loaded[0].download())
             fields = {"error": error, "ok": is_right, "chip": program["chip"]}
-            if program["schedule"]:
+            if program.get("schedule"):
                 fields["schedule"] = program["schedule"]
             if seconds:
                 times = measure(self.device, loaded, seconds)
                 fields |= {"ms": statistics.median(times), "least_ms": min(times)}
+            if program.get("libraries"):
+                # After all launches, in which a library may have failed.
+                fields["libraries"] = loaded[0].count_libraries()
             return fields
         finally:
             for one in loaded:
@@ -144,7 +151,7 @@ class Session:
         return fields
 
     def run_times(self) -> None:
-        """The cost model's choice, in turn with PyTorch."""
+        """The cost model's choice, the same with libraries, and PyTorch."""
         for kind in ("network", "time"):
             for case in self.bundle.cases:
                 programs = self.get_programs(case)
@@ -152,6 +159,11 @@ class Session:
                     continue
                 name = f"{kind}/{case['name']}"
                 self.run_unit(name, lambda: self.run_program(case, programs[0], self.options.seconds))  # noqa: B023
+                for program in self.get_programs(case, libraries=True):
+                    self.run_unit(
+                        f"libraries/{case['name']}",
+                        lambda: self.run_program(case, program, self.options.seconds),  # noqa: B023
+                    )
                 if self.torch:
                     self.run_unit(f"peers/{case['name']}", lambda: self.run_peers(case))  # noqa: B023
 

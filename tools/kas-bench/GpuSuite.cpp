@@ -107,6 +107,23 @@ readAssembly(const GPUProgram &program, const BenchSettings &settings) {
   return readAssembly(program.binary, settings.chip, settings.disassembler);
 }
 
+/// Prints whether a library is expected to be faster than the case's kernels.
+static Error printLibraries(mlir::ModuleOp module, GPUFrontOptions options,
+                            const std::string &name, BenchReport &report) {
+  options.libraries = codegen::GPULibraries::Auto;
+  auto models = modelKernels(module, options);
+  if (!models)
+    return models.takeError();
+  for (StringRef library : {"cuBLASLt", "cuDNN"}) {
+    auto count = llvm::count_if(*models, [&](const KernelModel &model) {
+      return model.library == library;
+    });
+    report.print({name, ("left_to_" + library).str(),
+                  static_cast<double>(count), "kernels"});
+  }
+  return Error::success();
+}
+
 static Error runStaticCase(mlir::MLIRContext &context, const GPUCase &entry,
                            const GPUVariant &variant,
                            const BenchSettings &settings, BenchReport &report) {
@@ -127,6 +144,9 @@ static Error runStaticCase(mlir::MLIRContext &context, const GPUCase &entry,
   auto models = modelKernels(*loaded->module, options.front);
   if (!models)
     return models.takeError();
+  if (Error error =
+          printLibraries(*loaded->module, options.front, name, report))
+    return error;
   auto program = compileForNVVM(*loaded->module, options);
   if (!program)
     return program.takeError();

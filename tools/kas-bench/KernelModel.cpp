@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelModel.h"
+#include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "kas/Dialect/KasGPU/IR/KasGPUOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -170,6 +171,9 @@ KernelModel KernelCounter::count() {
   numWarps = static_cast<double>(model.blocks *
                                  llvm::divideCeil(model.threads, int64_t(32)));
   count(kernel.getBody(), 1);
+  Attribute library = kernel->getAttr(KasGPUDialect::libraryName);
+  if (library)
+    model.library = isa<GPUMatmulAttr>(library) ? "cuBLASLt" : "cuDNN";
   return model;
 }
 

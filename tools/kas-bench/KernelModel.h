@@ -31,6 +31,8 @@ struct KernelModel {
   double loads = 0, narrowLoads = 0, stores = 0, narrowStores = 0;
   /// Cycles of one processor's units for all products.
   double productCycles = 0;
+  /// `cuBLASLt` or `cuDNN` where it is left to one.
+  llvm::StringRef library;
 
   /// On a device of so many processors, in microseconds.
   double getTime(int64_t processors) const;

@@ -5,6 +5,7 @@
 
 import importlib.util
 import json
+import lzma
 import os
 import shutil
 import subprocess
@@ -52,6 +53,40 @@ def run(bundle, *options, **environment):
     return subprocess.run(
         command, cwd=bundle, env=os.environ | STAND_IN | environment, capture_output=True, text=True, check=False
     )
+
+
+def test_networks_with_libraries(tmp_path):
+    # The stand-in for the driver computes nothing: values are right where the stand-in for the library computes all.
+    text = (ROOT / "test/Tools/kas-run/Inputs/library-convolutions.mlir").read_text()
+    network = tmp_path / "blocks.mlir"
+    network.write_text(text.replace("2x64x28x28", "1x64x4x4").replace("2x64x30x30", "1x64x6x6"))
+    pack = [BUILD / "bin/kas-gpu-pack", tmp_path, "--format=ptx", "--chips=sm_90", "--kinds=network"]
+    subprocess.run([*pack, f"--network={network}"], check=True, capture_output=True)
+    for file in [*SESSION.glob("*.py"), BUILD / "lib/libkas-rt.so"]:
+        shutil.copy(file, tmp_path)
+
+    def get(results, **environment):
+        done = run(tmp_path, f"--results={results}", "--phases=times", "--seconds=0.001", **environment)
+        assert done.returncode == 0, done.stderr
+        lines = [json.loads(line) for line in (tmp_path / results).read_text().splitlines()]
+        assert not [line for line in lines if line["status"] in ("error", "lost")]
+        return {line["unit"]: line for line in lines if line["status"] == "done"}
+
+    library = str(BUILD / "lib/libkas-cudnn-stand-in.so")
+    found = get("with.jsonl", KAS_RT_LIBCUDNN=library)
+    for precision in ("f32", "tf32", "f16", "bf16"):
+        one = found[f"libraries/blocks/{precision}"]
+        assert one["ok"] and one["libraries"] == {"cuDNN 8.9.7": 2}, one
+        assert "libraries" not in found[f"network/blocks/{precision}"]
+    report = subprocess.run(
+        [sys.executable, "session.py", "report", "--results=with.jsonl"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert "cuDNN 8.9.7: 2" in report
+    # The same where it is not there: by kernels, with the reason.
+    found = get("without.jsonl", KAS_RT_LIBCUDNN="none.so")
+    (text,) = found["libraries/blocks/tf32"]["libraries"]
+    assert text.startswith("kernel: no cuDNN: looked for the library none.so")
 
 
 def test_second_session_runs_what_is_left(bundle):
@@ -149,6 +184,40 @@ def test_operators_without_a_layer_have_composites(tmp_path, monkeypatch):
         for function, inputs in layers.values():
             error, is_right = opened.compare(case, function(inputs[0]).numpy())
             assert is_right, (case["name"], error)
+
+
+def test_table_of_libraries(tmp_path):
+    static = [("left_to_cuBLASLt", 0), ("left_to_cuDNN", 1), ("modelled_us", 3)]
+    lines = [{"case": f"{name}/f16", "metric": metric, "value": value}
+             for name in ("conv", "only_ours") for metric, value in static]  # fmt: skip
+    lines += [{"case": "small/f16", "metric": metric, "value": value} for metric, value in (static[0], static[2])]
+    lines += [{"case": "small/f16/run_1", "metric": "modelled_us", "value": 7},
+              {"case": "small/f16", "metric": "left_to_cuDNN", "value": 0}]  # fmt: skip
+    session = [{"unit": f"time/{name}/f16", "status": "done", "ms": 0.016} for name in ("conv", "only_ours", "small")]
+    session += [{"unit": f"peers/{name}/f16", "status": "done", "eager": 0.008, "channels_last": 0.004}
+                for name in ("conv", "small")]  # fmt: skip
+    file, report = tmp_path / "session.jsonl.xz", tmp_path / "report.md"
+    with lzma.open(file, "wt") as stream:
+        stream.write("\n".join(map(json.dumps, session)))
+    script = [sys.executable, ROOT / "research/peers/gpu-libraries.py", file, report]
+
+    def write(text):
+        report.write_text(text)
+        return subprocess.run(
+            script, input="\n".join(map(json.dumps, lines)), capture_output=True, text=True, check=False
+        )
+
+    begin, end = "<!-- libraries: written by research/peers/gpu-libraries.py -->", "<!-- end of libraries -->"
+    done = write(f"before\n{begin}\nold\n{end}\nafter\n")
+    assert done.returncode == 0, done.stderr
+    text = report.read_text()
+    # Of two cases one is left: 4 / 16 and 4 / 8, 4 / 16; 8 / 8, 8 / 16.
+    assert "| f16 | 2 | 1 | 0.25 | 0.35 | 0.71 |" in text
+    assert "| `conv` | 16.0 | 3.0 | 8.0 | 4.0 | 8.0 | cuDNN |" in text
+    assert "| `small` | 16.0 | 7.0 | 8.0 | 4.0 | 16.0 |  |" in text
+    assert text.startswith(f"before\n{begin}\n|") and text.endswith(f"|\n{end}\nafter\n") and "only_ours" not in text
+    done = write("no table")
+    assert done.returncode == 1 and "expected the line" in done.stderr
 
 
 def test_no_driver(bundle):

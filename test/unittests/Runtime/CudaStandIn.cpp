@@ -650,6 +650,7 @@ KAS_API CUresult cuTensorMapEncodeTiled(CUtensorMap *map, int type,
 
 /// Runs a launch of a kernel that exists, on memory that does.
 static void run(Launch &launch) {
+  state.clock += 0.5;
   if (launch.work)
     return launch.work();
   auto found = state.functions.find(launch.function);
@@ -671,7 +672,6 @@ static void run(Launch &launch) {
     state.busyMemory.insert(memory);
   }
   state.busyModules.insert(function.module);
-  state.clock += 0.5;
   if (auto kernel = state.kernels.find(function.name);
       kernel != state.kernels.end())
     kernel->second(parameters.data(), launch.grid, launch.block);
