@@ -72,6 +72,11 @@ NETWORKS = [
 ]
 
 
+# Threads of OpenMP wait in a loop for 200 ms after their work (KMP_BLOCKTIME): until then they would take cores from
+# whoever is timed next.
+REST_S = 0.3
+
+
 class Block(nn.Module):
     """Of GPT-2 (norms before the layers, GELU by tanh, causal) or of BERT (norms after them)."""
 
@@ -348,6 +353,8 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
         samples: dict[str, list[float]] = {key: [] for key in timers}
         for _ in range(options.rounds):
             for key, timer in timers.items():
+                if options.threads > 1:
+                    time.sleep(REST_S)
                 samples[key].append(timer.time(options.calls) / 1e3)
     finally:
         peers.close()

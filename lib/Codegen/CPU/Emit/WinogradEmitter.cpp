@@ -133,6 +133,15 @@ private:
     return conv.batches * conv.groups * conv.inputs * conv.outputs * numTiles *
            numPoints / target.lanes * target.getOperationTime(target.lanes);
   }
+  /// Elements from the matrix of one point to that of the next, where it has
+  /// the tiles of so many channels, those of all images of a block. What is
+  /// computed of one tile is at the same place of all 36 matrices; an odd
+  /// number of cache lines lies between them, else they would all be in one set
+  /// of the cache, which has 8 to 16 lines.
+  int64_t getPointStride(int64_t channels) const {
+    constexpr int64_t line = 16;
+    return (llvm::divideCeil(channels * numTiles, line) | 1) * line;
+  }
   int64_t getBlock() const;
   LogicalResult emitBlock(Value weights, Value data, Value output);
   template <size_t rows, size_t columns>
@@ -325,18 +334,17 @@ SmallVector<Value> WinogradEmitter::loadRow(Value flat, Value start,
 /// As many images as leave the matrices of their tiles in the cache, if one
 /// thread computes all.
 int64_t WinogradEmitter::getBlock() const {
-  // More than the cache of a core is still faster than all images at once, and
-  // the windows are read for each block. 2.5 MiB, or as much as the transformed
-  // windows take.
-  int64_t maxBytes = std::max<int64_t>(5 << 19, 4 * numPoints * conv.groups *
-                                                    conv.inputs * conv.outputs);
+  // The cache of a core, or as much as the transformed windows take, which are
+  // read for each block.
+  int64_t maxElements = std::max(
+      target.l2Elements, numPoints * conv.groups * conv.inputs * conv.outputs);
   // All images at once give several threads the most to share.
   if (threads != 1)
     return conv.batches;
   // Of the transformed data and of the products of one image.
-  int64_t bytes =
-      4 * numPoints * conv.groups * (conv.inputs + conv.outputs) * numTiles;
-  int64_t block = std::clamp<int64_t>(maxBytes / bytes, 1, conv.batches);
+  int64_t elements =
+      numPoints * conv.groups * (conv.inputs + conv.outputs) * numTiles;
+  int64_t block = std::clamp<int64_t>(maxElements / elements, 1, conv.batches);
   while (conv.batches % block != 0)
     --block;
   return block;
@@ -428,7 +436,7 @@ void WinogradEmitter::transformData(Value data, Value transformed) {
         // Point by point: each matrix is contiguous, and what one tile stores
         // is far apart.
         int64_t point = i * tileIn + static_cast<int64_t>(j);
-        Value place = add(at.place, point * channels * numTiles);
+        Value place = add(at.place, point * getPointStride(channels));
         if (at.exist)
           vector::MaskedStoreOp::create(builder, loc, result, place, at.exist,
                                         value);
@@ -480,7 +488,7 @@ void WinogradEmitter::transformBack(Value products, Value output) {
   Value flat = flatten(products), result = flatten(output);
   int64_t perImage = conv.groups * conv.outputs, channels = images * perImage;
   auto load = [&](const TileVector &at, int64_t point) -> Value {
-    Value place = add(at.place, point * channels * numTiles);
+    Value place = add(at.place, point * getPointStride(channels));
     if (at.exist)
       return vector::MaskedLoadOp::create(builder, loc, getType(), flat, place,
                                           at.exist, zeros(getType()));
@@ -505,21 +513,25 @@ void WinogradEmitter::transformBack(Value products, Value output) {
 /// The matrix products: for each point and group, outputs by tiles.
 LogicalResult WinogradEmitter::multiply(Value weights, Value data,
                                         Value products) {
-  auto dims = [&](ArrayRef<unsigned> positions) {
-    return llvm::map_to_vector(positions, [&](unsigned position) {
-      return getAffineDimExpr(position, builder.getContext());
-    });
-  };
   // `products[p, m, g, k, t] = sum over c of weights[p, g, k, c] * data[p, m,
   // g, c, t]`, with `m` the image, or 0 where all of them are joined.
   Contraction product;
   // Points, images, groups, outputs, tiles, inputs.
+  int64_t tiles = joined * numTiles;
   for (int64_t extent : {numPoints, images / joined, conv.groups, conv.outputs,
-                         joined * numTiles, conv.inputs})
+                         tiles, conv.inputs})
     product.loops.push_back({extent, product.loops.size() == 5});
-  product.output = dims({0, 1, 2, 3, 4});
-  product.inputs = {{weights, dims({0, 2, 3, 5})},
-                    {data, dims({0, 1, 2, 5, 4})}};
+  SmallVector<AffineExpr> dims;
+  for (unsigned i : llvm::seq(6u))
+    dims.push_back(getAffineDimExpr(i, builder.getContext()));
+  // The place in the matrix of a point, which has so many channels.
+  auto place = [&](int64_t channels, AffineExpr channel) {
+    AffineExpr group = dims[1] * conv.groups + dims[2];
+    return (group * channels + channel) * tiles + dims[4];
+  };
+  product.output = {dims[0], place(conv.outputs, dims[3])};
+  product.inputs = {{weights, {dims[0], dims[2], dims[3], dims[5]}},
+                    {data, {dims[0], place(conv.inputs, dims[5])}}};
   auto ignore = [](const Twine &) {};
   FailureOr<StridedContraction> contraction =
       getStridedContraction(product, products, ignore);
@@ -532,10 +544,12 @@ LogicalResult WinogradEmitter::multiply(Value weights, Value data,
 /// inside of the loop over blocks and have the same size in each.
 LogicalResult WinogradEmitter::emitBlock(Value weights, Value data,
                                          Value output) {
-  Value transformed = makeBuffer({numPoints, images / joined, conv.groups,
-                                  conv.inputs, joined * numTiles});
-  Value products = makeBuffer({numPoints, images / joined, conv.groups,
-                               conv.outputs, joined * numTiles});
+  auto makeMatrices = [&](int64_t channels) {
+    return makeBuffer(
+        {numPoints, getPointStride(images * conv.groups * channels)});
+  };
+  Value transformed = makeMatrices(conv.inputs);
+  Value products = makeMatrices(conv.outputs);
   transformData(data, transformed);
   if (failed(multiply(weights, transformed, products)))
     return failure();

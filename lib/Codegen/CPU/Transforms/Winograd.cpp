@@ -44,15 +44,17 @@ using namespace kas::codegen;
 using namespace mlir;
 
 /// Whether there are enough tiles for vectors of them, and enough products for
-/// each element that is transformed: more where an image has few tiles, whose
-/// vectors are not full. As measured with 3 to 512 channels.
-static bool isWorthIt(const WinogradConvolution &conv) {
-  // `inputs * outputs / (inputs + outputs)` is the number of products per
-  // element that is transformed, of the data and of the output.
-  constexpr int64_t minTiles = 16, minProducts = 4, minProductsOfFew = 96;
+/// each element that is transformed: more where vectors are not full of tiles,
+/// or where the core begins two products on vectors of 512 bits per cycle. As
+/// measured with batches of 64, with 3 to 512 channels and 4x4 to 32x32 pixels.
+static bool isWorthIt(const WinogradConvolution &conv,
+                      const ContractionTarget &target) {
+  constexpr int64_t minTiles = 16;
   int64_t numTiles = llvm::divideCeil(conv.outHeight, winogradTile) *
                      llvm::divideCeil(conv.outWidth, winogradTile);
-  int64_t least = numTiles < minTiles ? minProductsOfFew : minProducts;
+  int64_t least = numTiles < minTiles ? 8 : target.hasWideArithmetic() ? 6 : 4;
+  // `inputs * outputs / (inputs + outputs)` is the number of products per
+  // element that is transformed, of the data and of the output.
   return conv.batches * numTiles >= minTiles &&
          conv.inputs * conv.outputs >= least * (conv.inputs + conv.outputs);
 }
@@ -90,19 +92,20 @@ private:
       conv = matchWinograd(named);
     else
       conv = matchWinograd(cast<linalg::GenericOp>(op));
-    bool isTaken = succeeded(conv) && isWorthIt(*conv);
+    ContractionOptions options{getNumThreads(op, threads),
+                               getContractionTarget(getOperation(), vectorBits),
+                               /*deallocate=*/false, prepacked};
+    options.minParallelTime = minParallelTime;
+    ContractionTarget target(options.target);
+    bool isTaken = succeeded(conv) && isWorthIt(*conv, target);
     LDBG() << op->getLoc() << ": "
            << (isTaken           ? "taken"
                : succeeded(conv) ? "too few tiles or channels"
                                  : "no convolution of 3x3 with stride 1");
     if (!isTaken)
       return;
-    ContractionOptions options{getNumThreads(op, threads),
-                               getContractionTarget(getOperation(), vectorBits),
-                               /*deallocate=*/false, prepacked};
-    options.minParallelTime = minParallelTime;
     // Tiles at the padding are read by masked loads.
-    if (!ContractionTarget(options.target).hasMaskedLoads)
+    if (!target.hasMaskedLoads)
       return;
     // On failure what was emitted between the two is removed again.
     Operation *before = op->getPrevNode();
