@@ -21,7 +21,7 @@ from ._table import Costs, Latency, Row, Table, Training
 
 FORMAT = 2
 """Of the files: others are not read."""
-VERSION = "2.0"
+VERSION = "2.1"
 """Of the benchmark."""
 REFUSED: Mapping[Any, str] = {
     1: "its costs and times are of other sizes than its accuracies, and its layers made by hand have one width"

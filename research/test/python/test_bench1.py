@@ -200,8 +200,8 @@ def test_foreign_files(folder, tmp_path):
     good = json.loads(manifest.read_text())
     for text, message in (
         ("{", r"requires JSON in '.*manifest\.json', got another text"),
-        ("[]", r"requires tables of format 2 \(version 2\.0\) in '.*', got None$"),
-        (json.dumps({**good, "format": 3}), r"requires tables of format 2 \(version 2\.0\) in '.*', got 3$"),
+        ("[]", r"requires tables of format 2 \(version 2\.1\) in '.*', got None$"),
+        (json.dumps({**good, "format": 3}), r"requires tables of format 2 \(version 2\.1\) in '.*', got 3$"),
         (json.dumps({**good, "format": 1}), "got 1: its costs and times are of other sizes than its accuracies, and"),
         (json.dumps({**good, "files": 3}), "requires an object 'files' in '.*', got 3"),
         (json.dumps({**good, "files": {}}), r"requires the file 'operators\.csv\.xz' among those of '.*', got none"),
