@@ -8,11 +8,12 @@
 
 // UNKNOWN: Cannot find option named 'fft'!
 
-// Windows are transformed by loops that move to a function of their own; then tiles of 6x6 of the data, 36 products, and
+// Windows are transformed by loops that move to a function of their own, the 36 matrices 144 and not 128 elements apart: an
+// odd number of cache lines; then tiles of 6x6 of the data, 36 products, and
 // tiles of 4x4 outputs.
 //
 // CHECK-LABEL: func.func @convolution(
-// CHECK:         memref.alloc() {alignment = 64 : i64} : memref<4608xf32>
+// CHECK:         memref.alloc() {alignment = 64 : i64} : memref<5184xf32>
 // CHECK-COUNT-36:  memref.store
 // CHECK:         vector.maskedload
 // CHECK:         vector.shuffle

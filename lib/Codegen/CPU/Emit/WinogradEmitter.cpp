@@ -139,8 +139,11 @@ private:
   /// number of cache lines lies between them, else they would all be in one set
   /// of the cache, which has 8 to 16 lines.
   int64_t getPointStride(int64_t channels) const {
+    return getLineStride(channels * numTiles);
+  }
+  static int64_t getLineStride(int64_t elements) {
     constexpr int64_t line = 16;
-    return (llvm::divideCeil(channels * numTiles, line) | 1) * line;
+    return (llvm::divideCeil(elements, line) | 1) * line;
   }
   int64_t getBlock() const;
   LogicalResult emitBlock(Value weights, Value data, Value output);
@@ -227,7 +230,8 @@ WinogradEmitter::transform(const float (&matrix)[rows][columns],
 Value WinogradEmitter::transformWeights(Value weight) {
   int64_t size = conv.groups * conv.outputs * conv.inputs;
   // The loop below is the first that touches it, so that both can be moved.
-  Value buffer = makeBuffer({numPoints * size});
+  int64_t stride = getLineStride(size);
+  Value buffer = makeBuffer({numPoints * stride});
   auto outer =
       scf::ForOp::create(builder, loc, constant(0),
                          constant(conv.groups * conv.outputs), constant(1));
@@ -259,14 +263,13 @@ Value WinogradEmitter::transformWeights(Value weight) {
       for (auto [j, value] : llvm::enumerate(line))
         memref::StoreOp::create(
             builder, loc, value, buffer,
-            add(place, (i * tileIn + static_cast<int64_t>(j)) * size));
+            add(place, (i * tileIn + static_cast<int64_t>(j)) * stride));
     }
   });
   // The matrices are a view of the flat buffer, which the loop above has
   // filled.
   builder.setInsertionPointAfter(outer);
-  SmallVector<int64_t> shape = {numPoints, conv.groups, conv.outputs,
-                                conv.inputs};
+  SmallVector<int64_t> shape = {numPoints, stride};
   auto type = MemRefType::get(shape, builder.getF32Type());
   Value matrices = memref::ReinterpretCastOp::create(
       builder, loc, type, buffer, /*offset=*/0, shape,
@@ -530,8 +533,10 @@ LogicalResult WinogradEmitter::multiply(Value weights, Value data,
     return (group * channels + channel) * tiles + dims[4];
   };
   product.output = {dims[0], place(conv.outputs, dims[3])};
-  product.inputs = {{weights, {dims[0], dims[2], dims[3], dims[5]}},
-                    {data, {dims[0], place(conv.inputs, dims[5])}}};
+  product.inputs = {
+      {weights,
+       {dims[0], (dims[2] * conv.outputs + dims[3]) * conv.inputs + dims[5]}},
+      {data, {dims[0], place(conv.inputs, dims[5])}}};
   auto ignore = [](const Twine &) {};
   FailureOr<StridedContraction> contraction =
       getStridedContraction(product, products, ignore);
