@@ -43,8 +43,11 @@ static std::optional<Int8Sum> matchExtended(Value value) {
   return std::nullopt;
 }
 
+/// An integer that is converted to a float, a byte among them.
 /// Nothing where the sum may not fit its type, so that it would wrap.
 static std::optional<Int8Sum> matchInt8Sum(Value value) {
+  if (value.getType().isInteger(8))
+    return Int8Sum{value, /*isUnsigned=*/false};
   // With the 8 bits of the byte the sum fits 16 bits and more.
   constexpr unsigned mostBits = 15;
   APInt number;
@@ -93,17 +96,40 @@ static Value matchBound(Value value, double least, double most) {
   return isWithin ? op->getOperand(0) : Value();
 }
 
+/// The same for `x < bound ? bound : x`, and for `>` where `isUpper`.
+static Value matchSelected(Value value, bool isUpper, double least,
+                           double most) {
+  auto select = value ? value.getDefiningOp<arith::SelectOp>() : nullptr;
+  auto compare = select ? select.getCondition().getDefiningOp<arith::CmpFOp>()
+                        : arith::CmpFOp();
+  if (!compare ||
+      compare.getPredicate() !=
+          (isUpper ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT) ||
+      compare.getLhs() != select.getFalseValue())
+    return Value();
+  auto limit = getConstant(compare.getRhs());
+  auto bound = getConstant(select.getTrueValue());
+  bool isWithin = limit && bound && *limit == *bound &&
+                  *bound == std::trunc(*bound) && least <= *bound &&
+                  *bound <= most;
+  return isWithin ? select.getFalseValue() : Value();
+}
+
 /// Whether `value` is an integer from `least` to `most`, or NaN. Matches
 /// min(max(round(x) + integer, least), most) in either order, as quantizing
-/// writes it.
+/// writes it, also by comparisons.
 static bool isIntegerWithin(Value value, double least, double most) {
   auto matchMaximum = [&](Value bounded) {
-    return matchBound<arith::MaximumFOp, arith::MaxNumFOp>(bounded, least,
-                                                           most);
+    Value inner =
+        matchBound<arith::MaximumFOp, arith::MaxNumFOp>(bounded, least, most);
+    return inner ? inner
+                 : matchSelected(bounded, /*isUpper=*/false, least, most);
   };
   auto matchMinimum = [&](Value bounded) {
-    return matchBound<arith::MinimumFOp, arith::MinNumFOp>(bounded, least,
-                                                           most);
+    Value inner =
+        matchBound<arith::MinimumFOp, arith::MinNumFOp>(bounded, least, most);
+    return inner ? inner
+                 : matchSelected(bounded, /*isUpper=*/true, least, most);
   };
   Value inner = matchMaximum(matchMinimum(value));
   if (!inner)
@@ -121,9 +147,23 @@ static bool isIntegerWithin(Value value, double least, double most) {
   return inner.getDefiningOp<math::RoundEvenOp>() != nullptr;
 }
 
+/// The float that became the i32 of which `sum.byte` is the lower bits, if it
+/// is an integer in the range of int8 or uint8.
+static Value findTruncated(const Int8Sum &sum) {
+  auto lower = sum.byte.getDefiningOp<arith::TruncIOp>();
+  auto convert =
+      lower ? lower.getIn().getDefiningOp<arith::FPToSIOp>() : nullptr;
+  bool isExact =
+      convert && (sum.isUnsigned ? isIntegerWithin(convert.getIn(), 0, 255)
+                                 : isIntegerWithin(convert.getIn(), -128, 127));
+  return isExact ? convert.getIn() : Value();
+}
+
 /// The float from which `sum.byte` was converted, if that conversion is exact:
 /// the float is an integer in the range of int8 or uint8.
 static Value findFloat(const Int8Sum &sum) {
+  if (Value rounded = findTruncated(sum))
+    return rounded;
   if (auto convert = sum.byte.getDefiningOp<arith::FPToUIOp>())
     return sum.isUnsigned && isIntegerWithin(convert.getIn(), 0, 255)
                ? convert.getIn()
@@ -138,19 +178,27 @@ static Value findFloat(const Int8Sum &sum) {
 namespace {
 
 /// sitofp(ext(fpto(x)) + zero point) becomes x + zero point: a value that was
-/// just quantized is not converted to int8 and back.
-struct ReadRoundedFloat : OpRewritePattern<arith::SIToFPOp> {
-  using OpRewritePattern::OpRewritePattern;
+/// just quantized is not converted to int8 and back. Without a zero point it
+/// may be a byte, signed or not, that becomes a float.
+template <typename ConvertOp>
+struct ReadRoundedFloat : OpRewritePattern<ConvertOp> {
+  using OpRewritePattern<ConvertOp>::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(arith::SIToFPOp op,
+  LogicalResult matchAndRewrite(ConvertOp op,
                                 PatternRewriter &rewriter) const override {
     auto sum = matchInt8Sum(op.getIn());
+    // Wider integers would have to be positive.
+    if (sum && isa<arith::UIToFPOp>(op) && !op.getIn().getType().isInteger(8))
+      sum.reset();
+    if (sum && op.getIn().getType().isInteger(8))
+      sum->isUnsigned = isa<arith::UIToFPOp>(op);
     if (!sum || !op.getType().isF32())
       return rewriter.notifyMatchFailure(op, "not a byte that becomes f32");
     Value rounded = findFloat(*sum);
     if (!rounded || rounded.getType() != op.getType())
       return rewriter.notifyMatchFailure(
           op, "the byte is not a float that was rounded and clipped");
+    // Also of 0, which makes -0 a 0 as the byte does.
     Value added = arith::ConstantOp::create(
         rewriter, op.getLoc(), rewriter.getF32FloatAttr(sum->added));
     rewriter.replaceOpWithNewOp<arith::AddFOp>(op, rounded, added);
@@ -165,8 +213,9 @@ struct NarrowInt8Sum : OpRewritePattern<arith::SIToFPOp> {
 
   LogicalResult matchAndRewrite(arith::SIToFPOp op,
                                 PatternRewriter &rewriter) const override {
-    if (op.getIn().getType().isInteger(32))
-      return rewriter.notifyMatchFailure(op, "has 32 bits already");
+    Type given = op.getIn().getType();
+    if (given.isInteger(32) || given.isInteger(8))
+      return rewriter.notifyMatchFailure(op, "has 32 bits already, or is one");
     auto sum = matchInt8Sum(op.getIn());
     if (!sum)
       return rewriter.notifyMatchFailure(op, "not the sum of a byte");
@@ -189,6 +238,8 @@ struct NarrowInt8Sum : OpRewritePattern<arith::SIToFPOp> {
 void kas::codegen::populateQuantizedArithmeticPatterns(
     RewritePatternSet &patterns) {
   // Tried first: it removes the conversion that the other one narrows.
-  patterns.add<ReadRoundedFloat>(patterns.getContext(), /*benefit=*/2);
+  patterns.add<ReadRoundedFloat<arith::SIToFPOp>,
+               ReadRoundedFloat<arith::UIToFPOp>>(patterns.getContext(),
+                                                  /*benefit=*/2);
   patterns.add<NarrowInt8Sum>(patterns.getContext());
 }

@@ -434,25 +434,59 @@ static Value fuseZeroPoints(QuantizableLayer layer) {
   return quantizer.runOnIntegers(data, layer.weights->get());
 }
 
+/// The only use of `value`; where that is the result of an elementwise
+/// operation, the only use in its reader's body.
+static Operation *findOnlyUser(Value value) {
+  if (!value.hasOneUse())
+    return nullptr;
+  OpOperand &use = *value.use_begin();
+  if (isa<linalg::YieldOp>(use.getOwner())) {
+    auto made = dyn_cast<linalg::GenericOp>(use.getOwner()->getParentOp());
+    return made && made.getNumReductionLoops() == 0
+               ? findOnlyUser(made->getResult(use.getOperandNumber()))
+               : nullptr;
+  }
+  auto reader = dyn_cast<linalg::GenericOp>(use.getOwner());
+  return reader ? findOnlyUser(reader.getMatchingBlockArgument(&use))
+                : use.getOwner();
+}
+
+/// The number that `value`, in the body of an operation, has in all iterations,
+/// if it is known.
+static std::optional<double> findStep(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument)
+    return getConstantFloat(value);
+  auto op = dyn_cast<linalg::GenericOp>(argument.getOwner()->getParentOp());
+  DenseFPElementsAttr elements;
+  if (!op ||
+      !matchPattern(op.getMatchingOpOperand(argument)->get(),
+                    m_Constant(&elements)) ||
+      !elements.isSplat())
+    return std::nullopt;
+  return elements.getSplatValue<APFloat>().convertToDouble();
+}
+
 /// Quantizes by a product with the inverse of the step instead of a division,
 /// which takes many times as long: a value between two bytes may become the
-/// other one.
+/// other one. Importers write one operation for all of it, or one for each of
+/// the division, the step and the rounding.
 static void multiplyByInverseSteps(func::FuncOp function) {
-  SmallVector<arith::DivFOp> divisions;
+  SmallVector<std::pair<arith::DivFOp, double>> divisions;
   function.walk([&](arith::DivFOp op) {
-    if (op->hasOneUse() && isa<math::RoundEvenOp>(*op->user_begin()) &&
-        op->getParentOfType<linalg::GenericOp>() &&
-        // The inverse of a subnormal step is infinite; divisions that are not
-        // followed by rounding are no quantization.
-        std::isnormal(
-            static_cast<float>(getConstantFloat(op.getRhs()).value_or(0))))
-      divisions.push_back(op);
+    if (!op->getParentOfType<linalg::GenericOp>() ||
+        !isa_and_nonnull<math::RoundEvenOp>(findOnlyUser(op)))
+      return;
+    // The inverse of a subnormal step is infinite; divisions that are not
+    // followed by rounding are no quantization.
+    double step = findStep(op.getRhs()).value_or(0);
+    if (std::isnormal(static_cast<float>(step)))
+      divisions.push_back({op, step});
   });
-  for (arith::DivFOp op : divisions) {
+  for (auto [op, step] : divisions) {
     OpBuilder builder(op);
     Value inverse = arith::ConstantOp::create(
-        builder, op.getLoc(),
-        builder.getFloatAttr(op.getType(), 1 / *getConstantFloat(op.getRhs())));
+        builder, op.getLoc(), builder.getFloatAttr(op.getType(), 1 / step));
     Value product =
         arith::MulFOp::create(builder, op.getLoc(), op.getLhs(), inverse);
     op.replaceAllUsesWith(product);

@@ -158,3 +158,85 @@ func.func @extremes(%x: tensor<64xi8>) -> (tensor<64xf32>, tensor<64xf32>) {
   } -> (tensor<64xf32>, tensor<64xf32>)
   return %y#0, %y#1 : tensor<64xf32>, tensor<64xf32>
 }
+
+// -----
+
+// Clipped by comparisons, through i32, and read without a zero point or with one: only floats remain.
+
+// CHECK-LABEL: func.func @compared(
+// CHECK-NOT: arith.fptosi
+// CHECK-NOT: arith.uitofp
+// CHECK-NOT: arith.sitofp
+// CHECK: return
+
+#id = affine_map<(i) -> (i)>
+func.func @compared(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %zp = arith.constant 118.0 : f32
+  %least = arith.constant 0.0 : f32
+  %most = arith.constant 255.0 : f32
+  %izp = arith.constant 118 : i64
+  %floats = tensor.empty() : tensor<64xf32>
+  %y:2 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]}
+      ins(%x : tensor<64xf32>) outs(%floats, %floats : tensor<64xf32>, tensor<64xf32>) {
+  ^bb0(%in: f32, %o0: f32, %o1: f32):
+    %1 = math.roundeven %in : f32
+    %2 = arith.addf %1, %zp : f32
+    %3 = arith.cmpf olt, %2, %least : f32
+    %4 = arith.select %3, %least, %2 : f32
+    %5 = arith.cmpf ogt, %4, %most : f32
+    %6 = arith.select %5, %most, %4 : f32
+    %7 = arith.fptosi %6 : f32 to i32
+    %8 = arith.trunci %7 : i32 to i8
+    %9 = arith.uitofp %8 : i8 to f32
+    %10 = arith.extui %8 : i8 to i64
+    %11 = arith.subi %10, %izp : i64
+    %12 = arith.sitofp %11 : i64 to f32
+    linalg.yield %9, %12 : f32, f32
+  } -> (tensor<64xf32>, tensor<64xf32>)
+  return %y#0, %y#1 : tensor<64xf32>, tensor<64xf32>
+}
+
+// -----
+
+// A byte that is read with another sign is not the float; nor is what was compared with one number and replaced by
+// another, or clipped to more than a byte.
+
+// CHECK-LABEL: func.func @compared_otherwise(
+// CHECK: arith.sitofp %{{.*}} : i8 to f32
+// CHECK: arith.uitofp %{{.*}} : i8 to f32
+// CHECK: arith.uitofp %{{.*}} : i8 to f32
+
+#id = affine_map<(i) -> (i)>
+func.func @compared_otherwise(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {
+  %least = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f32
+  %most = arith.constant 255.0 : f32
+  %more = arith.constant 256.0 : f32
+  %floats = tensor.empty() : tensor<64xf32>
+  %y:3 = linalg.generic {indexing_maps = [#id, #id, #id, #id], iterator_types = ["parallel"]}
+      ins(%x : tensor<64xf32>) outs(%floats, %floats, %floats : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {
+  ^bb0(%in: f32, %o0: f32, %o1: f32, %o2: f32):
+    %1 = math.roundeven %in : f32
+    %2 = arith.cmpf olt, %1, %least : f32
+    %3 = arith.select %2, %least, %1 : f32
+    %4 = arith.cmpf ogt, %3, %most : f32
+    %5 = arith.select %4, %most, %3 : f32
+    %6 = arith.fptosi %5 : f32 to i32
+    %7 = arith.trunci %6 : i32 to i8
+    %8 = arith.sitofp %7 : i8 to f32
+    %9 = arith.cmpf olt, %1, %one : f32
+    %10 = arith.select %9, %least, %1 : f32
+    %11 = arith.cmpf ogt, %10, %most : f32
+    %12 = arith.select %11, %most, %10 : f32
+    %13 = arith.fptosi %12 : f32 to i32
+    %14 = arith.trunci %13 : i32 to i8
+    %15 = arith.uitofp %14 : i8 to f32
+    %16 = arith.cmpf ogt, %3, %more : f32
+    %17 = arith.select %16, %more, %3 : f32
+    %18 = arith.fptosi %17 : f32 to i32
+    %19 = arith.trunci %18 : i32 to i8
+    %20 = arith.uitofp %19 : i8 to f32
+    linalg.yield %8, %15, %20 : f32, f32, f32
+  } -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>)
+  return %y#0, %y#1, %y#2 : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
+}

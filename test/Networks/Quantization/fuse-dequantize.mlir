@@ -6,6 +6,8 @@
 // RUN: kas-opt %s -kas-fuse-dequantize=function=integers -canonicalize -cse | FileCheck %s --check-prefix=INTEGERS
 // RUN: kas-opt %s -kas-fuse-dequantize=function=weights -canonicalize -cse | FileCheck %s --check-prefix=WEIGHTS
 // RUN: kas-opt %s -kas-fuse-dequantize=function=quantize | FileCheck %s --check-prefix=QUANTIZE
+// RUN: kas-opt %s -kas-fuse-dequantize=function=quantize_in_steps | FileCheck %s --check-prefix=SPLIT
+// RUN: kas-opt %s -kas-fuse-dequantize=function=read_twice | FileCheck %s --check-prefix=TWICE
 // RUN: kas-opt %s -kas-fuse-dequantize=function=convolution -kas-cpu-pipeline=threads=1 -o /dev/null
 
 #id4 = affine_map<(a, b, c, d) -> (a, b, c, d)>
@@ -162,6 +164,65 @@ func.func @weights(%x: tensor<4x16xi8>, %w: tensor<16x32xi8>) -> tensor<4x32xi32
   %y = linalg.quantized_matmul ins(%x, %w, %zero, %zero : tensor<4x16xi8>, tensor<16x32xi8>, i32, i32)
       outs(%init : tensor<4x32xi32>) -> tensor<4x32xi32>
   return %y : tensor<4x32xi32>
+}
+
+// The same where the division, the zero point and the rounding are operations of
+// their own, and the step is a tensor.
+// SPLIT-LABEL: func.func @quantize_in_steps(
+// SPLIT-NOT:     arith.divf
+// SPLIT:         %[[INVERSE:.*]] = arith.constant 4.000000e+00 : f32
+// SPLIT-NEXT:    arith.mulf %{{.*}}, %[[INVERSE]] : f32
+// SPLIT:         math.roundeven
+func.func @quantize_in_steps(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %step = arith.constant dense<0.25> : tensor<f32>
+  %e = tensor.empty() : tensor<4xf32>
+  %0 = linalg.generic {
+      indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x, %step : tensor<4xf32>, tensor<f32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%in: f32, %s: f32, %out: f32):
+    %q = arith.divf %in, %s : f32
+    linalg.yield %q : f32
+  } -> tensor<4xf32>
+  %1 = linalg.generic {
+      indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%0 : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %r = math.roundeven %in : f32
+    linalg.yield %r : f32
+  } -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// Not where another operation reads the quotient, nor by steps that differ.
+// TWICE-LABEL: func.func @read_twice(
+// TWICE-COUNT-2: arith.divf
+func.func @read_twice(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %step = arith.constant dense<0.25> : tensor<f32>
+  %steps = arith.constant dense<[0.25, 0.5, 1.0, 2.0]> : tensor<4xf32>
+  %e = tensor.empty() : tensor<4xf32>
+  %0 = linalg.generic {
+      indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x, %step : tensor<4xf32>, tensor<f32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%in: f32, %s: f32, %out: f32):
+    %q = arith.divf %in, %s : f32
+    linalg.yield %q : f32
+  } -> tensor<4xf32>
+  %1 = linalg.generic {
+      indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%0 : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %r = math.roundeven %in : f32
+    linalg.yield %r : f32
+  } -> tensor<4xf32>
+  %2 = linalg.generic {
+      indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x, %steps : tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%in: f32, %s: f32, %out: f32):
+    %q = arith.divf %in, %s : f32
+    %r = math.roundeven %q : f32
+    linalg.yield %r : f32
+  } -> tensor<4xf32>
+  return %0, %1, %2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
 
 // What is rounded is multiplied by the inverse of the step, 0.25; other quotients
