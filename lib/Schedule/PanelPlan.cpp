@@ -66,7 +66,7 @@ bool chooseRegisters(PanelPlan &plan, const TileNest &nest, int64_t rows,
   int64_t maxRows = plan.isPrepacked ? 14 : 8, maxVectors = 4;
   if (given) {
     maxRows = maxVectors = limit;
-  } else if (nest.isOfVNNIGroups && !target.hasByteDots) {
+  } else if (nest.isOfVNNIGroups && !nest.isOfInt16 && !target.hasByteDots) {
     // Two vectors and a row in two registers each, and what they are masked
     // with.
     maxVectors = 2;

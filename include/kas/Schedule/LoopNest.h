@@ -103,6 +103,8 @@ struct TileNest {
   llvm::SmallVector<Guard, 4> guards;
   /// Whether elements are words of several narrow ones.
   bool isOfVNNIGroups = false;
+  /// Whether these are of i16, which are multiplied as they are.
+  bool isOfInt16 = false;
   /// Whether the output holds values that the sums are added to.
   bool accumulates = false;
   /// Batches step with both kinds of inputs (or none), rows with scalar inputs

@@ -1,4 +1,4 @@
-// Products of bytes and of bf16 become instructions where the target has them for vectors of that size.
+// Products of bytes, of i16 and of bf16 become instructions where the target has them for vectors of that size.
 
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=cascadelake" -kas-lower-dot-products | FileCheck %s --check-prefixes=CHECK,AVX512
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=alderlake" -kas-lower-dot-products | FileCheck %s --check-prefixes=CHECK,AVX
@@ -63,6 +63,24 @@ func.func @narrow(%a: vector<16xi8>, %b: vector<16xi8>, %sum: vector<4xi32>) -> 
 func.func @two(%a: vector<8xi8>, %b: vector<8xi8>, %sum: vector<2xi32>) -> vector<2xi32> {
   %r = kas_cpu.dot %a, %b, %sum : vector<8xi8>, vector<2xi32>
   return %r : vector<2xi32>
+}
+
+// CHECK-LABEL: @shorts(
+// CHECK-SAME:    %[[A:.*]]: vector<16xi16>, %[[B:.*]]: vector<16xi16>, %[[SUM:.*]]: vector<8xi32>
+// NONE: %[[PRODUCTS:.*]] = llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%[[A]], %[[B]])
+// NONE: arith.addi %[[SUM]], %[[PRODUCTS]]
+// BW: llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%[[A]], %[[B]])
+// SSE-COUNT-2: arith.muli
+// ARM: %[[LEFT:.*]] = vector.bitcast %[[A]] : vector<16xi16> to vector<8xi32>
+// ARM: arith.shli %[[LEFT]]
+// ARM: arith.shrsi
+// ARM: %[[LOWER:.*]] = arith.muli
+// ARM: %[[NEXT:.*]] = arith.addi %[[SUM]], %[[LOWER]]
+// ARM: arith.muli
+// ARM: arith.addi %[[NEXT]]
+func.func @shorts(%a: vector<16xi16>, %b: vector<16xi16>, %sum: vector<8xi32>) -> vector<8xi32> {
+  %r = kas_cpu.dot %a, %b, %sum : vector<16xi16>, vector<8xi32>
+  return %r : vector<8xi32>
 }
 
 // The upper halves of words first.

@@ -263,6 +263,9 @@ void check(uint64_t seed, bool isOfInt8, MLIRContext &context,
   // Without instructions for such products, too.
   if (seed % 7 == 6)
     options.target.features = isOfInt8 ? "-avx512vnni,-avxvnni" : "-avx512bf16";
+  // Half as many registers as well.
+  if (seed % 7 == 5)
+    options.target.features = "-avx512f,-avxvnni";
   PassManager manager(&context);
   manager.addInstrumentation(std::make_unique<Watch>(numTiled));
   manager.addInstrumentation(std::make_unique<RemoveAlignment>());

@@ -97,6 +97,9 @@ def KasPackDotProductsPass : Pass<"kas-pack-dot-products", "::mlir::func::FuncOp
     weights. Of the reductions that are a dimension of both inputs the one that needs the fewest zeros at its end is
     taken. Where there is none, or both inputs are unsigned, nothing changes.
 
+    On targets that multiply i16 in pairs and no bytes (x86 without VNNI) bytes are widened to i16 before, and groups are
+    of two; signs do not matter then. Contractions of signed i16 are laid out there as well.
+
     ```mlir
     %c = linalg.matmul ins(%a, %b : tensor<8x64xi8>, tensor<64x32xi8>) outs(%init : tensor<8x32xi32>)
     // becomes
@@ -277,7 +280,8 @@ def KasLowerDotProductsPass : Pass<"kas-lower-dot-products", "::mlir::func::Func
   let summary = "Replace products of narrow elements by instructions of the target";
   let description = [{
     `kas_cpu.dot` becomes one instruction where the target has one for vectors of its size: `vpdpbusd` of AVX-512
-    or AVX VNNI and `usdot` of Arm's int8 matrix extension for bytes, `vdpbf16ps` and `bfdot` for bf16. Elsewhere
+    or AVX VNNI and `usdot` of Arm's int8 matrix extension for bytes, `vpmaddwd` and an addition for i16 (and, for bytes
+    that a module has in groups itself, two of each) on x86 without VNNI, `vdpbf16ps` and `bfdot` for bf16. Elsewhere
     elements are taken out of VNNI groups and multiplied one after the other; the values are the same. `kas_cpu.view_vnni_groups`
     becomes a descriptor of the same memory.
 

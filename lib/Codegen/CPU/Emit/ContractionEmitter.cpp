@@ -103,9 +103,17 @@ Value ContractionEmitter::multiplyAdd(Value row, Value column, Value sum) {
   if (!contraction.isOfVNNIGroups())
     return LoopEmitter::multiplyAdd(row, column, sum, target.hasFMA);
   int64_t lanes = cast<VectorType>(sum.getType()).getDimSize(0);
-  VectorType type = contraction.isOfInt8()
-                        ? VectorType::get({4 * lanes}, builder.getI8Type())
-                        : VectorType::get({2 * lanes}, builder.getBF16Type());
+  VectorType type;
+  switch (contraction.elements) {
+  case ElementKind::BFloats:
+    type = VectorType::get({2 * lanes}, builder.getBF16Type());
+    break;
+  case ElementKind::Int16:
+    type = VectorType::get({2 * lanes}, builder.getI16Type());
+    break;
+  default:
+    type = VectorType::get({4 * lanes}, builder.getI8Type());
+  }
   // From 32-bit VNNI groups to the elements of their VNNI groups:
   // `vector<8xi32>` is `vector<32xi8>` or `vector<16xbf16>`.
   row = vector::BitCastOp::create(builder, loc, type, row);

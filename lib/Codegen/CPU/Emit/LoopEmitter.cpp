@@ -51,8 +51,8 @@ Value LoopEmitter::flattenInput(Value buffer, int64_t size) {
     return memref::ViewOp::create(builder, loc, words,
                                   flatten(buffer, 4 * size), constant(0),
                                   ValueRange());
-  // Of bf16 that leaves an operation of our own, which lowers to the same
-  // pointer.
+  // Of bf16 and i16 that leaves an operation of our own, which lowers to the
+  // same pointer.
   return ViewVNNIGroupsOp::create(builder, loc, words,
                                   flatten(buffer, 2 * size));
 }

@@ -54,6 +54,7 @@ static bool isPlain(Value buffer) {
   return type && type.hasStaticShape() && type.getLayout().isIdentity() &&
          (type.getElementType().isF32() || type.getElementType().isBF16() ||
           type.getElementType().isInteger(32) ||
+          type.getElementType().isInteger(16) ||
           type.getElementType().isInteger(8));
 }
 

@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Matches products of int8 or bf16 that dot-product instructions (VNNI, DPBF16)
-// compute, and finds the reduction whose elements fill a 32-bit group.
+// Matches products of int8, i16 or bf16 that dot-product instructions (VNNI,
+// VPMADDWD, DPBF16) compute, and finds the reduction whose elements fill a
+// 32-bit group.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +26,8 @@ std::optional<DotProduct> DotProduct::match(linalg::LinalgOp op) {
   DotProduct product;
   product.element = getElementTypeOrSelf(op.getDpsInputOperand(0)->get());
   Type sum = getElementTypeOrSelf(op.getDpsInitOperand(0)->get());
-  if (!(product.element.isInteger(8) && sum.isInteger(32)) &&
+  bool isOfIntegers = product.isOfInt8() || product.isOfInt16();
+  if (!(isOfIntegers && sum.isInteger(32)) &&
       !(product.element.isBF16() && sum.isF32()))
     return std::nullopt;
   for (OpOperand *input : op.getDpsInputOperands()) {
@@ -40,6 +42,9 @@ std::optional<DotProduct> DotProduct::match(linalg::LinalgOp op) {
       return std::nullopt;
     product.isUnsigned[input->getOperandNumber()] =
         isa<arith::ExtUIOp>(widened);
+    // Instructions are for signed ones alone.
+    if (product.isOfInt16() && isa<arith::ExtUIOp>(widened))
+      return std::nullopt;
   }
   return product;
 }

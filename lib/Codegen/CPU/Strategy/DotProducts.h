@@ -21,10 +21,11 @@
 
 namespace kas::codegen {
 
-/// What an operation multiplies that adds products of i8, widened to i32, to
-/// sums of i32, or products of bf16, widened to f32, to sums of f32.
+/// What an operation multiplies that adds products of i8 or of signed i16,
+/// widened to i32, to sums of i32, or products of bf16, widened to f32, to sums
+/// of f32.
 struct DotProduct {
-  /// I8 or bf16.
+  /// I8, i16 or bf16.
   mlir::Type element;
   /// Of each input, whether its bytes are unsigned.
   std::array<bool, 2> isUnsigned = {};
@@ -32,8 +33,11 @@ struct DotProduct {
   static std::optional<DotProduct> match(mlir::linalg::LinalgOp op);
 
   bool isOfInt8() const { return element.isInteger(8); }
+  bool isOfInt16() const { return element.isInteger(16); }
   /// How many elements fill a VNNI group.
-  int64_t getVNNIGroupSize() const { return isOfInt8() ? 4 : 2; }
+  int64_t getVNNIGroupSize() const {
+    return 32 / element.getIntOrFloatBitWidth();
+  }
   /// The input whose bytes are unsigned where those of the other are signed.
   std::optional<unsigned> getUnsignedInput() const {
     if (isUnsigned[0] == isUnsigned[1])

@@ -301,7 +301,7 @@ kas::codegen::matchContraction(linalg::LinalgOp op,
       return fail("its elements are not in VNNI groups");
     source->loops[*vnniLoop].extent = 1;
     element = product->element;
-    if (product->isOfInt8())
+    if (product->isOfInt8() || product->isOfInt16())
       sum = IntegerType::get(op.getContext(), 32);
   }
   FailureOr<StridedContraction> begun =
@@ -333,7 +333,8 @@ kas::codegen::matchContraction(linalg::LinalgOp op,
     bool isVector = inputs[number].strides[vectorLoop] != 0;
     if (isVector == (inputs[1 - number].strides[vectorLoop] != 0))
       return fail("both or no inputs step with the output's last dimension");
-    contraction.elements = !product->isOfInt8() ? ElementKind::BFloats
+    contraction.elements = product->isOfInt16()   ? ElementKind::Int16
+                           : !product->isOfInt8() ? ElementKind::BFloats
                            : isVector ? ElementKind::UnsignedVectorInt8
                                       : ElementKind::UnsignedScalarInt8;
   }

@@ -19,8 +19,8 @@ using namespace mlir;
 
 Type StridedContraction::getElementType() const {
   MLIRContext *context = output.buffer.getContext();
-  return isOfInt8() ? Type(IntegerType::get(context, 32))
-                    : Float32Type::get(context);
+  return isOfIntegers() ? Type(IntegerType::get(context, 32))
+                        : Float32Type::get(context);
 }
 
 static SmallVector<schedule::Guard, 4> getGuards(ArrayRef<Guard> guards) {
@@ -55,6 +55,7 @@ schedule::TileNest StridedContraction::getNest() const {
   }
   nest.guards = getGuards(guards);
   nest.isOfVNNIGroups = isOfVNNIGroups();
+  nest.isOfInt16 = elements == ElementKind::Int16;
   nest.accumulates = accumulates;
   nest.batches.assign(batches.begin(), batches.end());
   nest.rows.assign(rows.begin(), rows.end());

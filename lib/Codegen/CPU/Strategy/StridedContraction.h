@@ -61,10 +61,16 @@ struct ColumnSegment {
   llvm::SmallVector<Guard> guards;
 };
 
-/// F32, or VNNI groups of two bf16 or of four int8. Of an input that steps with
-/// the innermost dimension of the output and one that does not, one has
-/// unsigned bytes, the other signed ones.
-enum class ElementKind { F32, BFloats, UnsignedVectorInt8, UnsignedScalarInt8 };
+/// F32, or VNNI groups of two bf16, of two i16 or of four int8. Of an input
+/// that steps with the innermost dimension of the output and one that does not,
+/// one has unsigned bytes, the other signed ones.
+enum class ElementKind {
+  F32,
+  BFloats,
+  Int16,
+  UnsignedVectorInt8,
+  UnsignedScalarInt8
+};
 
 /// `output += product of inputs`, summed over the reduction loops.
 struct StridedContraction {
@@ -80,7 +86,7 @@ struct StridedContraction {
   /// What the products are multiplied with; 1 for VNNI groups.
   double factor = 1;
   /// What an element is multiplied as: f32, or a VNNI group, whose products
-  /// with another VNNI group are added to a sum of f32, or of i32 for int8.
+  /// with another VNNI group are added to a sum of f32, or of i32 for integers.
   ElementKind elements = ElementKind::F32;
   /// Whether the output holds values that the sums are added to; else they
   /// replace whatever it holds.
@@ -102,10 +108,10 @@ struct StridedContraction {
   }
 
   bool isOfVNNIGroups() const { return elements != ElementKind::F32; }
-  bool isOfInt8() const {
+  bool isOfIntegers() const {
     return isOfVNNIGroups() && elements != ElementKind::BFloats;
   }
-  /// The type of sums, which VNNI groups are read as: f32, or i32 for int8.
+  /// The type of sums, which VNNI groups are read as: f32, or i32 for integers.
   mlir::Type getElementType() const;
 
   /// What the planners need of it.

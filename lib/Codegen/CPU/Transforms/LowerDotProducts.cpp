@@ -8,9 +8,9 @@
 //
 // Products of narrow elements by what the target has for them: `kas_cpu.dot`
 // becomes one instruction (x86: AVX512-VNNI and AVX512-BF16, Arm: USDOT and
-// BFDOT), two for i16 (x86 without VNNI: VPMADDWD) or, where there is none,
-// arithmetic with the same results. The views of bf16 as VNNI groups of 32 bits
-// go as well.
+// BFDOT), for i16 one and an addition (x86 without VNNI: VPMADDWD) or, where
+// there is none, arithmetic with the same results. The views of bf16 and i16 as
+// VNNI groups of 32 bits go as well.
 //
 //===----------------------------------------------------------------------===//
 
@@ -78,6 +78,37 @@ static StringRef getShortIntrinsic(const Target &target, int64_t bits) {
   }
 }
 
+/// `sum` plus products of i16 in pairs by the instruction `intrinsic`.
+static Value addShortProducts(OpBuilder &builder, Location loc, Value sum,
+                              Value lhs, Value rhs, StringRef intrinsic) {
+  Value products = LLVM::CallIntrinsicOp::create(
+                       builder, loc, sum.getType(),
+                       builder.getStringAttr(intrinsic), ValueRange{lhs, rhs})
+                       .getResult(0);
+  return arith::AddIOp::create(builder, loc, sum, products);
+}
+
+/// Products of i16 in pairs, by arithmetic on each half of the 32 bits.
+static Value expandInt16Dot(OpBuilder &builder, DotOp op) {
+  Location loc = op.getLoc();
+  auto type = cast<VectorType>(op.getSum().getType());
+  Value bits = arith::ConstantOp::create(
+      builder, loc, DenseElementsAttr::get(type, int32_t(16)));
+  auto widen = [&](Value elements, bool isUpper) -> Value {
+    Value pair = vector::BitCastOp::create(builder, loc, type, elements);
+    if (!isUpper)
+      pair = arith::ShLIOp::create(builder, loc, pair, bits);
+    return arith::ShRSIOp::create(builder, loc, pair, bits);
+  };
+  Value sum = op.getSum();
+  for (bool isUpper : {false, true}) {
+    Value product = arith::MulIOp::create(
+        builder, loc, widen(op.getLhs(), isUpper), widen(op.getRhs(), isUpper));
+    sum = arith::AddIOp::create(builder, loc, sum, product);
+  }
+  return sum;
+}
+
 /// The bytes at even and at odd indices, widened to i16, in two vectors that
 /// are multiplied and added in pairs. No sum overflows: 2 * 255 * 128 < 2^31.
 /// Dot products that share an operand share its widened form.
@@ -101,13 +132,8 @@ static Value expandInt8ToShorts(OpBuilder &builder, DotOp op,
   Value oddRhs = arith::ShRSIOp::create(builder, loc, rhs, eight);
   Value sum = op.getSum();
   for (auto [left, right] :
-       {std::pair(evenLhs, evenRhs), std::pair(oddLhs, oddRhs)}) {
-    Value products = LLVM::CallIntrinsicOp::create(
-                         builder, loc, type, builder.getStringAttr(intrinsic),
-                         ValueRange{left, right})
-                         .getResult(0);
-    sum = arith::AddIOp::create(builder, loc, sum, products);
-  }
+       {std::pair(evenLhs, evenRhs), std::pair(oddLhs, oddRhs)})
+    sum = addShortProducts(builder, loc, sum, left, right, intrinsic);
   return sum;
 }
 
@@ -176,11 +202,16 @@ static Value expandBFloatDot(OpBuilder &builder, DotOp op,
 
 static Value lowerDot(OpBuilder &builder, DotOp op, const Target &target) {
   auto type = cast<VectorType>(op.getSum().getType());
-  bool isOfInt8 =
-      cast<VectorType>(op.getLhs().getType()).getElementType().isInteger(8);
-  StringRef intrinsic = getIntrinsic(target, 32 * type.getDimSize(0), isOfInt8);
+  Type element = cast<VectorType>(op.getLhs().getType()).getElementType();
+  int64_t bits = 32 * type.getDimSize(0);
+  StringRef shorts = getShortIntrinsic(target, bits);
+  if (element.isInteger(16))
+    return shorts.empty() ? expandInt16Dot(builder, op)
+                          : addShortProducts(builder, op.getLoc(), op.getSum(),
+                                             op.getLhs(), op.getRhs(), shorts);
+  bool isOfInt8 = element.isInteger(8);
+  StringRef intrinsic = getIntrinsic(target, bits, isOfInt8);
   if (intrinsic.empty() && isOfInt8) {
-    StringRef shorts = getShortIntrinsic(target, 32 * type.getDimSize(0));
     return shorts.empty() ? expandInt8Dot(builder, op)
                           : expandInt8ToShorts(builder, op, shorts);
   }

@@ -6,12 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The pass -kas-pack-dot-products: lays operands of int8 and bf16 contractions
-// out in the groups of 32 bits that dot-product instructions read, with
-// unsigned bytes on one side: an offset makes signed ones of both sides so.
+// The pass -kas-pack-dot-products: lays operands of int8, i16 and bf16
+// contractions out in the groups of 32 bits that dot-product instructions read,
+// with unsigned bytes on one side: an offset makes signed ones of both sides
+// so. Where the target multiplies i16 in pairs and no bytes, these are widened.
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Strategy/ContractionTarget.h"
 #include "../Strategy/DotProducts.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
@@ -171,6 +173,62 @@ static FailureOr<linalg::LinalgOp> makeUnsigned(RewriterBase &rewriter,
   return cast<linalg::LinalgOp>(result.getOperation());
 }
 
+//===----------------------------------------------------------------------===//
+// Widening
+//===----------------------------------------------------------------------===//
+
+/// The bytes of `tensor` as i16.
+static Value widen(RewriterBase &rewriter, Location loc, Value tensor,
+                   bool isUnsigned) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  AffineMap identity = rewriter.getMultiDimIdentityMap(type.getRank());
+  Value empty = tensor::EmptyOp::create(rewriter, loc, type.getShape(),
+                                        rewriter.getI16Type());
+  SmallVector<utils::IteratorType> kinds(type.getRank(),
+                                         utils::IteratorType::parallel);
+  return linalg::GenericOp::create(
+             rewriter, loc, empty.getType(), tensor, empty,
+             ArrayRef{identity, identity}, kinds,
+             [&](OpBuilder &builder, Location loc, ValueRange values) {
+               Type wide = builder.getI16Type();
+               Value wider =
+                   isUnsigned
+                       ? arith::ExtUIOp::create(builder, loc, wide, values[0])
+                             .getResult()
+                       : arith::ExtSIOp::create(builder, loc, wide, values[0]);
+               linalg::YieldOp::create(builder, loc, wider);
+             })
+      .getResult(0);
+}
+
+/// `op` on i16 of the values of its bytes.
+static linalg::LinalgOp widenInputs(RewriterBase &rewriter, linalg::LinalgOp op,
+                                    const DotProduct &product) {
+  Location loc = op.getLoc();
+  SmallVector<Value> inputs;
+  for (auto [input, isUnsigned] :
+       llvm::zip_equal(op.getDpsInputs(), product.isUnsigned))
+    inputs.push_back(widen(rewriter, loc, input, isUnsigned));
+  Value output = op.getDpsInitOperand(0)->get();
+  auto result = linalg::GenericOp::create(
+      rewriter, loc, output.getType(), inputs, output,
+      op.getIndexingMapsArray(), op.getIteratorTypesArray(),
+      [](OpBuilder &builder, Location loc, ValueRange values) {
+        Type wide = builder.getI32Type();
+        Value lhs = arith::ExtSIOp::create(builder, loc, wide, values[0]);
+        Value rhs = arith::ExtSIOp::create(builder, loc, wide, values[1]);
+        Value product = arith::MulIOp::create(builder, loc, lhs, rhs);
+        Value sum = arith::AddIOp::create(builder, loc, values[2], product);
+        linalg::YieldOp::create(builder, loc, sum);
+      });
+  rewriter.replaceOp(op, result);
+  return cast<linalg::LinalgOp>(result.getOperation());
+}
+
+//===----------------------------------------------------------------------===//
+// Layout
+//===----------------------------------------------------------------------===//
+
 /// Lowers `pack` to a padding, a view and a transpose, those that do something.
 static LogicalResult rearrange(RewriterBase &rewriter, linalg::PackOp pack) {
   rewriter.setInsertionPoint(pack);
@@ -192,6 +250,7 @@ static LogicalResult rearrange(RewriterBase &rewriter, linalg::PackOp pack) {
 /// signed ones on the other. Says why it does not.
 static LogicalResult
 packDotProducts(RewriterBase &rewriter, linalg::LinalgOp op,
+                const Target &target,
                 function_ref<void(const Twine &)> emitReason) {
   auto fail = [&](const Twine &reason) {
     emitReason(reason);
@@ -199,7 +258,11 @@ packDotProducts(RewriterBase &rewriter, linalg::LinalgOp op,
   };
   std::optional<DotProduct> product = DotProduct::match(op);
   if (!product)
-    return fail("it multiplies no bytes or bf16");
+    return fail("it multiplies no bytes, i16 or bf16");
+  if (product->isOfInt16() && target.shortDotBits == 0)
+    return fail("the target has no products of i16");
+  bool widens = product->isOfInt8() && target.shortDotBits > 0;
+  int64_t size = widens ? 2 : product->getVNNIGroupSize();
   AffineMap output = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   if (op.hasDynamicShape() || !op.hasPureTensorSemantics() ||
       !output.isProjectedPermutation())
@@ -207,14 +270,16 @@ packDotProducts(RewriterBase &rewriter, linalg::LinalgOp op,
   FailureOr<Contraction> contraction = Contraction::match(op, emitReason);
   if (failed(contraction))
     return failure();
-  std::optional<unsigned> loop =
-      chooseVNNILoop(*contraction, product->getVNNIGroupSize());
+  std::optional<unsigned> loop = chooseVNNILoop(*contraction, size);
   if (!loop)
     return fail("no reduction is a dimension of both inputs");
-  if (product->isUnsigned[0] && product->isUnsigned[1])
+  if (!widens && product->isUnsigned[0] && product->isUnsigned[1])
     return fail("both inputs are unsigned");
   rewriter.setInsertionPoint(op);
-  if (product->isOfInt8() && !product->getUnsignedInput()) {
+  if (widens) {
+    op = widenInputs(rewriter, op, *product);
+    rewriter.setInsertionPoint(op);
+  } else if (product->isOfInt8() && !product->getUnsignedInput()) {
     FailureOr<linalg::LinalgOp> moved = makeUnsigned(rewriter, op);
     if (failed(moved))
       return fail("both inputs are signed, and indexed by sums of loops");
@@ -222,7 +287,7 @@ packDotProducts(RewriterBase &rewriter, linalg::LinalgOp op,
     rewriter.setInsertionPoint(op);
   }
   SmallVector<OpFoldResult> sizes(op.getNumLoops(), rewriter.getIndexAttr(0));
-  sizes[*loop] = rewriter.getIndexAttr(product->getVNNIGroupSize());
+  sizes[*loop] = rewriter.getIndexAttr(size);
   FailureOr<linalg::PackResult> packed = linalg::pack(rewriter, op, sizes);
   if (failed(packed))
     return fail("it cannot be packed");
@@ -245,8 +310,9 @@ struct PackDotProducts
     });
     // What cannot be laid out stays and becomes plain loops.
     IRRewriter rewriter(&getContext());
+    Target target = getContractionTarget(getOperation(), /*vectorBits=*/0);
     for (linalg::LinalgOp op : ops)
-      (void)packDotProducts(rewriter, op, [&](const Twine &reason) {
+      (void)packDotProducts(rewriter, op, target, [&](const Twine &reason) {
         LDBG() << op.getLoc() << ": not packed: " << reason.str();
       });
   }

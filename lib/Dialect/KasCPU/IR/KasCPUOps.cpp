@@ -31,22 +31,25 @@ void KasCPUDialect::addKasCPUOps() {
 LogicalResult DotOp::verify() {
   auto elements = cast<VectorType>(getLhs().getType());
   auto sum = cast<VectorType>(getSum().getType());
-  // A group is 32 bits wide: four int8 or two bf16.
-  bool isOfInt8 = elements.getElementType().isInteger(8);
-  int64_t lanes = sum.getDimSize(0), size = isOfInt8 ? 4 : 2;
+  // A group is 32 bits wide: four int8, two i16 or two bf16.
+  Type element = elements.getElementType();
+  bool isOfIntegers = element.isInteger();
+  int64_t lanes = sum.getDimSize(0);
+  int64_t size = 32 / element.getIntOrFloatBitWidth();
   if (elements.getDimSize(0) != size * lanes) // D1
-    return emitOpError() << "expected " << size * lanes
-                         << (isOfInt8 ? " bytes" : " bf16") << " for " << lanes
+    return emitOpError() << "expected " << size * lanes << " elements of "
+                         << element << " for " << lanes
                          << " lanes of the sum, got " << elements.getDimSize(0);
-  if (isOfInt8 != sum.getElementType().isInteger(32)) // D2
-    return emitOpError() << "expected a sum of " << (isOfInt8 ? "i32" : "f32")
+  if (isOfIntegers != sum.getElementType().isInteger(32)) // D2
+    return emitOpError() << "expected a sum of "
+                         << (isOfIntegers ? "i32" : "f32")
                          << " for products of " << elements.getElementType()
                          << ", got " << sum;
   return success();
 }
 
-/// Two bf16 as one 32-bit element; without gaps, or the view would need strides
-/// of half an element.
+/// Two bf16 or i16 as one 32-bit element; without gaps, or the view would need
+/// strides of half an element.
 LogicalResult ViewVNNIGroupsOp::verify() {
   auto source = cast<MemRefType>(getSource().getType());
   auto result = cast<MemRefType>(getResult().getType());
@@ -58,5 +61,11 @@ LogicalResult ViewVNNIGroupsOp::verify() {
            << "expected half as many VNNI groups as elements without "
               "holes, got "
            << result << " of " << source;
+  bool isOfIntegers = source.getElementType().isInteger();
+  if (isOfIntegers != result.getElementType().isInteger()) // D4
+    return emitOpError() << "expected VNNI groups of "
+                         << (isOfIntegers ? "i32" : "f32") << " for "
+                         << source.getElementType() << ", got "
+                         << result.getElementType();
   return success();
 }
