@@ -286,7 +286,8 @@ private:
         int64_t masks = nest.guards.empty()       ? 0
                         : target.hasMaskRegisters ? 1
                                                   : 2;
-        if (sums + std::min(inside, outside) + parted + masks >
+        if (sums + std::min(inside, outside) + parted + masks +
+                    target.productRegisters >
                 target.registers ||
             (sums > 1 && sums * common.steps > maxProducts) ||
             !isAllowed(plan.rowLoop, rows) ||

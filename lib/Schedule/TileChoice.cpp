@@ -23,7 +23,8 @@ class Chooser {
 public:
   Chooser(const TileNest &nest, const TileTarget &target,
           const TileOptions &options, TileReasons &reasons)
-      : nest(nest), target(target), options(options), reasons(reasons) {}
+      : nest(nest), target(target.forProductsOf(nest)), options(options),
+        reasons(reasons) {}
 
   std::optional<TileChoice> run();
 
@@ -69,7 +70,7 @@ private:
   std::optional<TileChoice> planDirect() const;
 
   const TileNest &nest;
-  const TileTarget &target;
+  TileTarget target;
   const TileOptions &options;
   TileReasons &reasons;
 };

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Schedule/TilePlan.h"
+#include "kas/Schedule/LoopNest.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -32,6 +33,12 @@ TileTarget::TileTarget(const Target &target)
       panelElements(l2Elements * 3 / 8), hasByteDots(target.byteDotBits > 0),
       hasMaskedLoads(target.vectorBits > 128),
       hasMaskRegisters(target.vectorBits > 256) {}
+
+TileTarget TileTarget::forProductsOf(const TileNest &nest) const {
+  TileTarget result = *this;
+  result.productRegisters = nest.isOfInt16 ? 1 : 0;
+  return result;
+}
 
 int64_t TileTarget::getLanes(int64_t elements) const {
   int64_t size = lanes;
@@ -126,7 +133,8 @@ std::optional<PanelRegisters> kas::schedule::choosePanelRegisters(
   // take from memory.
   auto fits = [&](int64_t r, int64_t v) {
     int64_t row = target.lanes > 8 ? 0 : 1;
-    return r * v <= limit && r * v + v + row <= target.registers;
+    return r * v <= limit &&
+           r * v + v + row + target.productRegisters <= target.registers;
   };
   std::optional<PanelRegisters> best;
   for (int64_t v = 1; v <= maxVectors; ++v)
@@ -285,7 +293,8 @@ RowTile kas::schedule::chooseRowTile(
   RowTile best;
   auto consider = [&](RowTile tile) {
     int64_t size = tile.columns * tile.outerColumns;
-    if (size * tile.vectors + tile.vectors + 1 > target.registers ||
+    if (size * tile.vectors + tile.vectors + 1 + target.productRegisters >
+            target.registers ||
         !isAllowed(size, tile.vectors))
       return;
     auto add = [&](int64_t tiles, int64_t columns, int64_t outerColumns) {

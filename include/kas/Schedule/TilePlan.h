@@ -24,6 +24,8 @@
 
 namespace kas::schedule {
 
+struct TileNest;
+
 /// What a target offers to tiles, in elements.
 struct TileTarget {
   explicit TileTarget(const Target &target);
@@ -35,6 +37,9 @@ struct TileTarget {
   int64_t getOperationTime(int64_t lanes) const {
     return lanes > arithmeticLanes ? 2 : 1;
   }
+
+  /// The same for tiles of `nest`, whose products may take more registers.
+  TileTarget forProductsOf(const TileNest &nest) const;
 
   /// Whether two operations on vectors of 512 bits begin per cycle.
   bool hasWideArithmetic() const {
@@ -55,6 +60,9 @@ struct TileTarget {
   /// Whether one instruction adds the products of a group of bytes to a sum.
   /// Else both operands are widened, each to two registers.
   bool hasByteDots;
+  /// Registers of a product beside its sum: pairs of i16 are multiplied by one
+  /// instruction and added by another one.
+  int64_t productRegisters = 0;
   /// Loads some lanes of a vector at the cost of all, as every target does
   /// whose vectors are wider than 128 bits.
   bool hasMaskedLoads;

@@ -155,3 +155,30 @@ TEST(TilePlanTest, PanelRegistersHoldWhatAStepNeeds) {
 }
 
 } // namespace
+
+// Pairs of i16 are multiplied into a register, which is added to the sum: no
+// tile takes all others.
+TEST(TilePlanTest, ProductsOfShortsHaveARegister) {
+  Target avx2;
+  avx2.vectorBits = 256;
+  TileTarget target{avx2};
+  auto getMostRegisters = [](const TileTarget &target) {
+    int64_t most = 0;
+    auto isAllowed = [&](int64_t columns, int64_t vectors) {
+      // Sums, weights and a datum.
+      most = std::max(most, columns * vectors + vectors + 1);
+      return true;
+    };
+    RowTileShape shape{/*outer=*/1, /*height=*/1, /*width=*/96, /*rows=*/64,
+                       /*depth=*/8};
+    chooseRowTile(shape, target, isAllowed);
+    choosePanelRegisters(/*columns=*/96, /*rows=*/64, target,
+                         /*limit=*/target.registers, /*maxRows=*/14,
+                         /*maxVectors=*/4, isAllowed);
+    return most;
+  };
+  EXPECT_EQ(getMostRegisters(target), target.registers);
+  TileNest nest;
+  nest.isOfInt16 = true;
+  EXPECT_EQ(getMostRegisters(target.forProductsOf(nest)), target.registers - 1);
+}
