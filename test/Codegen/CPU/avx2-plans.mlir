@@ -68,3 +68,33 @@ func.func @many_weights(%x: tensor<1x2048x7x7xf32>, %w: tensor<512x2048x1x1xf32>
       outs(%init : tensor<1x512x7x7xf32>) -> tensor<1x512x7x7xf32>
   return %y : tensor<1x512x7x7xf32>
 }
+
+// Pairs of i16, few channels in and out: no time for transposing sums.
+// CHECK: strategy = direct
+func.func @few_bytes(%x: tensor<1x16x112x112xi8>, %w: tensor<64x16x1x1xi8>) -> tensor<1x64x112x112xf32> {
+  %zero = arith.constant 0 : i32
+  %empty = tensor.empty() : tensor<1x64x112x112xi32>
+  %init = linalg.fill ins(%zero : i32) outs(%empty : tensor<1x64x112x112xi32>) -> tensor<1x64x112x112xi32>
+  %y = linalg.generic {
+      indexing_maps = [affine_map<(n, o, h, w, c) -> (n, c, h, w)>, affine_map<(n, o, h, w, c) -> (o, c, 0, 0)>,
+                       affine_map<(n, o, h, w, c) -> (n, o, h, w)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<1x16x112x112xi8>, tensor<64x16x1x1xi8>) outs(%init : tensor<1x64x112x112xi32>) {
+  ^bb0(%a: i8, %b: i8, %sum: i32):
+    %d = arith.extui %a : i8 to i32
+    %e = arith.extsi %b : i8 to i32
+    %p = arith.muli %d, %e : i32
+    %s = arith.addi %sum, %p : i32
+    linalg.yield %s : i32
+  } -> tensor<1x64x112x112xi32>
+  %floats = tensor.empty() : tensor<1x64x112x112xf32>
+  %z = linalg.generic {
+      indexing_maps = [affine_map<(n, o, h, w) -> (n, o, h, w)>, affine_map<(n, o, h, w) -> (n, o, h, w)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%y : tensor<1x64x112x112xi32>) outs(%floats : tensor<1x64x112x112xf32>) {
+  ^bb0(%a: i32, %b: f32):
+    %f = arith.sitofp %a : i32 to f32
+    linalg.yield %f : f32
+  } -> tensor<1x64x112x112xf32>
+  return %z : tensor<1x64x112x112xf32>
+}
