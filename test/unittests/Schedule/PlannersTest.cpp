@@ -90,11 +90,12 @@ std::string describe(const schedule::DirectPlan &plan, int64_t) {
 }
 
 std::string describe(const schedule::RowVectorPlan &plan, int64_t) {
-  return llvm::formatv("RowVectors registerColumns={0} registerVectors={1} "
-                       "lanes={2} columnGroups={3} padded={4}",
-                       plan.getNumRegisterColumns(), plan.registerVectors,
-                       plan.lanes, plan.columnGroups,
-                       plan.paddedShape.empty() ? "false" : "true");
+  return llvm::formatv(
+      "RowVectors registerColumns={0} registerVectors={1} lanes={2} "
+      "balanced={3} stepParts={4} columnGroups={5} padded={6}",
+      plan.getNumRegisterColumns(), plan.registerVectors, plan.lanes,
+      plan.isBalanced ? "true" : "false", plan.stepParts, plan.columnGroups,
+      plan.paddedShape.empty() ? "false" : "true");
 }
 
 /// In the words of the remarks.
