@@ -359,21 +359,8 @@ TEST_F(CudaConvolutionTest, TakesAnotherAlgorithm) {
   EXPECT_TRUE(isLogged("cudnnConvolutionForward(1)"));
 }
 
-// Without memory for the workspace, and where the driver cannot record what the
-// library does.
 TEST_F(CudaConvolutionTest, SurvivesADriverThatFails) {
-  driver->fail("cuMemAlloc_v2", 1, CudaOutOfMemory);
-  isSequence = false;
-  EXPECT_EQ(run(same), std::vector<float>(160, -1));
-  EXPECT_NE(computedBy.find("kernel: cuMemAlloc of 33554432 bytes"),
-            std::string::npos)
-      << computedBy;
-  restartDriver();
-  driver->fail("cuStreamEndCapture", 1, 901);
-  isSequence = true;
-  EXPECT_EQ(run(same), std::vector<float>(160, -1));
-  EXPECT_NE(computedBy.find("kernel: cuStreamEndCapture"), std::string::npos)
-      << computedBy;
+  expectKernelWhereDriverFails([&] { return run(same); });
 }
 
 TEST_F(CudaConvolutionTest, SaysWhatIsNoConvolution) {

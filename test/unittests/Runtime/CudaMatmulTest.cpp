@@ -327,21 +327,8 @@ TEST_F(CudaMatmulTest, SurvivesEachCallThatFails) {
       }
 }
 
-// Without memory for the workspace, and where the driver cannot record what the
-// library does.
 TEST_F(CudaMatmulTest, SurvivesADriverThatFails) {
-  driver->fail("cuMemAlloc_v2", 1, CudaOutOfMemory);
-  isSequence = false;
-  EXPECT_EQ(run(linear), std::vector<float>(24, -1));
-  EXPECT_NE(computedBy.find("kernel: cuMemAlloc of 33554432 bytes"),
-            std::string::npos)
-      << computedBy;
-  restartDriver();
-  driver->fail("cuStreamEndCapture", 1, 901);
-  isSequence = true;
-  EXPECT_EQ(run(linear), std::vector<float>(24, -1));
-  EXPECT_NE(computedBy.find("kernel: cuStreamEndCapture"), std::string::npos)
-      << computedBy;
+  expectKernelWhereDriverFails([&] { return run(linear); });
 }
 
 TEST_F(CudaMatmulTest, SaysWhatIsNoProduct) {

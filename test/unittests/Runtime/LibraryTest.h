@@ -45,6 +45,10 @@ protected:
   /// reason.
   void expectKernel(const std::function<std::vector<float>()> &compute,
                     const std::string &text);
+  /// Expects the kernel without memory for the library's workspace, and where
+  /// the driver cannot record what the library does.
+  void expectKernelWhereDriverFails(
+      const std::function<std::vector<float>()> &compute);
 
   /// Small integers of both signs, exact in all types.
   static std::vector<float> getValues(uint64_t count, int seed);
