@@ -89,6 +89,20 @@ void separateFills(linalg::FillOp fill) {
   }
 }
 
+/// Lets an operation begin with a tensor of its own, which may be filled: a sum
+/// or a maximum begins so.
+void separateInit(OpOperand &init) {
+  OpOperand *shared = &init;
+  if (auto fill = init.get().getDefiningOp<linalg::FillOp>();
+      fill && fill->hasOneUse())
+    shared = &fill.getOutputsMutable()[0];
+  auto empty = shared->get().getDefiningOp<tensor::EmptyOp>();
+  if (!empty || empty->hasOneUse())
+    return;
+  OpBuilder builder(shared->getOwner());
+  shared->set(builder.clone(*empty)->getResult(0));
+}
+
 /// Gives what is made of weights alone, such as a transpose, a tensor of its
 /// own: in a shared one the next weight would take its place, and neither
 /// could be made ahead. Weights are the arguments after the data.
@@ -109,12 +123,8 @@ void separateWeights(func::FuncOp function) {
     auto writer = dyn_cast<linalg::LinalgOp>(op);
     if (!writer || isa<linalg::FillOp>(op))
       continue;
-    OpBuilder builder(&op);
-    for (OpOperand &init : writer.getDpsInitsMutable()) {
-      auto empty = init.get().getDefiningOp<tensor::EmptyOp>();
-      if (empty && !empty->hasOneUse())
-        init.set(builder.clone(*empty)->getResult(0));
-    }
+    for (OpOperand &init : writer.getDpsInitsMutable())
+      separateInit(init);
   }
 }
 

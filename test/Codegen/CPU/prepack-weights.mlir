@@ -95,3 +95,26 @@ func.func @product_of_weights(%x: tensor<64x64xf32>, %a: tensor<64x48xf32>, %b: 
   %y = linalg.matmul ins(%x, %ab : tensor<64x64xf32>, tensor<64x64xf32>) outs(%init : tensor<64x64xf32>) -> tensor<64x64xf32>
   return %y : tensor<64x64xf32>
 }
+
+// So is the largest one of each channel, by which bytes of weights are scaled, also where data of its shape has the
+// same tensor to begin with.
+//
+// CHECK-LABEL: func.func @scaled_weights_prepack(
+// CHECK:         linalg.reduce { arith.maximumf }
+// CHECK:         linalg.div
+// CHECK:       func.func @scaled_weights(
+// CHECK:         linalg.exp
+// CHECK-NOT:     linalg.reduce
+// CHECK-NOT:     linalg.div
+// CHECK:         return
+func.func @scaled_weights(%x: tensor<8xf32>, %w: tensor<8x9xf32>, %v: tensor<8xf32>) -> tensor<8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<8xf32>
+  %exp = linalg.exp ins(%x : tensor<8xf32>) outs(%empty : tensor<8xf32>) -> tensor<8xf32>
+  %log = linalg.log ins(%exp : tensor<8xf32>) outs(%empty : tensor<8xf32>) -> tensor<8xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<8xf32>) -> tensor<8xf32>
+  %most = linalg.reduce { arith.maximumf } ins(%w : tensor<8x9xf32>) outs(%init : tensor<8xf32>) dimensions = [1]
+  %scaled = linalg.div ins(%v, %most : tensor<8xf32>, tensor<8xf32>) outs(%empty : tensor<8xf32>) -> tensor<8xf32>
+  %y = linalg.mul ins(%log, %scaled : tensor<8xf32>, tensor<8xf32>) outs(%empty : tensor<8xf32>) -> tensor<8xf32>
+  return %y : tensor<8xf32>
+}

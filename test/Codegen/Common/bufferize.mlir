@@ -58,6 +58,26 @@ func.func @weights(%x: tensor<4x4xf32>, %v: tensor<4x4xf32>, %w: tensor<16xf32>)
   return %4 : tensor<4x4xf32>
 }
 
+// So it is with sums and maxima of weights, which begin with a filled tensor.
+// CHECK-LABEL: func.func @sums
+// CHECK-SAME:    (%[[X:.*]]: memref<4xf32>, %[[W:.*]]: memref<4x9xf32>, %[[R:.*]]: memref<4xf32>)
+// CHECK:         linalg.exp ins(%[[X]] : memref<4xf32>) outs(%[[R]] : memref<4xf32>)
+// CHECK:         linalg.log ins(%[[R]] : memref<4xf32>) outs(%[[R]] : memref<4xf32>)
+// CHECK:         %[[MOST:.*]] = memref.alloc()
+// CHECK:         linalg.fill ins({{.*}}) outs(%[[MOST]] : memref<4xf32>)
+// CHECK:         linalg.reduce {{.*}} ins(%[[W]] : memref<4x9xf32>) outs(%[[MOST]] : memref<4xf32>)
+// CHECK:         linalg.add ins(%[[R]], %[[MOST]] : memref<4xf32>, memref<4xf32>) outs(%[[R]] : memref<4xf32>)
+func.func @sums(%x: tensor<4xf32>, %w: tensor<4x9xf32>) -> tensor<4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4xf32>
+  %0 = linalg.exp ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %1 = linalg.log ins(%0 : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %2 = linalg.fill ins(%zero : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %3 = linalg.reduce {arith.maximumf} ins(%w : tensor<4x9xf32>) outs(%2 : tensor<4xf32>) dimensions = [1]
+  %4 = linalg.add ins(%1, %3 : tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  return %4 : tensor<4xf32>
+}
+
 // The caller's buffer is filled, whatever shape it has then.
 // CHECK-LABEL: func.func @reshaped
 // CHECK-SAME:    (%[[X:.*]]: memref<6xf32>, %[[R:.*]]: memref<2x3xf32>)
