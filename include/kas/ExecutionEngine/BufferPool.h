@@ -13,23 +13,24 @@
 #ifndef KAS_EXECUTIONENGINE_BUFFERPOOL_H
 #define KAS_EXECUTIONENGINE_BUFFERPOOL_H
 
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/SmallVector.h"
 #include <cstddef>
-#include <list>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <vector>
 
 namespace kas::execution {
 
 /// `malloc` and `free` of code that was compiled in this process. A function
 /// allocates the same large buffers at each call; taken from the system each
-/// time, their pages cost up to two fifths of a training step. Large blocks
-/// that are freed are therefore kept, for buffers of the same size, but never
-/// more than were in use at once; the oldest go first. May be used by any
-/// number of threads.
+/// time, their pages cost up to two fifths of a training step. The memory of
+/// large blocks is therefore kept: as much as was in use at once, and eighths
+/// more where blocks do not fit otherwise. A block lies as low as there is
+/// space, so that buffers of different sizes use the same memory, which the
+/// processor's caches hold. May be used by any number of threads.
 class BufferPool {
 public:
-  /// Blocks from this size on are kept.
+  /// Blocks from this size on, in bytes, are kept.
   static constexpr size_t minKept = 1 << 16;
 
   /// That of the process.
@@ -43,23 +44,26 @@ public:
   /// How many bytes are kept for later.
   size_t getNumKept() const;
 
-  BufferPool() = default;
+  BufferPool();
   BufferPool(const BufferPool &) = delete;
   BufferPool &operator=(const BufferPool &) = delete;
   ~BufferPool();
 
 private:
   struct Block;
-  using Blocks = std::list<Block *>;
+  struct Region;
 
-  Block *take(size_t size);
-  void drop(size_t limit);
+  void *take(size_t size);
+  bool addRegion(size_t size);
+  void drop();
 
   mutable std::mutex mutex;
-  /// What is kept: the oldest first, and of each size.
-  Blocks kept;
-  llvm::DenseMap<size_t, llvm::SmallVector<Blocks::iterator>> keptOfSize;
-  size_t numKept = 0, numUsed = 0, mostUsed = 0;
+  /// What the system has given, in the order of blocks that are looked for.
+  std::vector<std::unique_ptr<Region>> regions;
+  /// Bytes of all regions, of the blocks in use, and the most that were.
+  size_t numBytes = 0, numUsed = 0, mostUsed = 0;
+  /// Bytes of the next region, where there is none.
+  size_t nextRegion = 0;
 };
 
 } // namespace kas::execution
