@@ -205,11 +205,11 @@ def KasWinogradPass : Pass<"kas-winograd", "::mlir::ModuleOp"> {
     Input: `kas.apply` of concrete operators that are convolutions of 3x3 with
     stride 1, dense or in groups, on an image with or without zeros around it,
     and `linalg.conv_2d_nchw_fchw` or a `linalg.generic` of such a shape, as
-    gradients by the data are; f32, of static shape, with at least 16 tiles of 4x4
+    gradients by the data are, or of the gradient by the weight; f32, of static shape, with at least 16 tiles of 4x4
     outputs in the batch, and more than a few channels. One thread computes as many
     images at a time as leave their tiles in the cache. Output: loops that transform tiles of 6x6 of the
     data, 36 matrix products in register tiles, and loops that transform these
-    back to 4x4 outputs: 36 products for 144. The weights are transformed once where
+    back to 4x4 outputs, or to windows: 36 products for 144. The weights are transformed once where
     they are `prepacked` ahead.
 
     All others stay as they are, also those that have a schedule, and all on
@@ -221,7 +221,8 @@ def KasWinogradPass : Pass<"kas-winograd", "::mlir::ModuleOp"> {
 
     Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks",
     CVPR 2016, section 4.
-    Examples: `test/Codegen/CPU/winograd.mlir`, `test/Codegen/CPU/winograd-linalg.mlir`.
+    Examples: `test/Codegen/CPU/winograd.mlir`, `test/Codegen/CPU/winograd-linalg.mlir`,
+    `test/Codegen/CPU/winograd-gradient.mlir`.
   }];
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"0",

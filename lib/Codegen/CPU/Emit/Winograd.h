@@ -24,6 +24,11 @@ namespace kas::codegen {
 mlir::Value emitWinograd(mlir::Operation *op, const WinogradConvolution &conv,
                          const ContractionOptions &options);
 
+/// The same of the gradient by the weight.
+mlir::Value emitWinogradGradient(mlir::Operation *op,
+                                 const WinogradGradient &gradient,
+                                 const ContractionOptions &options);
+
 } // namespace kas::codegen
 
 #endif // LIB_CODEGEN_CPU_EMIT_WINOGRAD_H

@@ -24,8 +24,8 @@
 
 #include "../Strategy/MatchContraction.h"
 #include "EmitContraction.h"
-#include "LoopEmitter.h"
 #include "Winograd.h"
+#include "WinogradTransforms.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -37,36 +37,15 @@ using namespace mlir;
 
 namespace {
 
-/// Outputs and inputs of a tile along one axis, and places of the window.
-constexpr int64_t tileOut = winogradTile, window = winogradWindow;
-constexpr int64_t tileIn = tileOut + window - 1;
-constexpr int64_t numPoints = tileIn * tileIn;
-
-/// The transforms of section 4.3, by rows: of the data (B^T), of the windows
-/// (G), back (A^T).
-constexpr float dataTransform[tileIn][tileIn] = {
-    {4, 0, -5, 0, 1, 0},  {0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0},
-    {0, -2, -1, 2, 1, 0}, {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}};
-constexpr float windowTransform[tileIn][window] = {
-    {1.0 / 4, 0, 0},
-    {-1.0 / 6, -1.0 / 6, -1.0 / 6},
-    {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-    {1.0 / 24, 1.0 / 12, 1.0 / 6},
-    {1.0 / 24, -1.0 / 12, 1.0 / 6},
-    {0, 0, 1}};
-constexpr float outputTransform[tileOut][tileIn] = {{1, 1, 1, 1, 1, 0},
-                                                    {0, 1, -1, 2, -2, 0},
-                                                    {0, 1, 1, 4, 4, 0},
-                                                    {0, 1, -1, 8, -8, 1}};
-
 /// Emits one convolution.
-class WinogradEmitter : LoopEmitter {
+class WinogradEmitter : WinogradTransforms {
 public:
   WinogradEmitter(OpBuilder &builder, Operation *op,
                   const WinogradConvolution &conv,
                   const ContractionOptions &options)
-      : LoopEmitter(builder, op->getLoc()), op(op), conv(conv),
-        options(options), target(options.target),
+      : WinogradTransforms(builder, op->getLoc(),
+                           ContractionTarget(options.target).hasFMA),
+        op(op), conv(conv), options(options), target(options.target),
         rowsOfTiles(llvm::divideCeil(conv.outHeight, tileOut)),
         columnsOfTiles(llvm::divideCeil(conv.outWidth, tileOut)),
         numTiles(rowsOfTiles * columnsOfTiles),
@@ -78,7 +57,6 @@ public:
   Value emit();
 
 private:
-  using Vectors = SmallVector<Value>;
   /// As many neighbouring tiles of a channel as a vector has lanes.
   struct TileVector {
     /// Where the channel begins, and which line of tiles it is.
@@ -90,42 +68,12 @@ private:
     Value exist;
   };
   VectorType getType() { return getVectorType(lanes); }
-  Value add(Value a, int64_t b) {
-    return b ? arith::AddIOp::create(builder, loc, a, constant(b)).getResult()
-             : a;
-  }
-  Value add(Value a, Value b) {
-    return arith::AddIOp::create(builder, loc, a, b);
-  }
-  Value scaled(Value a, int64_t scale) {
-    return arith::MulIOp::create(builder, loc, a, constant(scale));
-  }
-  Value makeBuffer(ArrayRef<int64_t> shape) {
-    auto type = MemRefType::get(shape, builder.getF32Type());
-    return memref::AllocOp::create(builder, loc, type,
-                                   builder.getI64IntegerAttr(64));
-  }
-  Value flatten(Value buffer) {
-    return LoopEmitter::flatten(
-        buffer, cast<MemRefType>(buffer.getType()).getNumElements());
-  }
-  Value toBuffer(Value tensor) {
-    auto type = bufferization::getMemRefTypeWithStaticIdentityLayout(
-        cast<TensorType>(tensor.getType()));
-    return bufferization::ToBufferOp::create(builder, loc, type, tensor,
-                                             /*read_only=*/true);
-  }
   /// A loop from 0 below `extent`, shared by threads if it is the outermost.
   void loop(int64_t extent, bool shared, Body body) {
     if (shared && threads != 1)
       return sharedLoop(extent, body);
     serialLoop(extent, /*step=*/1, body)
         ->setAttr("loop_annotation", getFinishedLoop(builder.getContext()));
-  }
-  Value getMask(ArrayRef<bool> exists) {
-    auto type = VectorType::get({lanes}, builder.getI1Type());
-    return arith::ConstantOp::create(builder, loc,
-                                     DenseElementsAttr::get(type, exists));
   }
 
   /// Of the products of all matrices, in halves of a cycle.
@@ -134,25 +82,12 @@ private:
            numPoints / target.lanes * target.getOperationTime(target.lanes);
   }
   /// Elements from the matrix of one point to that of the next, where it has
-  /// the tiles of so many channels, those of all images of a block. What is
-  /// computed of one tile is at the same place of all 36 matrices; an odd
-  /// number of cache lines lies between them, else they would all be in one set
-  /// of the cache, which has 8 to 16 lines.
+  /// the tiles of so many channels, those of all images of a block.
   int64_t getPointStride(int64_t channels) const {
     return getLineStride(channels * numTiles);
   }
-  static int64_t getLineStride(int64_t elements) {
-    constexpr int64_t line = 16;
-    return (llvm::divideCeil(elements, line) | 1) * line;
-  }
   int64_t getBlock() const;
   LogicalResult emitBlock(Value weights, Value data, Value output);
-  template <size_t rows, size_t columns>
-  Vectors transform(const float (&matrix)[rows][columns], ValueRange values);
-  template <size_t rows>
-  void transformTile(const float (&matrix)[rows][tileIn],
-                     function_ref<Value(int64_t line, int64_t column)> at,
-                     function_ref<void(int64_t line, ValueRange)> body);
   void loopOverTiles(int64_t channels, int64_t elements,
                      function_ref<void(const TileVector &)> body);
   Value transformWeights(Value weight);
@@ -182,48 +117,6 @@ private:
 };
 
 } // namespace
-
-/// `matrix` times `values`.
-template <size_t rows, size_t columns>
-SmallVector<Value>
-WinogradEmitter::transform(const float (&matrix)[rows][columns],
-                           ValueRange values) {
-  Vectors results;
-  Type type = values.front().getType();
-  auto splat = [&](float value) -> Value {
-    TypedAttr attr = builder.getF32FloatAttr(value);
-    if (auto vectorType = dyn_cast<VectorType>(type))
-      attr = DenseElementsAttr::get(vectorType, value);
-    return arith::ConstantOp::create(builder, loc, attr);
-  };
-  for (const auto &row : matrix) {
-    Value sum;
-    for (auto [factor, value] : llvm::zip_equal(row, values)) {
-      // Zeros and ones of the matrices save a multiplication: 12 of the 36
-      // factors of `dataTransform` remain.
-      if (factor == 0)
-        continue;
-      bool isOne = factor == 1 || factor == -1;
-      if (!sum)
-        sum = factor == 1
-                  ? value
-                  : arith::MulFOp::create(builder, loc, value, splat(factor))
-                        .getResult();
-      else if (isOne && factor > 0)
-        sum = arith::AddFOp::create(builder, loc, sum, value);
-      else if (isOne)
-        sum = arith::SubFOp::create(builder, loc, sum, value);
-      else if (target.hasFMA && isa<VectorType>(type))
-        sum = vector::FMAOp::create(builder, loc, value, splat(factor), sum);
-      else
-        sum = arith::AddFOp::create(
-            builder, loc, sum,
-            arith::MulFOp::create(builder, loc, value, splat(factor)));
-    }
-    results.push_back(sum);
-  }
-  return results;
-}
 
 /// The windows as 36 matrices, by group, outputs and inputs: once, where
 /// weights are prepacked ahead.
@@ -389,30 +282,6 @@ void WinogradEmitter::loopOverTiles(
       }
     });
   });
-}
-
-/// `matrix` times the tile whose elements `at` gives times the transposed
-/// matrix, line by line. `at` gives vectors, each of one element of `lanes`
-/// tiles; `body` gets the results row by row, so that few of them are in
-/// registers.
-template <size_t rows>
-void WinogradEmitter::transformTile(
-    const float (&matrix)[rows][tileIn],
-    function_ref<Value(int64_t line, int64_t column)> at,
-    function_ref<void(int64_t line, ValueRange)> body) {
-  SmallVector<Vectors> columns;
-  for (int64_t j = 0; j < tileIn; ++j) {
-    Vectors column;
-    for (int64_t i = 0; i < tileIn; ++i)
-      column.push_back(at(i, j));
-    columns.push_back(transform(matrix, column));
-  }
-  for (size_t i = 0; i < rows; ++i) {
-    Vectors line;
-    for (const Vectors &values : columns)
-      line.push_back(values[i]);
-    body(static_cast<int64_t>(i), transform(matrix, line));
-  }
 }
 
 /// The tiles of 6x6, which overlap by two, as 36 matrices: of each group the

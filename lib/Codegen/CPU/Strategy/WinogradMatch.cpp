@@ -249,6 +249,59 @@ kas::codegen::matchWinograd(linalg::GenericOp op) {
   return failure();
 }
 
+/// Whether the maps are those of a gradient by the weight.
+static bool isGradient(AffineMap data, AffineMap gradient, AffineMap out,
+                       ArrayRef<int64_t> ranges) {
+  for (AffineMap map : {data, gradient, out})
+    if (map.getNumResults() != 4)
+      return false;
+  if (ranges.size() != 7 || !gradient.isProjectedPermutation() ||
+      !out.isProjectedPermutation() ||
+      data.getResult(0) != gradient.getResult(0) ||
+      data.getResult(1) != out.getResult(1) ||
+      gradient.getResult(1) != out.getResult(0))
+    return false;
+  return llvm::all_of(ArrayRef<unsigned>{2, 3}, [&](unsigned axis) {
+    auto place = cast<AffineDimExpr>(out.getResult(axis));
+    return ranges[place.getPosition()] == winogradWindow &&
+           getOtherDim(data.getResult(axis), gradient.getResult(axis)) ==
+               place.getPosition();
+  });
+}
+
+FailureOr<WinogradGradient>
+kas::codegen::matchWinogradGradient(linalg::GenericOp op) {
+  if (!op.hasPureTensorSemantics() || !hasContractionBody(op) ||
+      op.getNumDpsInputs() != 2)
+    return failure();
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  for (unsigned position : {0, 1}) {
+    Value gradient = op.getDpsInputs()[1 - position];
+    auto outType = dyn_cast<RankedTensorType>(gradient.getType());
+    if (!outType || !outType.hasStaticShape() ||
+        !isGradient(maps[position], maps[1 - position], maps[2],
+                    op.getStaticLoopRanges()))
+      continue;
+    auto [data, rowsBefore, columnsBefore] =
+        getUnpadded(op.getDpsInputs()[position]);
+    auto type = dyn_cast<RankedTensorType>(data.getType());
+    if (!type || !type.hasStaticShape())
+      return failure();
+    return WinogradGradient{data,
+                            gradient,
+                            type.getDimSize(0),
+                            type.getDimSize(1),
+                            outType.getDimSize(1),
+                            type.getDimSize(2),
+                            type.getDimSize(3),
+                            outType.getDimSize(2),
+                            outType.getDimSize(3),
+                            rowsBefore,
+                            columnsBefore};
+  }
+  return failure();
+}
+
 FailureOr<WinogradConvolution>
 kas::codegen::matchWinograd(linalg::Conv2DNchwFchwOp op) {
   auto isOne = [](DenseIntElementsAttr values) {

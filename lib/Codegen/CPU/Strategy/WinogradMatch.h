@@ -33,6 +33,16 @@ struct WinogradConvolution {
   llvm::SmallVector<mlir::AffineExpr> weightIndex;
 };
 
+/// The gradient of such a convolution of one group by its weight, whose output
+/// has the gradient `gradient`. Its dimensions are outputs, inputs, lines and
+/// columns of the window.
+struct WinogradGradient {
+  mlir::Value data, gradient;
+  int64_t batches, inputs, outputs, height, width;
+  int64_t outHeight, outWidth;
+  int64_t rowsBefore, columnsBefore;
+};
+
 /// `apply` of a concrete operator, or `op`, if it is such a convolution.
 llvm::FailureOr<WinogradConvolution> matchWinograd(ApplyOp apply);
 llvm::FailureOr<WinogradConvolution>
@@ -40,6 +50,9 @@ matchWinograd(mlir::linalg::Conv2DNchwFchwOp op);
 /// The same as one contraction over images, channels and places in any
 /// order of its loops, as gradients by the data are.
 llvm::FailureOr<WinogradConvolution> matchWinograd(mlir::linalg::GenericOp op);
+/// `op` if it is such a gradient, its loops in any order.
+llvm::FailureOr<WinogradGradient>
+matchWinogradGradient(mlir::linalg::GenericOp op);
 
 } // namespace kas::codegen
 

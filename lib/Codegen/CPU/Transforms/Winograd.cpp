@@ -59,6 +59,23 @@ static bool isWorthIt(const WinogradConvolution &conv,
          conv.inputs * conv.outputs >= least * (conv.inputs + conv.outputs);
 }
 
+/// The same of a gradient by the weight, whose vectors are of channels.
+static bool isWorthIt(const WinogradGradient &gradient,
+                      const ContractionTarget &target) {
+  constexpr int64_t least = 4, minTiles = 16;
+  // Vectors of which at least three quarters are channels.
+  auto fills = [&](int64_t channels) {
+    int64_t padded = llvm::alignTo(channels, target.lanes);
+    return padded * 3 <= channels * 4;
+  };
+  int64_t numTiles = llvm::divideCeil(gradient.outHeight, winogradTile) *
+                     llvm::divideCeil(gradient.outWidth, winogradTile);
+  return fills(gradient.inputs) && fills(gradient.outputs) &&
+         gradient.batches * numTiles >= minTiles &&
+         gradient.inputs * gradient.outputs >=
+             least * (gradient.inputs + gradient.outputs);
+}
+
 /// Whether all elements are f32: the transforms would lose most of fewer bits.
 static bool isF32(Operation *op) {
   return llvm::all_of(
@@ -84,7 +101,19 @@ struct Winograd : kas::codegen::impl::KasWinogradPassBase<Winograd> {
   }
 
 private:
-  void lower(Operation *op) {
+  /// The result of `op`, and its `groups`; null if it is none that is worth it,
+  /// with what was emitted before `op` left over.
+  Value emit(Operation *op, const ContractionOptions &options,
+             int64_t &groups) {
+    ContractionTarget target(options.target);
+    // Tiles at the padding are read by masked loads.
+    if (!target.hasMaskedLoads)
+      return Value();
+    if (auto generic = dyn_cast<linalg::GenericOp>(op))
+      if (auto gradient = matchWinogradGradient(generic); succeeded(gradient))
+        return isWorthIt(*gradient, target)
+                   ? emitWinogradGradient(op, *gradient, options)
+                   : Value();
     FailureOr<WinogradConvolution> conv = failure();
     if (auto apply = dyn_cast<ApplyOp>(op))
       conv = matchWinograd(apply);
@@ -92,24 +121,26 @@ private:
       conv = matchWinograd(named);
     else
       conv = matchWinograd(cast<linalg::GenericOp>(op));
-    ContractionOptions options{getNumThreads(op, threads),
-                               getContractionTarget(getOperation(), vectorBits),
-                               /*deallocate=*/false, prepacked};
-    options.minParallelTime = minParallelTime;
-    ContractionTarget target(options.target);
     bool isTaken = succeeded(conv) && isWorthIt(*conv, target);
     LDBG() << op->getLoc() << ": "
            << (isTaken           ? "taken"
                : succeeded(conv) ? "too few tiles or channels"
                                  : "no convolution of 3x3 with stride 1");
     if (!isTaken)
-      return;
-    // Tiles at the padding are read by masked loads.
-    if (!target.hasMaskedLoads)
-      return;
+      return Value();
+    groups = conv->groups;
+    return emitWinograd(op, *conv, options);
+  }
+
+  void lower(Operation *op) {
+    ContractionOptions options{getNumThreads(op, threads),
+                               getContractionTarget(getOperation(), vectorBits),
+                               /*deallocate=*/false, prepacked};
+    options.minParallelTime = minParallelTime;
     // On failure what was emitted between the two is removed again.
     Operation *before = op->getPrevNode();
-    Value result = emitWinograd(op, *conv, options);
+    int64_t groups = 1;
+    Value result = emit(op, options, groups);
     if (!result) {
       while (op->getPrevNode() != before)
         op->getPrevNode()->erase();
@@ -117,7 +148,7 @@ private:
     }
     remark::passed(op->getLoc(),
                    remark::RemarkOpts::name("Winograd").category(panelRemarks))
-        << remark::metric("groups", conv->groups);
+        << remark::metric("groups", groups);
     OpBuilder builder(op);
     if (auto structured = dyn_cast<linalg::LinalgOp>(op)) {
       // What the sums begin with.
