@@ -144,6 +144,7 @@ enum : int {
 
 // Functions that older drivers do not have.
 #define KAS_CUDA_OPTIONAL_FUNCTIONS(X)                                         \
+  X(cuDriverGetVersion, (int *version))                                        \
   X(cuFuncGetParamInfo,                                                        \
     (CUfunction function, size_t index, size_t *offset, size_t *bytes))        \
   X(cuTensorMapEncodeTiled,                                                    \

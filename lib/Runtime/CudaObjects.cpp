@@ -102,6 +102,24 @@ Status CudaBuffer::fill(uint32_t word) {
 // Modules and kernels
 //===----------------------------------------------------------------------===//
 
+/// What would help where the driver is older than what it was given; empty:
+/// another error.
+static std::string getRemedy(CUresult result, const CudaLibrary &driver,
+                             const char *architecture) {
+  if (result != CudaUnsupportedPtxVersion && result != CudaNoBinaryForGpu)
+    return "";
+  std::string text =
+      std::string("; for ") + architecture + " the driver is too old";
+  int version = 0;
+  if (driver.cuDriverGetVersion &&
+      driver.cuDriverGetVersion(&version) == CudaSuccess)
+    // 12040 for 12.4.
+    text = std::string("; for ") + architecture + " the driver is for CUDA " +
+           std::to_string(version / 1000) + "." +
+           std::to_string(version % 1000 / 10);
+  return text + "; a newer one may know it";
+}
+
 // PTX is compiled here by the driver, which may take seconds; a cubin is
 // copied.
 Status CudaDevice::loadModule(const void *data, size_t bytes,
@@ -126,6 +144,9 @@ Status CudaDevice::loadModule(const void *data, size_t bytes,
     std::string said = makeOneLine(log.c_str());
     if (status.isError() && !said.empty())
       status = Status(status.getCode(), status.getText() + ": " + said);
+    std::string remedy = getRemedy(result, driver, info.architecture);
+    if (!remedy.empty())
+      status = Status(status.getCode(), status.getText() + remedy);
     return status;
   });
   if (!status.isError())

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Dataset.h"
+#include "Device.h"
 #include "Functions.h"
 #include "Module.h"
 #include "Searcher.h"
@@ -81,6 +82,7 @@ NB_MODULE(_kas, m) {
   addDataset(m);
   addFunctions(m);
   addModule(m);
+  addDevice(m);
   addSearcher(m);
   addTrainingPlan(m);
 }

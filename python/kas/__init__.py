@@ -12,6 +12,7 @@
 from typing import TYPE_CHECKING
 
 from ._builder import Coordinate, OperatorBuilder
+from ._device_function import DeviceCall, DeviceFunction
 from ._errors import Diagnostic, Error, MissingExtraError
 from ._exact import ExactCheck
 from ._function import Function, load_compiled
@@ -44,6 +45,8 @@ __all__ = [
     "CompiledPass",
     "Coordinate",
     "Cost",
+    "DeviceCall",
+    "DeviceFunction",
     "Diagnostic",
     "Entry",
     "Error",

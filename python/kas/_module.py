@@ -232,17 +232,19 @@ class Module:
     def compile(
         self,
         function: str,
+        device: str = "cpu",
         *,
         threads: int = 0,
         opt_level: int = 2,
         prepack_weights: bool = False,
         any_batch: bool = False,
         precision: str = "f32",
+        libraries: str = "auto",
         check: str | None = None,
         seed: int = 0,
         draws: int = 0,
     ) -> Function:
-        """Compiles a `func.func` on tensors of static shape, of floats or integers, for the CPU.
+        """Compiles a `func.func` on tensors of static shape, of floats or integers, for the CPU or for a CUDA device.
 
         With `prepack_weights` all arguments but the first and those with the attribute `kas.data` are weights, which
         `Function.bind(...).prepack()` packs before the first call, with all that depends on them alone; calls are
@@ -255,7 +257,15 @@ class Module:
         and it saves time; sums, arguments and results stay f32 (docs/guide/quantization.md).
         `check`, `seed` and `draws` as in `Operator.compile`, for functions that compute with `kas.apply` alone, whose
         weights are not prepacked.
+        With `device="cuda"` or `"cuda:1"` the result is a `kas.DeviceFunction`, on tensors in the memory of that
+        device. Of the options there are `precision` (also `"tf32"` and `"f16"`: tensor cores round factors so) and
+        `libraries` (`"auto"` lets cuBLASLt and cuDNN compute what they are expected to be faster for, `"none"` does
+        not). Weights are always prepacked there. Raises `kas.Error` where there is no such device, and says what would
+        help.
         """
+        if device != "cpu":
+            given = {"threads": threads, "any_batch": any_batch, "check": check}
+            return self._compile_for_device(function, device, precision, libraries, given)
         if check and prepack_weights:
             raise ValueError(f"check='{check}' requires prepack_weights=False, got True")
         if check and any_batch:
@@ -271,6 +281,23 @@ class Module:
             self._handle, function, None, check, threads=threads, opt_level=opt_level, seed=seed, draws=draws
         )
         return compiled
+
+    def _compile_for_device(
+        self, function: str, device: str, precision: str, libraries: str, given: Mapping[str, Any]
+    ) -> Function:
+        """`given` are options that only the CPU has."""
+        from ._device_function import PRECISIONS, DeviceFunction
+
+        if device.partition(":")[0] != "cuda":
+            raise ValueError(f"the device must be 'cpu', 'cuda' or 'cuda:INDEX', got {device!r}")
+        if wrong := [name for name, value in given.items() if value]:
+            raise ValueError(f"{wrong[0]}= requires device='cpu', got {device!r}")
+        if precision not in PRECISIONS:
+            raise ValueError(f"precision requires {', '.join(map(repr, PRECISIONS))}, got {precision!r}")
+        if libraries not in ("auto", "none"):
+            raise ValueError(f"libraries requires 'auto' or 'none', got {libraries!r}")
+        source = self._handle.to_bytecode()
+        return DeviceFunction(self._handle, source, function, device, precision, libraries == "auto")
 
     def save(
         self,

@@ -41,7 +41,7 @@ def test_modes_stand_for_options():
         (None, {"threads": -1}, "'threads' .* requires a whole number of at least 0, got -1"),
         (None, {"threads": 1.5}, "'threads' .* requires a whole number of at least 0, got 1.5"),
         (None, {"threads": True}, "'threads' .* requires a whole number of at least 0, got True"),
-        (None, {"precision": "f16"}, "'precision' .* requires one of 'f32', 'bf16', got 'f16'"),
+        (None, {"precision": "f8"}, "'precision' .* requires one of 'f32', 'tf32', 'f16', 'bf16', got 'f8'"),
         (None, {"algorithm": 3}, "'algorithm' .* requires one of 'auto', .*, got 3"),
         (None, {"strict": 1}, "'strict' .* requires True or False, got 1"),
         (None, {"tuning_seconds": "long"}, "'tuning_seconds' .* requires a number of at least 0, got 'long'"),

@@ -65,7 +65,7 @@ Device::~Device() { (void)kasRtDeviceClose(handle); }
 
 Expected<std::unique_ptr<DeviceFunction>>
 DeviceFunction::load(const Device &device, const DeviceManifest &manifest,
-                     StringRef binary, StringRef name) {
+                     StringRef binary, StringRef name, bool ownsTensors) {
   StringRef api = device.getInfo().backend == KAS_RT_CUDA ? "cuda" : "vulkan";
   // A binary for the other API would be refused by the driver with less to say.
   if (manifest.target.api != api)
@@ -76,7 +76,7 @@ DeviceFunction::load(const Device &device, const DeviceManifest &manifest,
     return createStringError("the program has no function '" + name + "'");
   // From here on the destructor releases what was made when a step fails.
   std::unique_ptr<DeviceFunction> loaded(new DeviceFunction(device, *function));
-  if (Error error = loaded->createBuffers())
+  if (Error error = loaded->createBuffers(ownsTensors))
     return error;
   if (Error error = loaded->createKernels(manifest, binary))
     return error;
@@ -86,7 +86,7 @@ DeviceFunction::load(const Device &device, const DeviceManifest &manifest,
 /// NaN in f32 and, twice, in f16 and bf16.
 static constexpr uint32_t quietNaN = 0x7fff7fff;
 
-Error DeviceFunction::createBuffers() {
+Error DeviceFunction::createBuffers(bool ownsTensors) {
   if (function.scratchBytes)
     if (Error error = check(
             kasRtBufferCreate(device.get(), function.scratchBytes, &scratch)))
@@ -100,6 +100,9 @@ Error DeviceFunction::createBuffers() {
   for (auto [buffer, handle] : llvm::zip_equal(function.buffers, buffers)) {
     // Parts of `scratch`.
     if (buffer.kind == BufferKind::Scratch)
+      continue;
+    if (!ownsTensors && (buffer.kind == BufferKind::Argument ||
+                         buffer.kind == BufferKind::Result))
       continue;
     if (Error error =
             check(kasRtBufferCreate(device.get(), buffer.getBytes(), &handle)))
@@ -219,14 +222,7 @@ Error DeviceFunction::createKernels(const DeviceManifest &manifest,
     llvm::copy(kernel.block, created.size.block);
     // Declared memory is known to the driver; this is requested in addition.
     created.size.dynamicSharedBytes = kernel.dynamicSharedBytes;
-    for (size_t position : launch.arguments) {
-      const DeviceManifest::Buffer &buffer = function.buffers[position];
-      if (buffer.kind == BufferKind::Scratch)
-        created.arguments.push_back(
-            {scratch, buffer.offset, buffer.getBytes()});
-      else
-        created.arguments.push_back({buffers[position], 0, buffer.getBytes()});
-    }
+    created.arguments = launch.arguments;
     std::vector<KasRtTensorMap> maps = getTensorMaps(kernel);
     if (Error error = check(kasRtModuleGetKernelWithTensorMaps(
             module, kernel.name.c_str(),
@@ -237,6 +233,20 @@ Error DeviceFunction::createKernels(const DeviceManifest &manifest,
       return error;
   }
   return Error::success();
+}
+
+std::vector<KasRtArgument>
+DeviceFunction::getArguments(const Launch &launch,
+                             llvm::ArrayRef<KasRtBuffer> handles) const {
+  std::vector<KasRtArgument> arguments;
+  for (size_t position : launch.arguments) {
+    const DeviceManifest::Buffer &buffer = function.buffers[position];
+    if (buffer.kind == BufferKind::Scratch)
+      arguments.push_back({scratch, buffer.offset, buffer.getBytes()});
+    else
+      arguments.push_back({handles[position], 0, buffer.getBytes()});
+  }
+  return arguments;
 }
 
 DeviceFunction::~DeviceFunction() {
@@ -354,14 +364,18 @@ Error DeviceFunction::download(llvm::MutableArrayRef<Tensor> results) {
 // Running
 //===----------------------------------------------------------------------===//
 
-Expected<KasRtSequence> DeviceFunction::createSequence(size_t first,
-                                                       size_t count) {
+Expected<KasRtSequence>
+DeviceFunction::createSequence(size_t first, size_t count,
+                               llvm::ArrayRef<KasRtBuffer> handles) const {
   KasRtSequence created = nullptr;
   std::vector<KasRtStep> steps;
+  std::vector<std::vector<KasRtArgument>> arguments;
   // In the order of the manifest, which the device keeps.
-  for (const Launch &launch : llvm::ArrayRef(launches).slice(first, count))
-    steps.push_back({launch.kernel, launch.size, launch.arguments.data(),
-                     static_cast<uint32_t>(launch.arguments.size())});
+  for (const Launch &launch : llvm::ArrayRef(launches).slice(first, count)) {
+    arguments.push_back(getArguments(launch, handles));
+    steps.push_back({launch.kernel, launch.size, arguments.back().data(),
+                     static_cast<uint32_t>(arguments.back().size())});
+  }
   // A function that hands on its arguments has none.
   if (!steps.empty())
     if (Error error = check(
@@ -376,7 +390,8 @@ Error DeviceFunction::prepack() {
   if (isPrepacked || count == 0)
     return Error::success();
   if (!prepackSequence)
-    if (Error error = createSequence(0, count).moveInto(prepackSequence))
+    if (Error error =
+            createSequence(0, count, buffers).moveInto(prepackSequence))
       return error;
   if (Error error = check(kasRtSequenceLaunch(prepackSequence)))
     return error;
@@ -399,8 +414,8 @@ Error DeviceFunction::launch() {
   if (launches.size() == count)
     return Error::success();
   if (!sequence)
-    if (Error error =
-            createSequence(count, launches.size() - count).moveInto(sequence))
+    if (Error error = createSequence(count, launches.size() - count, buffers)
+                          .moveInto(sequence))
       return error;
   return check(kasRtSequenceLaunch(sequence));
 }

@@ -17,6 +17,7 @@ from torch import fx, nn
 
 from .._errors import need
 from ._graph_batch import BATCHES, Batch, find_batch, get_batch_key, set_batch
+from ._graph_device import find_device, move_to_host
 from ._graph_flops import count_flops, warn_of_fallback
 from ._graph_import import UnsupportedGraphError, make_key, trace
 from ._graph_norms import fold_batch_norms
@@ -115,7 +116,9 @@ class _Graph:
         key: Any = threads
         if self.has_symbols:
             key = (threads, *((*a.shape, *a.stride()) if isinstance(a, torch.Tensor) else a for a in arguments))
-        if self.batch and (any_batch := get_batch_key(threads, arguments, self.batch)):
+        # Schedules for GPUs are chosen for one size: each batch has a program of its own there.
+        is_on_host = not any(isinstance(a, torch.Tensor) and a.device.type == "cuda" for a in arguments)
+        if self.batch and is_on_host and (any_batch := get_batch_key(threads, arguments, self.batch)):
             batch = self.batch
             if self._get_program(any_batch, lambda: self._compile_batches(arguments, batch, threads)):
                 key = any_batch
@@ -197,10 +200,12 @@ class _Graph:
         return BatchProgram(programs, batched)
 
     def _trace_and_compile(self, arguments: Sequence[Any], places: list[int], threads: int) -> Compiled:
-        devices = {arguments[place].device for place in places} - {torch.device("cpu")}
-        if devices:
-            return Compiled(None, 0, {}, f"requires tensors on the CPU, got '{min(map(str, devices))}'")
         static = self._find_tensors(places, self.static)
+        try:
+            if device := find_device([arguments[place] for place in places]):
+                return self._compile_on_device(arguments, places, device)
+        except UnsupportedGraphError as error:
+            return Compiled(None, 0, {}, str(error))
         options = self.options._replace(threads=threads)
         key = make_key(self.graph, arguments, self.kind, static, options)
         # Before anything is traced, which takes longer than all else.
@@ -216,11 +221,23 @@ class _Graph:
             return Compiled(None, 0, {}, str(error))
         return compile_graph(traced, static, options, key)
 
-    def _fold(self, places: Collection[int]) -> fx.GraphModule | None:
+    def _compile_on_device(self, arguments: Sequence[Any], places: list[int], device: str) -> Compiled:
+        """All of it or nothing: PyTorch runs no parts between those that kas compiles for a CUDA device."""
+        if self.kind != "inference":
+            raise UnsupportedGraphError(
+                f"requires a graph that infers on '{device}', got the {self.kind} of a training"
+            )
+        graph, hosts = move_to_host(self.graph, arguments)
+        traced = trace(self._fold(places, graph) or graph, hosts, with_gradients=False)
+        static = self._find_tensors(places, self.static)
+        program = compile_whole(traced, static, self.options, None, device=device)
+        return Compiled(program, 1, {}, None, count_flops(traced), 1.0)
+
+    def _fold(self, places: Collection[int], graph: fx.GraphModule | None = None) -> fx.GraphModule | None:
         """The graph without its batch norms, where weights are packed ahead; None where it is the same."""
         if self.kind != "inference" or sum(place not in self.static for place in places) != 1:
             return None
-        return fold_batch_norms(self.graph, self.static)
+        return fold_batch_norms(graph or self.graph, self.static)
 
     @staticmethod
     def _find_tensors(places: list[int], wanted: Collection[int]) -> set[int]:
@@ -275,13 +292,17 @@ def backend(
     `kas.torch.explain()` says which, and why, and so does a `RuntimeWarning` where these are more than a tenth of the
     FLOPs of a graph that has a million. Needs torch-mlir.
 
+    Networks on tensors of one CUDA device that infer are compiled for it as a whole, for each set of shapes; calls take
+    tensors where they are, in `torch.cuda.current_stream()` (never tried on a GPU).
+
     `torch.compile(..., mode=...)`: `reduce-overhead` writes results to the memory of earlier ones that nothing refers
     to any more; `max-autotune` measures variants of each function, too, and keeps the fastest.
     `torch.compile(..., options={...})` takes `threads` (0: `torch.get_num_threads()`), `precision` (`f32` or `bf16`,
-    of the factors of products), `algorithm` (of convolutions: `auto`, `direct`, `im2col`, `spatial-pack` or
-    `winograd`), `bind_calls`, `tuning_seconds` (for each function; 60 with `max-autotune`), and `strict`, with which it
-    is an error where PyTorch would run something. `dynamic=False` compiles for each shape alone; `fullgraph=True` is
-    PyTorch's: an error where it cannot trace the network as one graph.
+    of the factors of products; on CUDA devices also `tf32` and `f16`), `libraries` (there, `none`: without cuBLASLt and
+    cuDNN), `algorithm` (of convolutions: `auto`, `direct`, `im2col`, `spatial-pack` or `winograd`), `bind_calls`,
+    `tuning_seconds` (for each function; 60 with `max-autotune`), and `strict`, with which it is an error where PyTorch
+    would run something. `dynamic=False` compiles for each shape alone; `fullgraph=True` is PyTorch's: an error where it
+    cannot trace the network as one graph.
     """
     chosen = read_options(mode, options)
     need("torch_mlir", "torch-mlir")

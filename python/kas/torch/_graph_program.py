@@ -17,6 +17,7 @@ from .. import _kas
 from .._arguments import set_attributes
 from .._errors import Error
 from .._module import Module
+from ._graph_device import DeviceProgram
 from ._graph_flops import count_flops
 from ._graph_import import UnsupportedGraphError, import_graph, make_key
 from ._graph_parts import (
@@ -246,7 +247,8 @@ class _Source:
     """A graph that is to be compiled as a whole. Changes the graph.
 
     `static` are the places of the weights. With `batched`, the places of what has samples, only a graph that computes
-    these one by one, so that a batch may come in parts. The program is kept under the `key`, if there is one.
+    these one by one, so that a batch may come in parts. The program is kept under the `key`, if there is one. `device`:
+    a CUDA device in place of the CPU.
     """
 
     def __init__(
@@ -256,8 +258,9 @@ class _Source:
         options: Options,
         key: str | None,
         batched: frozenset[int] = frozenset(),
+        device: str | None = None,
     ):
-        self.options, self.key = options, key
+        self.options, self.key, self.device = options, key, device
         arguments = graph.graph.find_nodes(op="placeholder")
         output = graph.graph.output_node()
         is_single, values = _read_outputs(graph)
@@ -289,7 +292,9 @@ class _Source:
         self.tensors = [(tuple(value.shape), value.dtype) for value in (*values, *results)]
         """Shapes and types of what enters and leaves, as functions take it."""
 
-    def compile(self) -> _Function:
+    def compile(self) -> nn.Module:
+        if self.device:
+            return DeviceProgram(self.plan, self.module, self.device, self.options)
         try:
             module = choose_pipeline(
                 self.module, self.pipelines, self.tensors, self.plan.num_data, self.options.tuning_seconds
@@ -430,20 +435,23 @@ def compile_whole(
     options: Options,
     key: str | None,
     batched: frozenset[int] = frozenset(),
+    device: str | None = None,
 ) -> nn.Module:
     """The program of a traced graph, without parts that PyTorch runs, which is kept under a key.
 
-    `static` are the places of weights, `batched` of what has samples. UnsupportedGraphError where there is no program,
-    and with `batched` also where it mixes samples.
+    `static` are the places of weights, `batched` of what has samples; `device` is a CUDA device in place of the CPU.
+    UnsupportedGraphError where there is no program, and with `batched` also where it mixes samples.
     """
     is_single, values = _read_outputs(graph)
     computed, outputs = _find_results(values, graph.graph.find_nodes(op="placeholder"), bool(batched))
     if not computed and not batched and any(output.views or output.constant is not None for output in outputs):
+        if device:
+            raise UnsupportedGraphError("requires a result that is computed, got none")
         return _Known(is_single, outputs)
     check_random(graph)
     check_integers(graph)
     check_meaning(graph)
-    return _Source(_copy(graph), static, options, key, batched).compile()
+    return _Source(_copy(graph), static, options, key, batched, device).compile()
 
 
 def compile_graph(graph: fx.GraphModule, static: set[int], options: Options, key: str | None) -> Compiled:

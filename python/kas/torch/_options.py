@@ -17,7 +17,7 @@ class Options(NamedTuple):
     threads: int = 0
     """Of compiled loops; 0: `torch.get_num_threads()` at each call."""
     precision: str = "f32"
-    """What factors of products may be rounded to: `f32` or `bf16`."""
+    """What factors of products may be rounded to: `f32`, `bf16`, and on CUDA devices also `tf32` or `f16`."""
     algorithm: str = "auto"
     """How convolutions are computed."""
     bind_calls: bool = False
@@ -26,11 +26,14 @@ class Options(NamedTuple):
     """How long variants of a compiled function may be measured, of which the fastest stays; 0: none is."""
     strict: bool = False
     """Whether it is an error where PyTorch would run something."""
+    libraries: str = "auto"
+    """On CUDA devices: `auto` lets cuBLASLt and cuDNN compute what they are expected to be faster for, or `none`."""
 
 
 _CHOICES: dict[str, tuple[str, ...]] = {
-    "precision": ("f32", "bf16"),
+    "precision": ("f32", "tf32", "f16", "bf16"),
     "algorithm": ("auto", "direct", "im2col", "spatial-pack", "winograd"),
+    "libraries": ("auto", "none"),
 }
 _MODES: dict[str, dict[str, Any]] = {
     "reduce-overhead": {"bind_calls": True},

@@ -27,9 +27,9 @@ def list_pipelines(options: Options, is_packed: bool, batched: int) -> list[str]
     `is_packed`: weights are packed ahead. `batched`: how many arguments have samples, where a program is for batches of
     any size, else 0.
     """
-    usual = CPUPipeline(
-        options.threads, prepack_weights=is_packed, precision=options.precision, algorithm=options.algorithm
-    )
+    # The others are of tensor cores: here nothing is rounded to them.
+    precision = "bf16" if options.precision == "bf16" else "f32"
+    usual = CPUPipeline(options.threads, prepack_weights=is_packed, precision=precision, algorithm=options.algorithm)
     variants = [usual]
     if options.tuning_seconds:
         if options.algorithm == "auto":

@@ -75,6 +75,8 @@ struct State : StandInCalls {
   int sticky = 0;
   std::vector<CUcontext> current;
   std::map<CUdeviceptr, size_t> memory;
+  /// What somebody else in the process has allocated.
+  std::map<CUdeviceptr, size_t> others;
   std::set<Module *> modules;
   std::map<CUfunction, Function> functions;
   std::set<CUstream> streams;
@@ -172,12 +174,15 @@ CUresult enter(const char *function, Needs needs, Arguments... arguments) {
 
 /// The allocation that holds `bytes` bytes from `address` on, or 0.
 CUdeviceptr findMemory(CUdeviceptr address, size_t bytes) {
-  auto after = state.memory.upper_bound(address);
-  if (after == state.memory.begin())
-    return 0;
-  auto [start, size] = *std::prev(after);
-  return address - start <= size && bytes <= size - (address - start) ? start
-                                                                      : 0;
+  for (const auto *memory : {&state.memory, &state.others}) {
+    auto after = memory->upper_bound(address);
+    if (after == memory->begin())
+      continue;
+    auto [start, size] = *std::prev(after);
+    if (address - start <= size && bytes <= size - (address - start))
+      return start;
+  }
+  return 0;
 }
 
 void checkStream(CUstream stream, const char *function) {
@@ -302,6 +307,7 @@ static const StandInControls controls = {
       state.kernels[name] = kernel;
     },
     [](void *stream) { state.callers.insert(static_cast<CUstream>(stream)); },
+    [](uint64_t address, size_t bytes) { state.others[address] = bytes; },
     [](void *stream, const std::function<void()> &work) {
       checkStream(static_cast<CUstream>(stream), "work of a library");
       start({nullptr, {}, {}, {}, work}, static_cast<CUstream>(stream));
@@ -329,6 +335,14 @@ KAS_API CUresult cuInit(unsigned flags) {
   state.isInitialized = true;
   return CudaSuccess;
 }
+
+#ifndef KAS_OLD_DRIVER
+KAS_API CUresult cuDriverGetVersion(int *version) {
+  KAS_ENTER(Nothing);
+  *version = 12040;
+  return CudaSuccess;
+}
+#endif
 
 KAS_API CUresult cuGetErrorName(CUresult error, const char **name) {
   KAS_ENTER(Nothing, error);
@@ -386,6 +400,10 @@ KAS_API CUresult cuDeviceGetAttribute(int *value, int attribute,
   if (found == values.end())
     return CudaInvalidValue;
   *value = found->second;
+  // Another GPU, such as 70.
+  const char *architecture = std::getenv("KAS_STAND_IN_ARCHITECTURE");
+  if (architecture && attribute == CudaComputeCapabilityMajor)
+    *value = std::atoi(architecture) / 10;
   return CudaSuccess;
 }
 

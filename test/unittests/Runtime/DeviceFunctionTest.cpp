@@ -11,6 +11,7 @@
 #include "DeviceRuntimeTest.h"
 #include "SpirvText.h"
 #include "llvm/ADT/STLExtras.h"
+#include <functional>
 
 using namespace kas;
 using namespace kas::execution;
@@ -383,6 +384,143 @@ TEST_F(CudaFunctionTest, SaysWhatDoesNotFit) {
               "expected 1 results for function 'run', got 0");
   expectError(function->run({y.clone()}, flat),
               "expected shape 4x16 for 'y' of function 'run', got 64");
+}
+
+namespace {
+/// A function on tensors of the test's own.
+class CallerFunctionTest : public CudaFunctionTest {
+protected:
+  static constexpr uint64_t stream = 0x77;
+
+  void SetUp() override {
+    CudaFunctionTest::SetUp();
+    driver->addStream(getStream());
+    for (const Memory &memory : {std::cref(x), std::cref(y), std::cref(z)})
+      driver->addMemory(getAddress(memory), sizeof(memory));
+  }
+  void open(const std::string &json) {
+    device.emplace(llvm::cantFail(Device::open("cuda")));
+    auto manifest = llvm::cantFail(DeviceManifest::fromJSON(json));
+    function = llvm::cantFail(
+        CallerFunction::load(*device, lock, manifest, ptx, "run"));
+  }
+  void TearDown() override {
+    function.reset();
+    device.reset();
+    CudaFunctionTest::TearDown();
+  }
+  struct alignas(16) Memory {
+    float values[64] = {};
+  };
+  static uint64_t getAddress(const Memory &memory) {
+    return reinterpret_cast<uint64_t>(&memory);
+  }
+  static void *getStream() { return reinterpret_cast<void *>(stream); }
+  void call(const Memory &from, const Memory &to) {
+    llvm::Error error =
+        function->call({getAddress(from), getAddress(to)}, getStream());
+    EXPECT_FALSE(bool(error)) << llvm::toString(std::move(error));
+  }
+
+  Memory x, y, z;
+  std::mutex lock;
+  std::optional<Device> device;
+  std::unique_ptr<CallerFunction> function;
+};
+} // namespace
+
+TEST_F(CallerFunctionTest, RunsWhereTheTensorsAre) {
+  open(getManifest("cuda"));
+  int allocated = driver->countCalls("cuMemAlloc_v2");
+  x.values[5] = 3;
+  call(x, y);
+  EXPECT_EQ(y.values[5], 7);
+  // Kernels by themselves, then a graph that was recorded once.
+  EXPECT_EQ(driver->countCalls("cuGraphLaunch"), 0);
+  for (int round : {1, 2, 3}) {
+    x.values[5] = static_cast<float>(round);
+    call(x, y);
+    EXPECT_EQ(y.values[5], static_cast<float>(2 * round + 1));
+    EXPECT_EQ(driver->countCalls("cuGraphLaunch"), round);
+  }
+  EXPECT_EQ(driver->countCalls("cuGraphInstantiateWithFlags"), 1);
+  // Another result, and the first one again.
+  call(x, z);
+  EXPECT_EQ(z.values[5], 7);
+  call(x, y);
+  EXPECT_EQ(driver->countCalls("cuGraphLaunch"), 4);
+  EXPECT_EQ(driver->countCalls("cuMemAlloc_v2"), allocated);
+  // The constant alone; nothing comes back.
+  EXPECT_EQ(driver->countCalls("cuMemcpyHtoDAsync_v2"), 1);
+  EXPECT_EQ(driver->countCalls("cuMemcpyDtoHAsync_v2"), 0);
+  std::string log = driver->getLog();
+  EXPECT_NE(log.find("32, 1, 1, 0, 0x77)"), std::string::npos);
+}
+
+// More sets of addresses than are kept: the oldest ones are given up.
+TEST_F(CallerFunctionTest, ForgetsOldTensors) {
+  open(getManifest("cuda"));
+  std::vector<Memory> many(40);
+  driver->addMemory(getAddress(many[0]), many.size() * sizeof(Memory));
+  x.values[0] = 1;
+  for (int round : {1, 2})
+    for (Memory &memory : many) {
+      call(x, memory);
+      EXPECT_EQ(memory.values[0], 3) << round;
+    }
+  EXPECT_EQ(driver->countCalls("cuGraphLaunch"), 0);
+}
+
+TEST_F(CallerFunctionTest, PrepacksWeightsAgainWhereTheyAreOthers) {
+  static int numPrepacked;
+  numPrepacked = 0;
+  driver->setKernel("twice", [](void *const *parameters, const uint32_t *grid,
+                                const uint32_t *block) {
+    ++numPrepacked;
+    for (uint32_t i = 0; i < grid[0] * block[0]; ++i)
+      get<float>(parameters, 1)[i] = 2 * get<float>(parameters, 0)[i];
+  });
+  std::string json = getManifest("cuda");
+  json.insert(json.find("\"scratch_bytes\""), "\"prepack_launches\": 1, ");
+  open(json);
+  call(x, y);
+  call(x, y);
+  call(x, z);
+  EXPECT_EQ(numPrepacked, 1);
+  call(z, y);
+  EXPECT_EQ(numPrepacked, 2);
+  function->forgetWeights();
+  call(z, y);
+  call(z, y);
+  EXPECT_EQ(numPrepacked, 3);
+}
+
+TEST_F(CallerFunctionTest, SaysWhatIsWrong) {
+  open(getManifest("cuda"));
+  auto getError = [&](std::vector<uint64_t> addresses) {
+    return llvm::toString(function->call(addresses, getStream()));
+  };
+  EXPECT_EQ(getError({4096}), "expected 2 tensors for function 'run', got 1");
+  EXPECT_EQ(getError({4096, 4100}),
+            "expected an address on the device that is a multiple of 16, got "
+            "4100");
+  driver->fail("cuLaunchKernel", 2, rt::CudaLaunchFailed);
+  EXPECT_NE(getError({getAddress(x), getAddress(y)}).find("LAUNCH_FAILED"),
+            std::string::npos);
+}
+
+TEST_F(VulkanFunctionTest, HasNoTensorsOfTheCaller) {
+  auto device = Device::open("vulkan");
+  ASSERT_TRUE(bool(device)) << llvm::toString(device.takeError());
+  auto manifest =
+      llvm::cantFail(DeviceManifest::fromJSON(getManifest("vulkan")));
+  std::mutex lock;
+  auto function =
+      CallerFunction::load(*device, lock, manifest, getSpirvKernels(), "run");
+  EXPECT_NE(llvm::toString(function.takeError())
+                .find("expected a CUDA device for tensors in the caller's "
+                      "memory, got '"),
+            std::string::npos);
 }
 
 TEST_F(DeviceRuntimeTest, ReportsThatADeviceCannotBeOpened) {

@@ -72,6 +72,8 @@ struct StandInControls {
   void (*setKernel)(const char *name, StandInKernel kernel);
   /// A stream that the caller has made; null: the default one.
   void (*addStream)(void *stream);
+  /// Memory on the device that the caller has, such as a framework's tensor.
+  void (*addMemory)(uint64_t address, size_t bytes);
   /// For stand-ins of libraries that launch kernels of their own: does `work`
   /// in order with what else is in the stream, at once or when the graph runs
   /// that the stream records.

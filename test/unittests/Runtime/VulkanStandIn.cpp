@@ -212,6 +212,7 @@ static const StandInControls controls = {
     nullptr,
     nullptr,
     nullptr,
+    nullptr,
     [](bool discrete) { state.isDiscrete = discrete; },
     [](bool clock) { state.hasClock = clock; },
     [](bool devices) { state.hasDevices = devices; },

@@ -17,6 +17,8 @@
 #include "kas/ExecutionEngine/Tensor.h"
 #include "kas/ExecutionEngine/Timing.h"
 #include "kas/Support/DeviceManifest.h"
+#include <list>
+#include <mutex>
 #include <utility>
 
 namespace kas::execution {
@@ -57,7 +59,9 @@ public:
   /// reports.
   static llvm::Expected<std::unique_ptr<DeviceFunction>>
   load(const Device &device, const DeviceManifest &manifest,
-       llvm::StringRef binary, llvm::StringRef name);
+       llvm::StringRef binary, llvm::StringRef name) {
+    return load(device, manifest, binary, name, /*ownsTensors=*/true);
+  }
   ~DeviceFunction();
 
   /// Copies the arguments to the device; their shapes must be the manifest's.
@@ -86,19 +90,31 @@ public:
   llvm::Expected<Timing> measure(const TimingOptions &options = {});
 
 private:
+  friend class CallerFunction;
+
   struct Launch {
     KasRtKernel kernel;
     KasRtLaunchSize size;
-    std::vector<KasRtArgument> arguments;
+    /// Positions in `buffers`.
+    std::vector<size_t> arguments;
   };
 
   DeviceFunction(const Device &device, const DeviceManifest::Function &function)
       : device(device), function(function) {}
-  llvm::Error createBuffers();
+  /// Arguments and results have buffers only if the function owns them.
+  static llvm::Expected<std::unique_ptr<DeviceFunction>>
+  load(const Device &device, const DeviceManifest &manifest,
+       llvm::StringRef binary, llvm::StringRef name, bool ownsTensors);
+  llvm::Error createBuffers(bool ownsTensors);
   llvm::Error createKernels(const DeviceManifest &manifest,
                             llvm::StringRef binary);
+  /// What a launch takes where the tensors are in these buffers.
+  std::vector<KasRtArgument>
+  getArguments(const Launch &launch, llvm::ArrayRef<KasRtBuffer> handles) const;
   /// Of launches from `first` on; null: there is none.
-  llvm::Expected<KasRtSequence> createSequence(size_t first, size_t count);
+  llvm::Expected<KasRtSequence>
+  createSequence(size_t first, size_t count,
+                 llvm::ArrayRef<KasRtBuffer> handles) const;
   /// Prepacks the weights that are there, unless it has been done.
   llvm::Error prepack();
   llvm::Error checkAssertions();
@@ -116,6 +132,65 @@ private:
   KasRtSequence prepackSequence = nullptr, sequence = nullptr;
   bool isPrepacked = false;
   KasRtEvent start = nullptr, stop = nullptr;
+};
+
+/// A function of a compiled program on tensors in the caller's memory on a CUDA
+/// device, such as those of a framework: no copies, in the caller's stream.
+/// Any number of threads may call functions of a device.
+class CallerFunction {
+public:
+  /// As `DeviceFunction::load`; `lock` is that of all functions of the device.
+  static llvm::Expected<std::unique_ptr<CallerFunction>>
+  load(const Device &device, std::mutex &lock, const DeviceManifest &manifest,
+       llvm::StringRef binary, llvm::StringRef name);
+  ~CallerFunction();
+
+  /// Starts all kernels in `stream` (see `kasRtDeviceSetStream`) on dense
+  /// tensors at these addresses, multiples of 16: those of the arguments, then
+  /// those of the results. Returns before they are done, unless the function
+  /// has assertions. With the same addresses as in a call before it is one
+  /// launch. Weights are prepacked by the first call, and again where their
+  /// addresses are others. Errors: another number of addresses, an assertion
+  /// that failed, whatever the runtime reports.
+  llvm::Error call(llvm::ArrayRef<uint64_t> addresses, void *stream);
+
+  /// Weights have changed where they are: the next call prepacks them again.
+  void forgetWeights();
+
+  const DeviceManifest::Function &getFunction() const {
+    return function->function;
+  }
+  std::vector<std::string> getLibraries() const {
+    return function->getLibraries();
+  }
+
+private:
+  /// Tensors of a call, which may come again.
+  struct Tensors {
+    std::vector<uint64_t> addresses;
+    /// As `DeviceFunction::buffers`; those at `addresses` are this entry's.
+    std::vector<KasRtBuffer> buffers;
+    /// Made when the tensors come for the second time.
+    KasRtSequence sequence = nullptr;
+    bool isNew = true;
+  };
+
+  CallerFunction(std::unique_ptr<DeviceFunction> function, std::mutex &lock)
+      : function(std::move(function)), lock(lock) {}
+  /// The entry of these addresses, at the front of `recent`.
+  llvm::Expected<Tensors *> enter(llvm::ArrayRef<uint64_t> addresses);
+  llvm::Error prepack(const Tensors &tensors);
+  llvm::Error launch(Tensors &tensors);
+  /// Launches `count` kernels from `first` on, each by itself.
+  llvm::Error launchEach(size_t first, size_t count, const Tensors &tensors);
+  void release(Tensors &tensors) const;
+
+  std::unique_ptr<DeviceFunction> function;
+  std::mutex &lock;
+  /// The last ones first.
+  std::list<Tensors> recent;
+  /// Those that were prepacked last, by position.
+  std::vector<uint64_t> prepacked;
 };
 
 } // namespace kas::execution
