@@ -19,6 +19,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/BufferPool.h"
+#include "kas/ExecutionEngine/Pages.h"
 #include <algorithm>
 #include <cassert>
 #include <cstdlib>
@@ -98,7 +99,7 @@ BufferPool &BufferPool::get() {
 
 /// Whether the system has memory for a region.
 bool BufferPool::addRegion(size_t size) {
-  auto *begin = static_cast<char *>(std::aligned_alloc(alignof(Block), size));
+  auto *begin = static_cast<char *>(allocatePages(size));
   if (!begin)
     return false;
   regions.push_back(std::make_unique<Region>(begin, size));

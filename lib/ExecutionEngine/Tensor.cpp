@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/Tensor.h"
+#include "kas/ExecutionEngine/Pages.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MathExtras.h"
@@ -60,11 +61,9 @@ static float *allocate(int64_t size) {
       static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
   if (size > physicalBytes / static_cast<int64_t>(sizeof(float)))
     return nullptr;
-  // `aligned_alloc` needs a multiple of the alignment, and some pointer for no
-  // elements.
-  size_t bytes = llvm::alignTo(std::max<size_t>(size, 1) * sizeof(float),
-                               Tensor::alignment);
-  void *pointer = std::aligned_alloc(Tensor::alignment, bytes);
+  // Some pointer for no elements.
+  size_t bytes = std::max<size_t>(size, 1) * sizeof(float);
+  void *pointer = allocatePages(bytes);
   if (pointer)
     // Also touches the pages: later measurements do not pay for that.
     std::memset(pointer, 0, bytes);
