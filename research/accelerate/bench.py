@@ -4,12 +4,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The benchmark of `kas accelerate`: milliseconds at the accuracy of a trained network, beside what others would do.
 
-    bench.py --minutes=60 --workers=2 --seeds=5 -o FOLDER --page=page.md --plot=plot.svg
+    bench.py --size=short --minutes=5 --workers=1 --seeds=3 -o FOLDER --page=page.md --plot=plot.svg
 
-Four networks are trained. Each method has the same time to make faster ones of each: `kas accelerate`, fewer channels,
-depthwise-separable layers, torch-pruning, all with distillation, and int8 of the network itself. A method counts by the
-milliseconds at 0.5 points less than the network, or 1.05 times its error. FOLDER keeps what was done, rows as lines of
-JSON: the same command goes on.
+Four networks are trained. Each method has the same time of the processor to make faster ones of each: `kas accelerate`,
+fewer channels, depthwise-separable layers, torch-pruning, all with distillation, and int8 of the network itself. Then
+all networks of a trained one are timed. A method counts by the milliseconds at 0.5 points less than the network, or
+1.05 times its error. FOLDER keeps what was done: the same command goes on, and repeats what was interrupted, one method
+for one network. Times are kept apart, so that they can be measured where nothing else runs: first with --make-only,
+then --times=FILE.
 """
 
 import argparse
@@ -18,12 +20,14 @@ import json
 import math
 import os
 import pathlib
+import shutil
 import statistics
 import sys
+import time
 
 import torch
-from contenders import METHODS, Case
-from tasks import TASKS, train
+from contenders import METHODS, Case, measure
+from tasks import TASKS, Sizes, train
 
 from kas_research.protocol import figure
 from kas_research.protocol.statistics import Deviation, Measured
@@ -37,15 +41,27 @@ OURS, INT8 = "kas accelerate", "int8 of dense"
 
 
 def read_rows(path):
-    """The rows of a file, by task, method and seed; a line that was cut off is none."""
+    """The rows of a file by task, method and seed, times by task and seed; a line that was cut off is none."""
     found = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         try:
             row = json.loads(line)
-            found[row["task"], row["method"], row["seed"]] = row
+            is_time = "found" in row and "method" not in row
+            key = (row["task"], row["seed"]) if is_time else (row["task"], row["method"], row["seed"])
+            found[key] = row
         except (ValueError, KeyError, TypeError):
             continue
     return found
+
+
+def join(made, times):
+    """A row for each method that has been timed, with what was `found`."""
+    rows = {}
+    for (name, seed), row in times.items():
+        for method, found in row["found"].items():
+            if own := made.get((name, method, seed)):
+                rows[name, method, seed] = {**own, "found": found}
+    return rows
 
 
 def add_row(path, row):
@@ -68,36 +84,75 @@ def get_model(name, size, seed, folder):
     task, path = TASKS[name], folder / f"{name}-{seed}.pt"
     if not path.exists():
         network, data = train(task, size, seed)
-        torch.save(network.state_dict(), f"{path}.new")
-        os.replace(f"{path}.new", path)
+        save(network.state_dict(), path)
     data = task.load(size.train)
     network = task.make(size.width, data)
     network.load_state_dict(torch.load(path, weights_only=True))
     return network.eval(), data
 
 
+def save(value, path):
+    """All of it or nothing."""
+    torch.save(value, f"{path}.new")
+    os.replace(f"{path}.new", path)
+
+
+def open_case(name, seed, options):
+    """A trained network as a case; it is trained here where it was not before."""
+    torch.set_num_threads(1)
+    model, data = get_model(name, getattr(TASKS[name].sizes, options.size), seed, pathlib.Path(options.output))
+    return Case(model, data, TASKS[name].limit, options.minutes, seed, options.workers)
+
+
+def make(case, name, method, seed, folder):
+    """The networks of a method, into a file; what is known of them."""
+    stem = folder / f"{name}-{seed}-{method.replace(' ', '-')}"
+    # What was interrupted begins again: its time does, too.
+    shutil.rmtree(stem, ignore_errors=True)
+    start = time.process_time()
+    networks = METHODS[method](case, str(stem))
+    shutil.rmtree(stem, ignore_errors=True)
+    save(networks, f"{stem}.networks")
+    return {"networks": f"{stem.name}.networks", "cpu_minutes": round((time.process_time() - start) / 60, 2)}
+
+
 def run(options):
-    """Whatever is missing."""
+    """Whatever is missing: networks, then their times."""
     folder = pathlib.Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
-    settings = {"minutes": options.minutes, "workers": options.workers, "tiny": options.tiny}
-    path = folder / "rows.jsonl"
-    known = read_rows(path)
-    if other := [row for row in known.values() if row["settings"] != settings]:
+    settings = {"minutes": options.minutes, "workers": options.workers, "size": options.size}
+    made, times = read_rows(folder / "rows.jsonl"), read_rows(folder / options.times)
+    if other := [row for row in [*made.values(), *times.values()] if row["settings"] != settings]:
         raise ValueError(f"requires a folder with {other[0]['settings']}, got {settings}")
     for seed, name in itertools.product(range(options.seeds), options.tasks):
-        missing = [method for method in options.methods if (name, method, seed) not in known]
-        if not missing:
+        missing = [method for method in options.methods if (name, method, seed) not in made]
+        untimed = [
+            method for method in options.methods if method not in times.get((name, seed), {"found": ()})["found"]
+        ]
+        if not missing and (options.make_only or not untimed):
             continue
-        size = TASKS[name].tiny if options.tiny else TASKS[name].whole
-        model, data = get_model(name, size, seed, folder)
-        case = Case(model, data, TASKS[name].limit, options.minutes, seed, options.workers)
+        case, head = open_case(name, seed, options), {"task": name, "seed": seed, "settings": settings}
         for method in missing:
             print(f"{name}, seed {seed}: {method}", file=sys.stderr, flush=True)
-            found = METHODS[method](case, str(folder / f"{name}-{seed}-{method.replace(' ', '-')}"))
-            row = {"task": name, "method": method, "seed": seed, "limit": TASKS[name].limit, "settings": settings}
-            add_row(path, {**row, "found": found})
-    return read_rows(path)
+            row = {**head, "method": method, "limit": TASKS[name].limit, **make(case, name, method, seed, folder)}
+            add_row(folder / "rows.jsonl", row)
+            made[name, method, seed] = row
+        if not options.make_only:
+            print(f"{name}, seed {seed}: times", file=sys.stderr, flush=True)
+            # Modules of kas: files that this program wrote.
+            networks = {
+                method: torch.load(folder / made[name, method, seed]["networks"], weights_only=False)
+                for method in METHODS
+                if (name, method, seed) in made
+            }
+            add_row(folder / options.times, {**head, "found": measure(case, networks)})
+    return read(options)
+
+
+def read(options):
+    """What has been timed."""
+    folder = pathlib.Path(options.output)
+    return join(read_rows(folder / "rows.jsonl"), read_rows(folder / options.times))
 
 
 # ---- What they say
@@ -205,22 +260,27 @@ def main(arguments=None):
     add("-o", "--output", required=True, help="the folder")
     add("--tasks", nargs="+", choices=list(TASKS), default=list(TASKS), metavar="TASK", help=", ".join(TASKS))
     add("--methods", nargs="+", choices=list(METHODS), default=list(METHODS), metavar="METHOD", help=", ".join(METHODS))
-    add("--minutes", type=float, default=60.0, help="for each method, of all workers (default: %(default)s)")
+    add("--minutes", type=float, default=60.0, help="of each worker's processor for each method (default: %(default)s)")
     add("--workers", type=int, default=2, help="trainings at once (default: %(default)s)")
     add("--seeds", type=int, default=5, help="networks of each task (default: %(default)s)")
-    add("--tiny", action="store_true", help="networks and data for a test of this program")
+    add("--size", choices=Sizes._fields, default="whole", help="of networks and data (default: %(default)s)")
+    add("--make-only", action="store_true", help="time nothing")
+    add("--times", default="times.jsonl", metavar="FILE", help="of the folder, for times (default: %(default)s)")
     add("--report-only", action="store_true", help="run nothing")
     add("--page", help="the file for the tables")
     add("--plot", help="the SVG file for the plot")
     options = parser.parse_args(arguments)
     try:
-        rows = read_rows(pathlib.Path(options.output, "rows.jsonl")) if options.report_only else run(options)
+        rows = read(options) if options.report_only else run(options)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("interrupted: the same command goes on", file=sys.stderr)
         return 130
+    if not rows:
+        # Nothing has been timed.
+        return 0
     page = make_page(rows, options.seeds)
     print(page)
     for path, text in ((options.page, page), (options.plot, options.plot and make_plot(rows))):

@@ -3,27 +3,30 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The methods of the benchmark of `kas accelerate`: each makes networks of a trained one, in a time that is given.
 
-All that is trained learns the outputs of the trained network by the same steps, as long as fits into the time. A
-network counts by its least time of kas, ONNX Runtime and OpenVINO.
+All that is trained learns the outputs of the trained network by the same steps, as long as fits into the time. This is
+that of the processor, so that what else runs on the machine takes nothing of it. A network counts by its least time of
+kas, ONNX Runtime and OpenVINO; all networks of a trained one, of whatever method, are timed in turns.
 """
 
 import contextlib
 import copy
 import os
 import tempfile
+import time
 import unittest.mock
 
 import torch
 
 import kas
-from kas._accelerate import _baselines, _peer, _run
+from kas._accelerate import _baselines, _contest, _distill, _found, _library, _peer, _progress, _run
 from kas._accelerate._alternatives import list_forms
 from kas._accelerate._contest import Contender, Job, Trainings, measure_times
 from kas._accelerate._distill import draw_inputs
 from kas._accelerate._imitation import imitate, observe_units
 from kas._accelerate._problem import Options, Problem, check_inputs
 from kas._accelerate._progress import Clock, Reporter
-from kas._accelerate._statistics import compare, measure, predict
+from kas._accelerate._statistics import compare, predict
+from kas._accelerate._statistics import measure as get_metrics
 from kas._accelerate._store import Store
 from kas._accelerate._times import time_calls
 from kas._accelerate._units import find_units, get_module, set_module
@@ -39,12 +42,32 @@ MOST_EPOCHS, LEAST_STEPS = 200.0, 8
 ROUNDS = 8
 
 
+class _ProcessorTime:
+    """The clocks of the module `time`, by what this process has computed, over its workers."""
+
+    def __init__(self, workers):
+        self._workers = workers
+
+    def monotonic(self):
+        return time.process_time() / self._workers
+
+    perf_counter = monotonic
+
+
 class Case:
     """A trained network with its data, the effort for each method, and the threads of what is timed."""
 
     def __init__(self, model, data, limit, minutes, seed, workers, threads=1):
         self.model, self.data, self.task = model, data, choose_task(None, data)
         self.limit, self.minutes, self.seed, self.workers, self.threads = limit, minutes, seed, workers, threads
+
+    @contextlib.contextmanager
+    def counting(self):
+        """Lets the minutes be those of the processor; single calls are timed as always."""
+        with contextlib.ExitStack() as stack:
+            for module in (_contest, _distill, _found, _library, _progress, _run):
+                stack.enter_context(unittest.mock.patch.object(module, "time", _ProcessorTime(self.workers)))
+            yield
 
     @contextlib.contextmanager
     def open(self):
@@ -110,39 +133,53 @@ def _open_all(problem, network, precision, folder, number):
     return found
 
 
-def measure_points(problem, networks, precision):
-    """A point for each network and tool: its drop on test data, and its milliseconds, all in turn.
+def _add_points(problem, networks, precision, folder, calls):
+    """The points of networks in a precision; what computes them is added to `calls`.
 
     In f32 the numbers of tools are equal, so that their drop is that of the first.
     """
-    points, calls, dense = [], [], []
-    with tempfile.TemporaryDirectory(prefix="kas-bench-") as folder:
-        for name, program in _open_all(problem, problem.model, "f32", folder, "model").items():
-            dense.append(name)
-            calls.append(program.run)
-        for number, (label, network) in enumerate(networks):
-            drop = None
-            for tool, program in _open_all(problem, network, precision, folder, number).items():
-                if drop is None or precision != "f32":
-                    outputs = predict(program.predict, problem.data, problem.data.test)
-                    drop = compare(problem.task, problem.test, outputs)
-                points.append({"network": label, "tool": tool, "drop": drop.value, "error": drop.error})
-                calls.append(program.run)
-        times = time_calls(calls, ROUNDS)
-    for point, ms in zip(points, times[len(dense) :]):
+    points = []
+    for label, network in networks:
+        drop = None
+        for tool, program in _open_all(problem, network, precision, folder, len(calls)).items():
+            if drop is None or precision != "f32":
+                outputs = predict(program.predict, problem.data, problem.data.test)
+                drop = compare(problem.task, problem.test, outputs)
+            points.append({"network": label, "tool": tool, "drop": drop.value, "error": drop.error})
+            calls.append((points[-1], program.run))
+    return points
+
+
+def measure(case, made):
+    """Points of the networks of all methods, by method and precision: drops on test data, and milliseconds in turns.
+
+    `made` has the networks of each method, with the precision that they are for, None where that is any.
+    """
+    found, calls, dense = {}, [], {}
+    with case.open() as problem, tempfile.TemporaryDirectory(prefix="kas-bench-") as folder:
+        for tool, program in _open_all(problem, case.model, "f32", folder, "model").items():
+            calls.append((dense.setdefault(tool, {}), program.run))
+        for method, networks in made.items():
+            for precision in ("f32", "int8"):
+                own = [(label, network) for label, own, network in networks if own in (None, precision)]
+                if own or method not in ALONE:
+                    found.setdefault(method, {})[precision] = _add_points(problem, own, precision, folder, calls)
+        times = time_calls([run for _, run in calls], ROUNDS)
+        metric = get_metrics(problem.task, problem.test)[problem.task.metric]
+    for (point, _), ms in zip(calls, times):
         point["ms"] = ms
+    tools = {tool: point["ms"] for tool, point in dense.items()}
+    whole = {"dense_ms": min(tools.values()), "dense_tools": tools, "metric": metric}
     return {
-        "dense_ms": min(times[: len(dense)]),
-        "dense_tools": dict(zip(dense, times)),
-        "metric": measure(problem.task, problem.test)[problem.task.metric],
-        "points": points,
+        method: {precision: {**whole, "points": points} for precision, points in parts.items()}
+        for method, parts in found.items()
     }
 
 
 # ---- Methods
 
 
-def _distill(problem, contenders):
+def _train_all(problem, contenders):
     """All of them, as long as there is the time for."""
     measure_times(problem, contenders)
     trainings = Trainings(problem)
@@ -182,19 +219,18 @@ def _swap(problem):
 
 
 def run_baseline(case, make):
-    """Trained networks in f32, and the same in int8."""
-    with case.open() as problem:
-        networks = _distill(problem, make(problem))
-        return {precision: measure_points(problem, networks, precision) for precision in ("f32", "int8")}
+    """Trained networks, for any precision."""
+    with case.counting(), case.open() as problem:
+        return [(label, None, network) for label, network in _train_all(problem, make(problem))]
 
 
 def run_kas(case, folder):
-    """`kas accelerate` without its baselines, once for each precision; the same folder goes on."""
-    found = {}
+    """`kas accelerate` without its baselines, once for each precision."""
+    found = []
     for precision in ("f32", "int8"):
         # What other runs have learnt, as on a new machine, is not known.
         alone = unittest.mock.patch.dict(os.environ, {"KAS_LAYERS": ""})
-        with alone, unittest.mock.patch.object(_run, "make_baselines", lambda *_: []):
+        with alone, case.counting(), unittest.mock.patch.object(_run, "make_baselines", lambda *_: []):
             outcome = kas.accelerate(
                 case.model,
                 case.data,
@@ -211,16 +247,8 @@ def run_kas(case, folder):
         if not outcome.is_complete:
             raise KeyboardInterrupt
         rows = [one for one in outcome.results if one.kind == "ours" and one.precision == precision]
-        networks = [(f"ours, {len(one.layers)} layers replaced", one.network) for one in rows]
-        with case.open() as problem:
-            found[precision] = measure_points(problem, networks, precision)
+        found += [(f"ours, {len(one.layers)} layers replaced", precision, one.network) for one in rows]
     return found
-
-
-def run_int8(case):
-    """The trained network itself in int8, which takes no time to train."""
-    with case.open() as problem:
-        return {"int8": measure_points(problem, [("the model", problem.model)], "int8")}
 
 
 METHODS = {
@@ -230,5 +258,8 @@ METHODS = {
     "pruned": lambda case, _: run_baseline(
         case, lambda problem: _baselines.make_pruned(problem, [1 - share for share in SHARES])
     ),
-    "int8 of dense": lambda case, _: run_int8(case),
+    # The trained network itself, which takes no time to train.
+    "int8 of dense": lambda case, _: [("the model", "int8", case.model)],
 }
+ALONE = ("int8 of dense",)
+"""Methods that have networks of one precision alone."""
