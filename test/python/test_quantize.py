@@ -91,6 +91,37 @@ def test_values(prepack_weights: bool) -> None:
             assert (output - network(batch)).abs().max() < 0.05 * largest
 
 
+@pytest.mark.parametrize("rectified", [False, True])
+@pytest.mark.parametrize("pool", [nn.MaxPool2d(3, 2, 1), nn.MaxPool2d(2), nn.MaxPool2d(3, 1, 1)])
+def test_maxima_of_bytes(pool: nn.Module, rectified: bool) -> None:
+    """What is read by two layers is quantized before its maxima, which padding takes no part in."""
+    torch.manual_seed(0)
+    first = nn.Conv2d(3, 8, 3)
+    second, third = nn.Conv2d(8, 8, 1), nn.Conv2d(8, 8, 3, padding=1)
+
+    class Pooled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second, self.third = first, second, third
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = self.first(x)
+            x = pool(functional.relu(x) if rectified else x - 1)
+            return self.second(x) + self.third(x)
+
+    network = Pooled().eval()
+    batches = [torch.randn(2, 3, 38, 75) for _ in range(2)]
+    exported = kas.torch.to_mlir(network, batches[0])
+    weights = list(exported.tensors.values())
+    quantized = kas.quantize(exported.module, batches, weights)
+    assert "arith.maxui" in str(quantized.clone().run("func.func(kas-fuse-elementwise,kas-lower-pooling)"))
+    call = quantized.compile("forward", threads=1, prepack_weights=True).bind(batches[0], *weights)
+    call.prepack()
+    with torch.no_grad():
+        expected = network(batches[0])
+    assert (call() - expected).abs().max() < 0.03 * expected.abs().max()
+
+
 def test_ranges() -> None:
     torch.manual_seed(0)
     network = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4)).eval()

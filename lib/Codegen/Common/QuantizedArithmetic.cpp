@@ -8,7 +8,7 @@
 //
 // Simplifies arithmetic on quantized int8 values exactly: zero points are
 // subtracted in 32 bits, and floats that were just quantized are not converted
-// twice.
+// twice. Tells what may be quantized before a maximum.
 // A quantized model dequantizes each tensor as (float(int8) - zero point) *
 // scale, often in 64-bit integers. The rewrites are exact: an int8 plus a zero
 // point of at most 15 bits fits 32, and f32 has all integers up to 2^24.
@@ -19,6 +19,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
+#include <cmath>
 
 using namespace kas::codegen;
 using namespace mlir;
@@ -242,4 +243,43 @@ void kas::codegen::populateQuantizedArithmeticPatterns(
                ReadRoundedFloat<arith::UIToFPOp>>(patterns.getContext(),
                                                   /*benefit=*/2);
   patterns.add<NarrowInt8Sum>(patterns.getContext());
+}
+
+/// The operand of which `value` is a function that never falls; null if it is
+/// not known to be one.
+static Value matchRising(Value value) {
+  constexpr double lowest = -255, highest = 255;
+  if (Value clipped =
+          matchBound<arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp,
+                     arith::MinNumFOp>(value, lowest, highest))
+    return clipped;
+  for (bool isUpper : {false, true})
+    if (Value clipped = matchSelected(value, isUpper, lowest, highest))
+      return clipped;
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<math::RoundEvenOp>(op))
+    return op->getOperand(0);
+  if (!isa_and_nonnull<arith::AddFOp, arith::SubFOp, arith::MulFOp,
+                       arith::DivFOp>(op))
+    return Value();
+  auto number = getConstant(op->getOperand(1));
+  bool isProduct = isa<arith::MulFOp, arith::DivFOp>(op);
+  bool rises = number && std::isfinite(*number) && (!isProduct || *number > 0);
+  return rises ? op->getOperand(0) : Value();
+}
+
+bool kas::codegen::isRisingQuantization(linalg::GenericOp op) {
+  if (op.getNumDpsInputs() != 1 || op.getNumDpsInits() != 1 ||
+      op.getNumReductionLoops() != 0 ||
+      op.payloadUsesValueFromOperand(op.getDpsInitOperand(0)) ||
+      !llvm::all_of(op.getIndexingMapsArray(),
+                    [](AffineMap map) { return map.isIdentity(); }))
+    return false;
+  Value byte = op.getBody()->getTerminator()->getOperand(0);
+  if (!byte.getType().isInteger(8))
+    return false;
+  Value number = findFloat({byte, /*isUnsigned=*/true});
+  while (number && number != op.getRegionInputArgs().front())
+    number = matchRising(number);
+  return number != nullptr;
 }

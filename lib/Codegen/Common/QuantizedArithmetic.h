@@ -9,6 +9,7 @@
 #ifndef LIB_CODEGEN_COMMON_QUANTIZEDARITHMETIC_H
 #define LIB_CODEGEN_COMMON_QUANTIZEDARITHMETIC_H
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace kas::codegen {
@@ -18,6 +19,12 @@ namespace kas::codegen {
 /// and, where a byte was made of a float that was rounded and clipped, that
 /// float without the zero point.
 void populateQuantizedArithmeticPatterns(mlir::RewritePatternSet &patterns);
+
+/// Whether `op` makes an unsigned byte of each element of its only input, by
+/// steps that never fall where the element rises: it may be applied before a
+/// maximum as well as after it. Elements that are no numbers (NaN) are not
+/// looked at.
+bool isRisingQuantization(mlir::linalg::GenericOp op);
 
 } // namespace kas::codegen
 

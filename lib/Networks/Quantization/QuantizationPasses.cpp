@@ -16,6 +16,9 @@
 #include "../FindFunction.h"
 #include "kas/Networks/Quantization/Passes.h"
 #include "kas/Networks/Quantization/Quantize.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
 
 namespace kas::networks {
 #define GEN_PASS_DEF_KASDATARANGESPASS
@@ -97,17 +100,23 @@ struct KasQuantizationErrorsPass
   }
 };
 
-/// Changes the function itself; the layers of `kept` stay in f32.
+/// Changes the function itself; the layers of `kept` stay in f32. Layers that
+/// read the same data in the same range read the same bytes.
 struct KasQuantizePass
     : kas::networks::impl::KasQuantizePassBase<KasQuantizePass> {
   using KasQuantizePassBase::KasQuantizePassBase;
 
   void runOnOperation() override {
-    if (failed(
-            applyToRanges(getOperation(), function, /*added=*/"", ranges,
-                          [&](func::FuncOp target, ArrayRef<DataRange> pairs) {
-                            return quantize(target, pairs, kept);
-                          })))
+    auto apply = [&](func::FuncOp target, ArrayRef<DataRange> pairs) {
+      if (failed(quantize(target, pairs, kept)))
+        return failure();
+      IRRewriter rewriter(&getContext());
+      DominanceInfo dominance(target);
+      eliminateCommonSubExpressions(rewriter, dominance, target);
+      return success();
+    };
+    if (failed(applyToRanges(getOperation(), function, /*added=*/"", ranges,
+                             apply)))
       signalPassFailure();
   }
 };

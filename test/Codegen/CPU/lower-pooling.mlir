@@ -182,3 +182,134 @@ func.func @other_sums(%x: tensor<1x4x7x7xf32>, %some: tensor<1x4x6x6xf32>) -> (t
       outs(%some : tensor<1x4x6x6xf32>) -> tensor<1x4x6x6xf32>
   return %y, %z : tensor<1x4x1x1xf32>, tensor<1x4x6x6xf32>
 }
+
+// A maximum that is quantized next: the image is, where another operation makes it, and padding is the least byte. Of the
+// padded line of 56 the first maximum has a window of its own, and two vectors the others.
+//
+// CHECK-LABEL: func.func @quantized(
+// CHECK-SAME:    %[[X:.*]]: tensor<1x4x112x112xf32>)
+// CHECK:         %[[MADE:.*]] = linalg.generic {{.*}} ins(%[[X]]
+// CHECK:         %[[BYTES:.*]] = linalg.generic {{.*}} ins(%[[MADE]] : tensor<1x4x112x112xf32>) outs(%{{.*}} : tensor<1x4x112x112xi8>)
+// CHECK:           math.roundeven
+// CHECK:           arith.trunci
+// CHECK-NOT:     tensor.pad
+// CHECK:         %[[DATA:.*]] = bufferization.to_buffer %[[BYTES]] read_only
+// CHECK:         %[[OUTPUT:.*]] = memref.alloc() {{.*}}: memref<1x4x56x56xi8>
+// CHECK:         memref.load %[[DATA]]
+// CHECK:         arith.maxui {{.*}} : i8
+// CHECK:         vector.load %[[DATA]]{{.*}} vector<64xi8>
+// CHECK:         arith.maxui {{.*}} : vector<64xi8>
+// CHECK-COUNT-2: vector.store {{.*}} vector<32xi8>
+// CHECK-NOT:     vector.store
+// CHECK:         %[[RESULT:.*]] = bufferization.to_tensor %[[OUTPUT]]
+// CHECK:         return %[[RESULT]] : tensor<1x4x56x56xi8>
+#same = affine_map<(n, c, h, w) -> (n, c, h, w)>
+#elementwise = {
+  indexing_maps = [#same, #same],
+  iterator_types = ["parallel", "parallel", "parallel", "parallel"]
+}
+func.func @quantized(%x: tensor<1x4x112x112xf32>) -> tensor<1x4x56x56xi8> {
+  %low = arith.constant 0xFF800000 : f32
+  %zero = arith.constant 0.0 : f32
+  %most = arith.constant 255.0 : f32
+  %step = arith.constant 40.0 : f32
+  %point = arith.constant 3.0 : f32
+  %image = tensor.empty() : tensor<1x4x112x112xf32>
+  %made = linalg.generic #elementwise ins(%x : tensor<1x4x112x112xf32>) outs(%image : tensor<1x4x112x112xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %r = arith.addf %in, %step : f32
+    linalg.yield %r : f32
+  } -> tensor<1x4x112x112xf32>
+  %padded = tensor.pad %made low[0, 0, 1, 1] high[0, 0, 1, 1] {
+  ^bb0(%n: index, %c: index, %h: index, %w: index):
+    tensor.yield %low : f32
+  } : tensor<1x4x112x112xf32> to tensor<1x4x114x114xf32>
+  %window = tensor.empty() : tensor<3x3xf32>
+  %empty = tensor.empty() : tensor<1x4x56x56xf32>
+  %init = linalg.fill ins(%low : f32) outs(%empty : tensor<1x4x56x56xf32>) -> tensor<1x4x56x56xf32>
+  %y = linalg.pooling_nchw_max {strides = dense<2> : vector<2xi64>}
+      ins(%padded, %window : tensor<1x4x114x114xf32>, tensor<3x3xf32>) outs(%init : tensor<1x4x56x56xf32>) -> tensor<1x4x56x56xf32>
+  %bytes = tensor.empty() : tensor<1x4x56x56xi8>
+  %z = linalg.generic #elementwise ins(%y : tensor<1x4x56x56xf32>) outs(%bytes : tensor<1x4x56x56xi8>) {
+  ^bb0(%in: f32, %out: i8):
+    %0 = arith.mulf %in, %step : f32
+    %1 = math.roundeven %0 : f32
+    %2 = arith.addf %1, %point : f32
+    %3 = arith.cmpf olt, %2, %zero : f32
+    %4 = arith.select %3, %zero, %2 : f32
+    %5 = arith.cmpf ogt, %4, %most : f32
+    %6 = arith.select %5, %most, %4 : f32
+    %7 = arith.fptosi %6 : f32 to i32
+    %8 = arith.trunci %7 : i32 to i8
+    linalg.yield %8 : i8
+  } -> tensor<1x4x56x56xi8>
+  return %z : tensor<1x4x56x56xi8>
+}
+
+// Steps that fall (a product with a negative number) do not commute with a maximum, an argument is no result of an operation
+// that could make the bytes, and a maximum that others read is needed itself.
+//
+// CHECK-LABEL: func.func @quantized_otherwise(
+// CHECK-COUNT-3: memref.alloc() {{.*}}: memref<1x4x8x8xf32>
+// CHECK-NOT:     arith.maxui
+// CHECK:         return
+func.func @quantized_otherwise(%x: tensor<1x4x16x16xf32>)
+    -> (tensor<1x4x8x8xi8>, tensor<1x4x8x8xi8>, tensor<1x4x8x8xi8>, tensor<1x4x8x8xf32>) {
+  %low = arith.constant 0xFF800000 : f32
+  %zero = arith.constant 0.0 : f32
+  %most = arith.constant 255.0 : f32
+  %step = arith.constant 40.0 : f32
+  %fall = arith.constant -40.0 : f32
+  %image = tensor.empty() : tensor<1x4x16x16xf32>
+  %made = linalg.generic #elementwise ins(%x : tensor<1x4x16x16xf32>) outs(%image : tensor<1x4x16x16xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %r = arith.addf %in, %step : f32
+    linalg.yield %r : f32
+  } -> tensor<1x4x16x16xf32>
+  %other = linalg.generic #elementwise ins(%x : tensor<1x4x16x16xf32>) outs(%image : tensor<1x4x16x16xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %r = arith.mulf %in, %step : f32
+    linalg.yield %r : f32
+  } -> tensor<1x4x16x16xf32>
+  %window = tensor.empty() : tensor<2x2xf32>
+  %empty = tensor.empty() : tensor<1x4x8x8xf32>
+  %bytes = tensor.empty() : tensor<1x4x8x8xi8>
+  %init = linalg.fill ins(%low : f32) outs(%empty : tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %a = linalg.pooling_nchw_max {strides = dense<2> : vector<2xi64>}
+      ins(%made, %window : tensor<1x4x16x16xf32>, tensor<2x2xf32>) outs(%init : tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %b = linalg.pooling_nchw_max {strides = dense<2> : vector<2xi64>}
+      ins(%x, %window : tensor<1x4x16x16xf32>, tensor<2x2xf32>) outs(%init : tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %c = linalg.pooling_nchw_max {strides = dense<2> : vector<2xi64>}
+      ins(%other, %window : tensor<1x4x16x16xf32>, tensor<2x2xf32>) outs(%init : tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %za = linalg.generic #elementwise ins(%a : tensor<1x4x8x8xf32>) outs(%bytes : tensor<1x4x8x8xi8>) {
+  ^bb0(%in: f32, %out: i8):
+    %0 = arith.mulf %in, %fall : f32
+    %1 = math.roundeven %0 : f32
+    %2 = arith.maxnumf %1, %zero : f32
+    %3 = arith.minnumf %2, %most : f32
+    %4 = arith.fptosi %3 : f32 to i32
+    %5 = arith.trunci %4 : i32 to i8
+    linalg.yield %5 : i8
+  } -> tensor<1x4x8x8xi8>
+  %zb = linalg.generic #elementwise ins(%b : tensor<1x4x8x8xf32>) outs(%bytes : tensor<1x4x8x8xi8>) {
+  ^bb0(%in: f32, %out: i8):
+    %0 = arith.mulf %in, %step : f32
+    %1 = math.roundeven %0 : f32
+    %2 = arith.maxnumf %1, %zero : f32
+    %3 = arith.minnumf %2, %most : f32
+    %4 = arith.fptosi %3 : f32 to i32
+    %5 = arith.trunci %4 : i32 to i8
+    linalg.yield %5 : i8
+  } -> tensor<1x4x8x8xi8>
+  %zc = linalg.generic #elementwise ins(%c : tensor<1x4x8x8xf32>) outs(%bytes : tensor<1x4x8x8xi8>) {
+  ^bb0(%in: f32, %out: i8):
+    %0 = arith.mulf %in, %step : f32
+    %1 = math.roundeven %0 : f32
+    %2 = arith.maxnumf %1, %zero : f32
+    %3 = arith.minnumf %2, %most : f32
+    %4 = arith.fptosi %3 : f32 to i32
+    %5 = arith.trunci %4 : i32 to i8
+    linalg.yield %5 : i8
+  } -> tensor<1x4x8x8xi8>
+  return %za, %zb, %zc, %c : tensor<1x4x8x8xi8>, tensor<1x4x8x8xi8>, tensor<1x4x8x8xi8>, tensor<1x4x8x8xf32>
+}

@@ -53,3 +53,74 @@ func.func @pool(%x: memref<1x8x18x18xf32>, %w: memref<3x3xf32>, %y: memref<1x8x1
     ins(%x, %w : memref<1x8x18x18xf32>, memref<3x3xf32>) outs(%y : memref<1x8x16x16xf32>)
   return
 }
+
+// Zeros that something else comes after, such as a copy of the image, are no sums to be added to.
+// CHECK-LABEL: func.func @zeros_before_a_copy
+// CHECK-NOT:     linalg.fill
+// CHECK:         linalg.copy
+// CHECK:         vector.fma
+func.func @zeros_before_a_copy(%x: memref<1x64x58x58xf32>, %w: memref<64x64x3x3xf32>, %y: memref<1x64x56x56xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %sums = memref.alloc() {alignment = 64 : i64} : memref<1x64x56x56xf32>
+  linalg.fill ins(%zero : f32) outs(%sums : memref<1x64x56x56xf32>)
+  %copy = memref.alloc() {alignment = 64 : i64} : memref<1x64x58x58xf32>
+  linalg.copy ins(%x : memref<1x64x58x58xf32>) outs(%copy : memref<1x64x58x58xf32>)
+  linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>}
+    ins(%copy, %w : memref<1x64x58x58xf32>, memref<64x64x3x3xf32>) outs(%sums : memref<1x64x56x56xf32>)
+  linalg.copy ins(%sums : memref<1x64x56x56xf32>) outs(%y : memref<1x64x56x56xf32>)
+  memref.dealloc %copy : memref<1x64x58x58xf32>
+  memref.dealloc %sums : memref<1x64x56x56xf32>
+  return
+}
+
+// Others stay: what comes after them reads them through a view, writes, or may know the buffer by another name.
+// CHECK-LABEL: func.func @zeros_that_are_read
+// CHECK-NOT:     linalg.copy
+// CHECK:         linalg.fill
+// CHECK:         linalg.copy
+// CHECK:         vector.fma
+func.func @zeros_that_are_read(%x: memref<1x64x58x58xf32>, %w: memref<64x64x3x3xf32>, %y: memref<1x64x56x56xf32>,
+                               %z: memref<64x56x56xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %sums = memref.alloc() {alignment = 64 : i64} : memref<1x64x56x56xf32>
+  linalg.fill ins(%zero : f32) outs(%sums : memref<1x64x56x56xf32>)
+  %view = memref.collapse_shape %sums [[0, 1], [2], [3]] : memref<1x64x56x56xf32> into memref<64x56x56xf32>
+  linalg.copy ins(%view : memref<64x56x56xf32>) outs(%z : memref<64x56x56xf32>)
+  linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>}
+    ins(%x, %w : memref<1x64x58x58xf32>, memref<64x64x3x3xf32>) outs(%sums : memref<1x64x56x56xf32>)
+  linalg.copy ins(%sums : memref<1x64x56x56xf32>) outs(%y : memref<1x64x56x56xf32>)
+  memref.dealloc %sums : memref<1x64x56x56xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @zeros_that_are_written
+// CHECK-NOT:     linalg.copy
+// CHECK:         linalg.fill
+// CHECK:         linalg.copy
+// CHECK:         vector.fma
+func.func @zeros_that_are_written(%x: memref<1x64x58x58xf32>, %w: memref<64x64x3x3xf32>, %y: memref<1x64x56x56xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %sums = memref.alloc() {alignment = 64 : i64} : memref<1x64x56x56xf32>
+  linalg.fill ins(%zero : f32) outs(%sums : memref<1x64x56x56xf32>)
+  linalg.copy ins(%y : memref<1x64x56x56xf32>) outs(%sums : memref<1x64x56x56xf32>)
+  linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>}
+    ins(%x, %w : memref<1x64x58x58xf32>, memref<64x64x3x3xf32>) outs(%sums : memref<1x64x56x56xf32>)
+  linalg.copy ins(%sums : memref<1x64x56x56xf32>) outs(%y : memref<1x64x56x56xf32>)
+  memref.dealloc %sums : memref<1x64x56x56xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @zeros_of_an_argument
+// CHECK-NOT:     linalg.copy
+// CHECK:         linalg.fill
+// CHECK:         linalg.copy
+// CHECK:         vector.fma
+func.func @zeros_of_an_argument(%x: memref<1x64x58x58xf32>, %w: memref<64x64x3x3xf32>, %y: memref<1x64x56x56xf32>,
+                                %z: memref<1x64x56x56xf32>, %u: memref<1x64x56x56xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%y : memref<1x64x56x56xf32>)
+  linalg.copy ins(%z : memref<1x64x56x56xf32>) outs(%u : memref<1x64x56x56xf32>)
+  linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>}
+    ins(%x, %w : memref<1x64x58x58xf32>, memref<64x64x3x3xf32>) outs(%y : memref<1x64x56x56xf32>)
+  return
+}

@@ -156,6 +156,11 @@ def KasLowerPoolingPass : Pass<"kas-lower-pooling", "::mlir::func::FuncOp"> {
     window are summed in the order of the rows. A sum over a whole image becomes
     a `linalg.generic` with two reductions.
 
+    Where the only reader of a maximum quantizes it to unsigned bytes, and what it
+    reads is the result of an elementwise operation, the image is quantized
+    instead, and the maxima are of bytes. The result is the same, but for
+    elements that are no numbers (NaN).
+
     Maxima whose windows may lie outside as a whole, and poolings with dilation,
     stay as they are.
 

@@ -7,14 +7,17 @@
 //===----------------------------------------------------------------------===//
 //
 // Lowers maximum and sum pooling to loops over the rows of the outputs with the
-// window unrolled. Maxima read a padded image where it is.
+// window unrolled. Maxima read a padded image where it is. Where a maximum is
+// quantized next, the image is, and the maxima are of bytes: that of f32 would
+// be written and read in four times as much memory.
 //
 // For each plane (sample and channel) and each row of outputs: the outputs at
 // the left and right padding one by one, those in between in vectors of 16, 8
-// and 4, what is left in a scalar loop.
+// and 4 (bytes: of 32 first), what is left in a scalar loop.
 //
 //===----------------------------------------------------------------------===//
 
+#include "../../Common/QuantizedArithmetic.h"
 #include "../Strategy/ContractionTarget.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -28,6 +31,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/DebugLog.h"
 
@@ -79,6 +83,9 @@ struct Pooling {
   /// Without the padding.
   Value image;
   Axis height, width;
+  /// What makes bytes of the result, and is applied to the image instead; null
+  /// if nothing does.
+  linalg::GenericOp quantization;
 
   static std::optional<Pooling> match(linalg::PoolingNchwMaxOp op);
   static std::optional<Pooling> match(linalg::PoolingNchwSumOp op);
@@ -90,6 +97,9 @@ struct Pooling {
   void lower(int64_t threads);
 
 private:
+  Type getElementType() { return getElementTypeOrSelf(image); }
+  void findQuantization();
+  void quantizeImage(RewriterBase &rewriter);
   template <typename PoolingOp>
   static std::optional<Pooling> match(PoolingOp op, bool isSum);
 
@@ -201,7 +211,8 @@ std::optional<Pooling> Pooling::match(PoolingOp op, bool isSum) {
                  isSum,
                  op.getInputs().front(),
                  {image[2], output[2], window[0], strides[0], 0},
-                 {image[3], output[3], window[1], strides[1], 0}};
+                 {image[3], output[3], window[1], strides[1], 0},
+                 {}};
 }
 
 std::optional<Pooling> Pooling::match(linalg::PoolingNchwMaxOp op) {
@@ -226,7 +237,37 @@ std::optional<Pooling> Pooling::match(linalg::PoolingNchwMaxOp op) {
   }
   if (!pooling->height.isUsual() || !pooling->width.isUsual())
     return std::nullopt;
+  pooling->findQuantization();
   return pooling;
+}
+
+/// Only where the image is the result of an elementwise operation that nobody
+/// else reads, which then makes the bytes.
+void Pooling::findQuantization() {
+  auto made = image.getDefiningOp<linalg::GenericOp>();
+  Value result = op->getResult(0);
+  if (!made || made.getNumReductionLoops() != 0 || !image.hasOneUse() ||
+      !result.hasOneUse())
+    return;
+  auto reader = dyn_cast<linalg::GenericOp>(*result.user_begin());
+  if (reader && reader->getBlock() == op->getBlock() &&
+      reader.hasPureTensorSemantics() && isRisingQuantization(reader))
+    quantization = reader;
+}
+
+/// Makes bytes of the image, where the operation was that makes them of the
+/// result.
+void Pooling::quantizeImage(RewriterBase &rewriter) {
+  Location loc = quantization.getLoc();
+  Value empty = tensor::EmptyOp::create(
+      rewriter, loc, cast<RankedTensorType>(image.getType()).getShape(),
+      rewriter.getI8Type());
+  IRMapping map;
+  map.map(quantization.getInputs().front(), image);
+  map.map(quantization.getOutputs().front(), empty);
+  Operation *made = rewriter.clone(*quantization, map);
+  made->getResult(0).setType(cast<RankedTensorType>(empty.getType()));
+  image = made->getResult(0);
 }
 
 std::optional<Pooling> Pooling::match(linalg::PoolingNchwSumOp op) {
@@ -258,6 +299,8 @@ Value Pooling::combine(OpBuilder &builder, Value result, Value value) {
     return value;
   if (isSum)
     return arith::AddFOp::create(builder, op.getLoc(), result, value);
+  if (quantization)
+    return arith::MaxUIOp::create(builder, op.getLoc(), result, value);
   // Which of two zeros is the larger is not seen, and would take half of the
   // instructions.
   return LLVM::MaximumOp::create(builder, op.getLoc(), result, value,
@@ -276,9 +319,8 @@ SmallVector<Value> Pooling::loadRow(OpBuilder &builder, Value data,
     Value place =
         apply(builder, d0 * width.stride + (offset - width.padding), column);
     loaded.push_back(vector::LoadOp::create(
-        builder, loc,
-        VectorType::get(width.stride * lanes, builder.getF32Type()), data,
-        ValueRange{plane[0], plane[1], row, place}));
+        builder, loc, VectorType::get(width.stride * lanes, getElementType()),
+        data, ValueRange{plane[0], plane[1], row, place}));
   };
   // With stride 1 one vector per position of the window; with stride 2 one
   // vector of twice the lanes for each pair of positions.
@@ -366,7 +408,9 @@ int64_t Pooling::emitVectors(OpBuilder &builder, Value data, Value output,
   };
   // Each size takes what the one before has left; LLVM splits vectors that are
   // larger than those of the target.
-  for (int64_t lanes : {16, 8, 4}) {
+  for (int64_t lanes : {32, 16, 8, 4}) {
+    if (lanes == 32 && !quantization)
+      continue;
     int64_t count = (end - first) / lanes, last = first + count * lanes;
     if (count > mostUnrolled) {
       auto loop = scf::ForOp::create(builder, loc, constant(first),
@@ -442,10 +486,14 @@ void Pooling::emitRow(OpBuilder &builder, Value data, Value output, Value n,
   store(column, columns);
 }
 
-/// Emits the loops before `op` and replaces it by their result.
+/// Emits the loops before what they replace: `op`, or what quantizes its
+/// result, whose constants are there.
 void Pooling::lower(int64_t threads) {
-  IRRewriter rewriter(op);
+  Operation *replaced = quantization ? quantization.getOperation() : op;
+  IRRewriter rewriter(replaced);
   Location loc = op.getLoc();
+  if (quantization)
+    quantizeImage(rewriter);
   auto getBuffer = [](Value tensor) {
     return cast<MemRefType>(
         bufferization::getMemRefTypeWithStaticIdentityLayout(
@@ -456,7 +504,7 @@ void Pooling::lower(int64_t threads) {
   };
   Value data = bufferization::ToBufferOp::create(
       rewriter, loc, getBuffer(image), image, /*read_only=*/true);
-  MemRefType type = getBuffer(op->getResult(0));
+  MemRefType type = getBuffer(replaced->getResult(0));
   Value output = memref::AllocOp::create(rewriter, loc, type,
                                          rewriter.getI64IntegerAttr(64));
   // Threads share the planes: each is read and written by one of them.
@@ -485,6 +533,8 @@ void Pooling::lower(int64_t threads) {
   emitRow(rewriter, data, output, n, c, lines.getInductionVar());
   rewriter.setInsertionPointAfter(outer);
   rewriter.replaceOpWithNewOp<bufferization::ToTensorOp>(
-      op, op->getResult(0).getType(), output, /*restrict=*/true,
+      replaced, replaced->getResult(0).getType(), output, /*restrict=*/true,
       /*writable=*/true);
+  if (replaced != op)
+    rewriter.eraseOp(op);
 }

@@ -92,10 +92,31 @@ static bool isFromWeights(Value buffer) {
   return true;
 }
 
-/// What fills the output of `op` with zeros right before, so that the sums can
-/// replace it; null if there is none.
+/// The operations that read or write `buffer`, also through views; nothing
+/// where it is not allocated here, so that there may be others.
+static std::optional<SmallVector<Operation *>> findUsers(Value buffer) {
+  if (!buffer.getDefiningOp<memref::AllocOp>())
+    return std::nullopt;
+  SmallVector<Operation *> users;
+  SmallVector<Value> names{buffer};
+  while (!names.empty())
+    for (Operation *user : names.pop_back_val().getUsers()) {
+      if (isa<ViewLikeOpInterface>(user))
+        llvm::append_range(names, user->getResults());
+      else if (llvm::any_of(user->getResultTypes(), llvm::IsaPred<ShapedType>))
+        return std::nullopt;
+      else
+        users.push_back(user);
+    }
+  return users;
+}
+
+/// What fills the output of `op` with zeros before, with nothing in between
+/// that reads or writes it, so that the sums can replace it; null if there is
+/// none.
 static linalg::FillOp findZeros(linalg::LinalgOp op) {
   Value output = op.getDpsInits().front();
+  auto users = findUsers(output);
   for (Operation *at = op->getPrevNode(); at; at = at->getPrevNode()) {
     if (auto fill = dyn_cast<linalg::FillOp>(at);
         fill && fill.getOutputs().front() == output)
@@ -104,8 +125,12 @@ static linalg::FillOp findZeros(linalg::LinalgOp op) {
                      matchPattern(fill.getInputs()[0], m_Zero())
                  ? fill
                  : linalg::FillOp();
-    // Something in between may read the zeros, or write.
-    if (!isa<memref::AllocOp>(at) && !isMemoryEffectFree(at))
+    if (isa<memref::AllocOp>(at) || isMemoryEffectFree(at))
+      continue;
+    // Such as what lays the inputs out.
+    if (!users || llvm::any_of(*users, [&](Operation *user) {
+          return at->isAncestor(user);
+        }))
       return nullptr;
   }
   return nullptr;
