@@ -103,6 +103,8 @@ def _add_fields_options(parser: argparse.ArgumentParser) -> None:
     add("--no-training", action="store_true", help="time what is missing and train nothing")
     add("--report-only", action="store_true", help="time and train nothing")
     add("--verdict", action="store_true", help="decide on the finalists by what the store has")
+    add("--use", metavar="FAMILY", help="put its trained networks beside solvers of the equations (-o)")
+    add("-o", "--output", metavar="FOLDER", help="for --use: networks, files for C, pictures, a page")
     add("--plot", metavar="FILE.svg", help="write the figure")
     add("--page", metavar="FILE.md", help="write the tables where a page has marks for them")
     add("--quiet", action="store_true")

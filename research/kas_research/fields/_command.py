@@ -18,6 +18,7 @@ from ._results import read_points
 from ._stages import get_jobs, resolve
 from ._time import Widths
 from ._train import Trainer
+from ._use import find_uses
 from ._verdict import read_verdict
 
 PILOT = "pilot"
@@ -43,6 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
     torch.set_flush_denormal(True)
     if not (arguments.report_only or arguments.list):
         find_widths(protocol, experiment, store, say)
+    if arguments.use:
+        if not arguments.output:
+            raise ValueError("--use requires a folder: -o FOLDER")
+        find_uses(protocol, experiment, store, arguments.use, arguments.output, say)
+        return 0
     jobs = get_jobs(protocol, experiment, store)
     if arguments.list:
         known_keys = store.read_trainings()

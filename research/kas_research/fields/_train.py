@@ -25,7 +25,7 @@ from kas.evaluate._task_data import TaskData
 from kas.evaluate._training import seed_of
 
 from ..protocol._store import Store
-from ._families import set_by_matrix, set_statistics
+from ._families import Network, set_by_matrix, set_statistics
 from ._protocol import Job, Protocol
 
 
@@ -89,7 +89,7 @@ class Trainer:
                     continue
                 record = self.train(job)
                 self.store.add(record)
-                self._get_checkpoint(job).unlink(missing_ok=True)
+                self.forget(job)
             if progress is not None:
                 progress(record, left)
 
@@ -103,12 +103,19 @@ class Trainer:
             "failure": None,
         }
         try:
-            training = self.start(job)
-            self._advance(training, job)
-            record.update(self._evaluate(training))
+            record.update(self.train_network(job)[1])
         except (TrainingFailure, MemoryError) as failure:
             record["failure"] = " ".join(str(failure).split()) or type(failure).__name__
         return record
+
+    def train_network(self, job: Job) -> tuple[Network, dict[str, Any]]:
+        """A trained network, and its errors in percent."""
+        training = self.start(job)
+        self._advance(training, job)
+        record = self._evaluate(training)
+        network = training.network
+        assert isinstance(network, Network)
+        return network, record
 
     def _advance(self, training: Training, job: Job) -> None:
         """To the end, with a checkpoint after each epoch."""
@@ -140,6 +147,10 @@ class Trainer:
             "error": round(float(percent.mean()), 5),
             "errors": pack(percent.numpy()),
         }
+
+    def forget(self, job: Job) -> None:
+        """Drops the checkpoint of a training whose result is kept."""
+        self._get_checkpoint(job).unlink(missing_ok=True)
 
     def _get_checkpoint(self, job: Job) -> pathlib.Path:
         return self.folder / f"{self.protocol.key(job)}.pt"
