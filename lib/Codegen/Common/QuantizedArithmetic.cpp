@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "QuantizedArithmetic.h"
+#include "ClippedInteger.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
@@ -74,78 +75,6 @@ static std::optional<Int8Sum> matchInt8Sum(Value value) {
       value.getType().getIntOrFloatBitWidth() < 16)
     return std::nullopt;
   return sum;
-}
-
-/// The number of `value`, if it is a constant.
-static std::optional<double> getConstant(Value value) {
-  FloatAttr number;
-  if (!matchPattern(value, m_Constant(&number)))
-    return std::nullopt;
-  return number.getValueAsDouble();
-}
-
-/// What `value` is the larger, or the smaller, of and an integer from `least`
-/// to `most`; null if it is something else.
-template <typename... Bounds>
-static Value matchBound(Value value, double least, double most) {
-  Operation *op = value ? value.getDefiningOp() : nullptr;
-  if (!isa_and_nonnull<Bounds...>(op))
-    return Value();
-  auto bound = getConstant(op->getOperand(1));
-  bool isWithin = bound && *bound == std::trunc(*bound) && least <= *bound &&
-                  *bound <= most;
-  return isWithin ? op->getOperand(0) : Value();
-}
-
-/// The same for `x < bound ? bound : x`, and for `>` where `isUpper`.
-static Value matchSelected(Value value, bool isUpper, double least,
-                           double most) {
-  auto select = value ? value.getDefiningOp<arith::SelectOp>() : nullptr;
-  auto compare = select ? select.getCondition().getDefiningOp<arith::CmpFOp>()
-                        : arith::CmpFOp();
-  if (!compare ||
-      compare.getPredicate() !=
-          (isUpper ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT) ||
-      compare.getLhs() != select.getFalseValue())
-    return Value();
-  auto limit = getConstant(compare.getRhs());
-  auto bound = getConstant(select.getTrueValue());
-  bool isWithin = limit && bound && *limit == *bound &&
-                  *bound == std::trunc(*bound) && least <= *bound &&
-                  *bound <= most;
-  return isWithin ? select.getFalseValue() : Value();
-}
-
-/// Whether `value` is an integer from `least` to `most`, or NaN. Matches
-/// min(max(round(x) + integer, least), most) in either order, as quantizing
-/// writes it, also by comparisons.
-static bool isIntegerWithin(Value value, double least, double most) {
-  auto matchMaximum = [&](Value bounded) {
-    Value inner =
-        matchBound<arith::MaximumFOp, arith::MaxNumFOp>(bounded, least, most);
-    return inner ? inner
-                 : matchSelected(bounded, /*isUpper=*/false, least, most);
-  };
-  auto matchMinimum = [&](Value bounded) {
-    Value inner =
-        matchBound<arith::MinimumFOp, arith::MinNumFOp>(bounded, least, most);
-    return inner ? inner
-                 : matchSelected(bounded, /*isUpper=*/true, least, most);
-  };
-  Value inner = matchMaximum(matchMinimum(value));
-  if (!inner)
-    inner = matchMinimum(matchMaximum(value));
-  if (!inner)
-    return false;
-  // A zero point is added to the integer before it is clipped; an integral
-  // float plus an integer is one.
-  if (auto added = inner.getDefiningOp<arith::AddFOp>()) {
-    auto offset = getConstant(added.getRhs());
-    if (!offset || *offset != std::trunc(*offset))
-      return false;
-    inner = added.getLhs();
-  }
-  return inner.getDefiningOp<math::RoundEvenOp>() != nullptr;
 }
 
 /// The float that became the i32 of which `sum.byte` is the lower bits, if it
@@ -243,19 +172,14 @@ void kas::codegen::populateQuantizedArithmeticPatterns(
                ReadRoundedFloat<arith::UIToFPOp>>(patterns.getContext(),
                                                   /*benefit=*/2);
   patterns.add<NarrowInt8Sum>(patterns.getContext());
+  populateRoundingPatterns(patterns);
 }
 
 /// The operand of which `value` is a function that never falls; null if it is
 /// not known to be one.
 static Value matchRising(Value value) {
-  constexpr double lowest = -255, highest = 255;
-  if (Value clipped =
-          matchBound<arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp,
-                     arith::MinNumFOp>(value, lowest, highest))
+  if (Value clipped = matchClip(value))
     return clipped;
-  for (bool isUpper : {false, true})
-    if (Value clipped = matchSelected(value, isUpper, lowest, highest))
-      return clipped;
   Operation *op = value.getDefiningOp();
   if (isa_and_nonnull<math::RoundEvenOp>(op))
     return op->getOperand(0);

@@ -17,8 +17,14 @@ namespace kas::codegen {
 /// Rewrites what reads bytes as floats, exactly: bytes less a zero point in 32
 /// bits, not in 64 or 16, for which vectors have no conversion or few lanes;
 /// and, where a byte was made of a float that was rounded and clipped, that
-/// float without the zero point.
+/// float without the zero point. With `populateRoundingPatterns`.
 void populateQuantizedArithmeticPatterns(mlir::RewritePatternSet &patterns);
+
+/// Rewrites what is computed around the rounding of floats to bytes with fewer
+/// operations: exactly but for the sign of zeros, and for where products with
+/// steps are rounded, so that a value between two bytes may become the other
+/// one.
+void populateRoundingPatterns(mlir::RewritePatternSet &patterns);
 
 /// Whether `op` makes an unsigned byte of each element of its only input, by
 /// steps that never fall where the element rises: it may be applied before a

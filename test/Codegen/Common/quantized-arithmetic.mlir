@@ -1,17 +1,15 @@
 // RUN: kas-opt %s -kas-fuse-elementwise -split-input-file | FileCheck %s
 
 // A byte that is made and read again in one operation is a float that was
-// rounded: the zero point, 118, is taken off as a float.
+// rounded: the zero point, 118, is taken off the bounds of the clip.
 
 // CHECK-LABEL: func.func @pair(
 // CHECK: linalg.generic
 // CHECK: ^bb0(%[[X:.*]]: f32, %{{.*}}: f32):
 // CHECK: %[[ROUNDED:.*]] = math.roundeven
-// CHECK-NEXT: arith.addf %[[ROUNDED]]
-// CHECK-NEXT: arith.maximumf
-// CHECK-NEXT: %[[CLIPPED:.*]] = arith.minimumf
-// CHECK-NEXT: %[[STEPS:.*]] = arith.addf %[[CLIPPED]], %{{.*}} : f32
-// CHECK-NEXT: %[[Y:.*]] = arith.mulf %[[STEPS]]
+// CHECK-NEXT: %[[LEAST:.*]] = arith.maximumf %[[ROUNDED]]
+// CHECK-NEXT: %[[CLIPPED:.*]] = arith.minimumf %[[LEAST]]
+// CHECK-NEXT: %[[Y:.*]] = arith.mulf %[[CLIPPED]]
 // CHECK-NEXT: linalg.yield %[[Y]]
 // CHECK-NOT: linalg.generic
 

@@ -36,7 +36,11 @@ def KasFuseElementwisePass : Pass<"kas-fuse-elementwise", "::mlir::func::FuncOp"
 
     Bytes that are read as floats are so in 32 bits, and where a byte is made of
     a float and read again in one operation, the rounded float is read instead:
-    models that are quantized have such a pair after each operation.
+    models that are quantized have such a pair after each operation. Before a
+    rounding, products with steps become part of the constants and of the numbers
+    of channels that they are applied to, and zero points part of clips: sums of
+    int8 take half of the operations then. Such products are rounded in other
+    places, so that a value between two bytes may become the other one.
 
     A residual's sum and the rectifier after it become one operation:
 
