@@ -71,6 +71,13 @@ void kas::buildGPUKernelFormation(OpPassManager &manager,
   elements.elements = options.elements;
   // After fusion, so that what is fused is not rounded in between.
   manager.addNestedPass<func::FuncOp>(createKasGPUSetElementsPass(elements));
+  KasGPUChannelsLastPassOptions layout;
+  layout.device = options.device;
+  layout.strategy = options.strategy;
+  layout.precision = options.precision;
+  layout.libraries = options.libraries;
+  layout.layout = options.layout;
+  manager.addPass(createKasGPUChannelsLastPass(layout));
   KasGPUTransposeWeightsPassOptions transpose;
   transpose.device = options.device;
   transpose.strategy = options.strategy;
@@ -145,6 +152,10 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
       *this, "libraries",
       llvm::cl::desc("What may compute kernels of NVIDIA's GPUs"),
       llvm::cl::init(GPUFrontOptions().libraries), getLibrariesValues()};
+  typename Base::template Option<GPULayout> layout{
+      *this, "layout",
+      llvm::cl::desc("The order of images in functions on NVIDIA's GPUs"),
+      llvm::cl::init(GPUFrontOptions().layout), getLayoutValues()};
   typename Base::template Option<bool> verifyLowering{
       *this, "verify-lowering",
       llvm::cl::desc("Prove that the stages of operators compute them"),
@@ -168,6 +179,7 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
             .precision = precision,
             .elements = elements,
             .libraries = libraries,
+            .layout = layout,
             .verifyLowering = verifyLowering};
   }
 };

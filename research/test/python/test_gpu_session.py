@@ -196,10 +196,16 @@ def test_table_of_libraries(tmp_path):
     session = [{"unit": f"time/{name}/f16", "status": "done", "ms": 0.016} for name in ("conv", "only_ours", "small")]
     session += [{"unit": f"peers/{name}/f16", "status": "done", "eager": 0.008, "channels_last": 0.004}
                 for name in ("conv", "small")]  # fmt: skip
+    # A convolution of few channels stays with its kernel alone, and not between others that have channels last.
+    dense = "kas.conv2d_strided<N=8,Cin=3,Cout=64,H=224,W=224,k=7,s=2>/tf32"
+    lines += [{"case": dense, "metric": metric, "value": value} for metric, value in (static[0], static[2])]
+    lines += [{"case": dense, "metric": "left_to_cuDNN", "value": 0}]
+    session += [{"unit": f"time/{dense}", "status": "done", "ms": 0.016},
+                {"unit": f"peers/{dense}", "status": "done", "eager": 0.008, "channels_last": 0.004}]  # fmt: skip
     file, report = tmp_path / "session.jsonl.xz", tmp_path / "report.md"
     with lzma.open(file, "wt") as stream:
         stream.write("\n".join(map(json.dumps, session)))
-    script = [sys.executable, ROOT / "research/peers/gpu-libraries.py", file, report]
+    script = [sys.executable, ROOT / "research/peers/gpu-libraries.py", file, report, f"--kas-opt={BUILD}/bin/kas-opt"]
 
     def write(text):
         report.write_text(text)
@@ -211,10 +217,11 @@ def test_table_of_libraries(tmp_path):
     done = write(f"before\n{begin}\nold\n{end}\nafter\n")
     assert done.returncode == 0, done.stderr
     text = report.read_text()
-    # Of two cases one is left: 4 / 16 and 4 / 8, 4 / 16; 8 / 8, 8 / 16.
-    assert "| f16 | 2 | 1 | 0.25 | 0.35 | 0.71 |" in text
-    assert "| `conv` | 16.0 | 3.0 | 8.0 | 4.0 | 8.0 | cuDNN |" in text
-    assert "| `small` | 16.0 | 7.0 | 8.0 | 4.0 | 16.0 |  |" in text
+    # Of two cases one is left: 4 / 16 and 4 / 8, 4 / 16; 8 / 8, 8 / 16; 4 / 4, 4 / 16.
+    assert "| f16 | 2 | 1 | 0.25 | 0.35 | 0.71 | 0.50 |" in text
+    assert "| `conv` | 16.0 | 3.0 | 8.0 | 4.0 | 8.0 | 4.0 | cuDNN |" in text
+    assert "| `small` | 16.0 | 7.0 | 8.0 | 4.0 | 16.0 | 16.0 |  |" in text
+    assert "| tf32 | 1 | 0 | 0.25 | 0.25 | 0.50 | 1.00 |" in text
     assert text.startswith(f"before\n{begin}\n|") and text.endswith(f"|\n{end}\nafter\n") and "only_ours" not in text
     done = write("no table")
     assert done.returncode == 1 and "expected the line" in done.stderr

@@ -76,8 +76,8 @@ def KasGPUSetElementsPass : Pass<"kas-gpu-set-elements", "::mlir::func::FuncOp">
     Input: functions as `-kas-gpu-form-kernels` makes them. Output: the same, where
     arguments, results, constants and what kernels hand on are tensors of f16 or
     bf16 in place of f32. Kernels compute in f32: what they load is widened, what
-    they store is rounded to nearest, and results of reductions in linalg are
-    rounded by who reads them.
+    they store is rounded to nearest, and so are results of reductions in linalg, once
+    these end, by the kernel or its epilogue.
 
     A pass on `func.func`, not on the interface of functions, so that
     `kas-opt` runs it on all functions of a module without a nested pipeline.
@@ -92,6 +92,55 @@ def KasGPUSetElementsPass : Pass<"kas-gpu-set-elements", "::mlir::func::FuncOp">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
+def KasGPUChannelsLastPass : Pass<"kas-gpu-channels-last", "::mlir::ModuleOp"> {
+  let summary = "Keep images between convolutions with their channels last";
+  let description = [{
+    Input: functions as `-kas-gpu-form-kernels` makes them. Output: the same, where kernels
+    write images that convolutions read or write, and all that is elementwise or
+    pooled between them, with the channels innermost; filters are copied to the same order.
+    What reads an image reads it through a `linalg.transpose`, a view that is no kernel.
+
+    Decided for each function by the cost model, for NVIDIA's GPUs: the cycles of all
+    contractions in the order that they have, with the images inside of the function in the
+    other one, and with arguments and results copied to and from it as well, by a
+    kernel each. With `libraries=auto` each contraction counts as the faster one of its kernel
+    and a library: cuDNN has convolutions in one order of all tensors only, and with windows is up to twice as fast with channels last.
+    What is not a contraction counts nothing. The order stays unless another one gains a
+    twentieth, and where an operation has a schedule.
+
+    Images stay as they are where anything else than kernels and paddings reads them, such as operators and reshapes.
+
+    Example: `test/Codegen/GPU/channels-last.mlir`.
+  }];
+  let options = [
+    Option<"device", "device", "std::string", /*default=*/"",
+           "sm_80, sm_90, ..., vulkan or vulkan-cpu; by default that of the "
+           "module, or sm_90">,
+    Option<"strategy", "strategy", "::kas::codegen::GPUStrategyChoice",
+           "::kas::codegen::GPUStrategyChoice::Auto",
+           "direct, staged, tensor_core or warpgroup, for operators that can be "
+           "computed so; auto: the cheapest one",
+           "::kas::codegen::getStrategyValues()">,
+    Option<"precision", "precision", "::kas::GPUPrecision",
+           "::kas::GPUPrecision::F32",
+           "What factors of products may be rounded to: f32, or tf32, f16 or "
+           "bf16 for tensor cores",
+           "::kas::codegen::getPrecisionValues()">,
+    Option<"libraries", "libraries", "::kas::codegen::GPULibraries",
+           "::kas::codegen::GPULibraries::None",
+           "What may compute kernels: none, or auto for cuBLASLt and cuDNN where "
+           "they are expected to be faster",
+           "::kas::codegen::getLibrariesValues()">,
+    Option<"layout", "layout", "::kas::codegen::GPULayout",
+           "::kas::codegen::GPULayout::Auto",
+           "The order of images in functions: auto, as_is, inside (channels last but for arguments and results) or whole",
+           "::kas::codegen::getLayoutValues()">
+  ];
+  let dependentDialects = [
+    "::kas::KasGPUDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::tensor::TensorDialect"];
 }
 

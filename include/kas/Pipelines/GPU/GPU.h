@@ -33,6 +33,8 @@ struct GPUFrontOptions {
   codegen::GPUElements elements = codegen::GPUElements::F32;
   /// What may compute kernels of NVIDIA's GPUs.
   codegen::GPULibraries libraries = codegen::GPULibraries::None;
+  /// On NVIDIA's GPUs.
+  codegen::GPULayout layout = codegen::GPULayout::Auto;
   /// Prove that the stages of operators compute them.
   bool verifyLowering = false;
 };

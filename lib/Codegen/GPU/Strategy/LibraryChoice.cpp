@@ -19,7 +19,7 @@ using namespace kas::codegen;
 using namespace mlir;
 
 Attribute kas::codegen::chooseLibrary(Operation *op, GPUPrecision precision,
-                                      GPUDeviceAttr device, double cycles) {
+                                      GPUDeviceAttr device, double &cycles) {
   std::optional<LibraryProblem> problem = LibraryProblem::get(op);
   Attribute best;
   if (!problem)

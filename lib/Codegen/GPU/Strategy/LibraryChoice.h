@@ -20,9 +20,10 @@ namespace kas::codegen {
 
 /// What the kernel of `op`, a concrete `kas.apply` or a `linalg.generic`, and
 /// its epilogue compute, as the fastest library takes it; null where none has
-/// it or is expected to be faster than a kernel of `cycles`.
+/// it or is expected to be faster than a kernel of `cycles`, which become those
+/// of the library.
 mlir::Attribute chooseLibrary(mlir::Operation *op, GPUPrecision precision,
-                              GPUDeviceAttr device, double cycles);
+                              GPUDeviceAttr device, double &cycles);
 
 } // namespace kas::codegen
 

@@ -41,7 +41,7 @@ LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,
                                            std::optional<GPUStrategy> strategy,
                                            GPUPrecision precision,
                                            GPULibraries libraries) {
-  auto set = [&](Operation *op, const ScheduleChoice &choice) {
+  auto set = [&](Operation *op, ScheduleChoice choice) {
     LDBG() << op->getLoc() << ": " << choice.schedule;
     op->setAttr(KasGPUDialect::scheduleName, choice.schedule);
     // `-kas-gpu-transpose-weights` knows of a faster kernel.

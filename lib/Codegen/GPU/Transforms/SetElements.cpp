@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Strategy/Epilogue.h"
 #include "../Strategy/TensorAccess.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
@@ -76,6 +77,8 @@ private:
   void setOperandNarrow(OpOperand &operand);
   /// What sums begin with is as wide as they are.
   void setInitWide(linalg::GenericOp op, OpOperand &init);
+  /// Rounds the result of a reduction, unless an elementwise kernel does.
+  void roundResult(linalg::GenericOp op);
   /// A kernel that rounds `value` or widens it.
   Value createConversion(Location loc, Value value, FloatType type);
 
@@ -238,6 +241,30 @@ void ElementNarrower::setInitWide(linalg::GenericOp op, OpOperand &init) {
   init.set(linalg::FillOp::create(builder, loc, wide, empty).getResult(0));
 }
 
+/// Whether a function gives a view of `value`.
+static bool isReturnedByView(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    return isTensorView(user) &&
+           (llvm::any_of(
+                user->getUsers(),
+                [](Operation *next) { return isa<func::ReturnOp>(next); }) ||
+            isReturnedByView(user->getResult(0)));
+  });
+}
+
+// Before it is stored: what reads it, such as a library, has factors of one
+// type. An epilogue rounds what it makes of it, and what rounds for a return
+// makes a tensor of a view.
+void ElementNarrower::roundResult(linalg::GenericOp op) {
+  if (op->getNumResults() != 1 || !isWide(op.getResult(0)) ||
+      Epilogue::get(op) || isReturnedByView(op.getResult(0)))
+    return;
+  builder.setInsertionPointAfter(op);
+  Value result = op.getResult(0);
+  Value rounded = createConversion(op.getLoc(), result, element);
+  result.replaceAllUsesExcept(rounded, rounded.getDefiningOp());
+}
+
 void ElementNarrower::narrow(linalg::GenericOp op) {
   for (OpOperand *input : op.getDpsInputOperands())
     if (isNarrow(input->get()))
@@ -248,10 +275,10 @@ void ElementNarrower::narrow(linalg::GenericOp op) {
     if (!isWide(result))
       continue;
     // Sums stay in f32 until the reduction ends: rounding each partial sum
-    // would lose most of them. A kas.apply or return that reads them gets a
-    // conversion.
+    // would lose most of them.
     if (op.getNumReductionLoops() != 0) {
       setInitWide(op, init);
+      roundResult(op);
       continue;
     }
     // A generic that reads its output without reducing, such as an accumulation

@@ -21,6 +21,7 @@
 #include "../Strategy/MatrixView.h"
 #include "../Strategy/PrepackedValues.h"
 #include "../Strategy/ScheduleChoice.h"
+#include "WeightCopies.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Codegen/GPU/Strategy/Device.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
@@ -105,11 +106,11 @@ static SmallVector<int64_t> getPermutation(size_t rank, unsigned dimension) {
   return permutation;
 }
 
-/// A kernel that copies `weight`; canonicalization leaves a generic operation
-/// alone, and no kernel reads through it.
-static Value createCopy(OpBuilder &builder, Location loc, Value weight,
-                        ArrayRef<int64_t> permutation) {
-  auto type = cast<RankedTensorType>(weight.getType());
+// Canonicalization leaves a generic operation alone.
+Value kas::codegen::createTransposedCopy(OpBuilder &builder, Location loc,
+                                         Value value,
+                                         ArrayRef<int64_t> permutation) {
+  auto type = cast<RankedTensorType>(value.getType());
   Value empty = tensor::EmptyOp::create(
       builder, loc, applyPermutation(type.getShape(), permutation),
       type.getElementType());
@@ -121,7 +122,7 @@ static Value createCopy(OpBuilder &builder, Location loc, Value weight,
   SmallVector<utils::IteratorType> loops(type.getRank(),
                                          utils::IteratorType::parallel);
   auto copy = linalg::GenericOp::create(
-      builder, loc, empty.getType(), weight, empty,
+      builder, loc, empty.getType(), value, empty,
       ArrayRef<AffineMap>{reads, writes}, loops,
       [](OpBuilder &nested, Location place, ValueRange values) {
         linalg::YieldOp::create(nested, place, values.front());
@@ -130,14 +131,6 @@ static Value createCopy(OpBuilder &builder, Location loc, Value weight,
 }
 
 namespace {
-
-/// What kernels are chosen for.
-struct Target {
-  GPUDeviceAttr device;
-  std::optional<GPUStrategy> strategy;
-  GPUPrecision precision;
-  GPULibraries libraries;
-};
 
 /// For each weight the dimension that belongs last, if any.
 using Dimensions = SmallVector<std::optional<unsigned>>;
@@ -148,7 +141,7 @@ using Dimensions = SmallVector<std::optional<unsigned>>;
 /// transposed weights. Whether there is one.
 static bool leaveToLibrary(Operation *op, GPUKernelProblem problem,
                            ValueRange inputs, const Dimensions &dimensions,
-                           const Target &target) {
+                           const KernelTarget &target) {
   // What has a schedule keeps to its kernel.
   if (target.libraries == GPULibraries::None ||
       !isNVIDIADevice(target.device) ||
@@ -190,7 +183,7 @@ static OpOperand *getWeight(linalg::GenericOp op,
 
 /// Lets a contraction read transposed weights.
 static void transposeWeights(linalg::GenericOp op, PrepackedValues &prepacked,
-                             const Target &target) {
+                             const KernelTarget &target) {
   auto contraction = ContractionProblem::get(op);
   if (!contraction)
     return;
@@ -214,7 +207,8 @@ static void transposeWeights(linalg::GenericOp op, PrepackedValues &prepacked,
     OpOperand *operand = getWeight(op, *contraction, number);
     auto permutation =
         getPermutation(contraction->problem.weights[number].size(), *dimension);
-    operand->set(createCopy(builder, op.getLoc(), operand->get(), permutation));
+    operand->set(createTransposedCopy(builder, op.getLoc(), operand->get(),
+                                      permutation));
     SmallVector<AffineMap> maps = op.getIndexingMapsArray();
     AffineMap &map = maps[operand->getOperandNumber()];
     map = AffineMap::get(map.getNumDims(), 0,
@@ -241,7 +235,8 @@ static OperatorOp cloneTransposed(OperatorOp op, SymbolTable &symbols,
 
 /// Lets an operator read transposed weights.
 static void transposeWeights(ApplyOp apply, SymbolTable &symbols,
-                             PrepackedValues &prepacked, const Target &target) {
+                             PrepackedValues &prepacked,
+                             const KernelTarget &target) {
   OperatorOp op = apply.getOperator();
   if (!op || !op.isConcrete())
     return;
@@ -262,10 +257,32 @@ static void transposeWeights(ApplyOp apply, SymbolTable &symbols,
         getPermutation(problem.weights[number].size(), *dimension);
     OperatorOp clone = cloneTransposed(op, symbols, number, permutation);
     apply.getWeightsMutable()[number].set(
-        createCopy(builder, apply.getLoc(), weight, permutation));
+        createTransposedCopy(builder, apply.getLoc(), weight, permutation));
     apply.setCalleeAttr(FlatSymbolRefAttr::get(clone.getSymNameAttr()));
     // The next weight is transposed in the clone.
     op = clone;
+  }
+}
+
+void kas::codegen::transposeWeights(ModuleOp module,
+                                    const KernelTarget &target) {
+  // Nothing is gained where all memory is alike.
+  if (isHostDevice(target.device))
+    return;
+  SymbolTable symbols(module);
+  PrepackedValues prepacked;
+  SmallVector<Operation *> kernels;
+  module->walk([&](Operation *op) {
+    if (isa<ApplyOp>(op) ||
+        (isa<linalg::GenericOp>(op) &&
+         cast<linalg::GenericOp>(op).hasPureTensorSemantics()))
+      kernels.push_back(op);
+  });
+  for (Operation *op : kernels) {
+    if (auto apply = dyn_cast<ApplyOp>(op))
+      ::transposeWeights(apply, symbols, prepacked, target);
+    else
+      ::transposeWeights(cast<linalg::GenericOp>(op), prepacked, target);
   }
 }
 
@@ -279,25 +296,8 @@ struct GPUTransposeWeights
     GPUDeviceAttr named = getGPUDevice(module, device);
     if (!named)
       return signalPassFailure();
-    // Nothing is gained where all memory is alike.
-    if (isHostDevice(named))
-      return;
-    Target target = {named, getStrategy(strategy), precision, libraries};
-    SymbolTable symbols(module);
-    PrepackedValues prepacked;
-    SmallVector<Operation *> kernels;
-    module->walk([&](Operation *op) {
-      if (isa<ApplyOp>(op) ||
-          (isa<linalg::GenericOp>(op) &&
-           cast<linalg::GenericOp>(op).hasPureTensorSemantics()))
-        kernels.push_back(op);
-    });
-    for (Operation *op : kernels) {
-      if (auto apply = dyn_cast<ApplyOp>(op))
-        transposeWeights(apply, symbols, prepacked, target);
-      else
-        transposeWeights(cast<linalg::GenericOp>(op), prepacked, target);
-    }
+    transposeWeights(module,
+                     {named, getStrategy(strategy), precision, libraries});
   }
 };
 } // namespace

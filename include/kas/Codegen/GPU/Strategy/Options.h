@@ -27,10 +27,15 @@ enum class GPUStrategyChoice { Auto, Direct, Staged, TensorCore, Warpgroup };
 /// What tensors of f32 are kept in.
 enum class GPUElements { F32, F16, BF16 };
 
-/// What device code is made as. A `Fatbin` holds PTX and machine code.
 /// Whether libraries of the system may compute kernels.
 enum class GPULibraries { None, Auto };
 
+/// The order of images in functions: what the cost model expects to be fastest,
+/// as they are, channels last between arguments and results, or also in copies
+/// of these.
+enum class GPULayout { Auto, AsIs, Inside, Whole };
+
+/// What device code is made as. A `Fatbin` holds PTX and machine code.
 enum class GPUFormat { PTX, Cubin, Fatbin, SPIRV };
 
 /// What launches kernels.
@@ -75,6 +80,16 @@ inline llvm::StringRef toString(GPUInterface interface) {
 }
 
 /// The texts of the options' values.
+inline llvm::cl::ValuesClass getLayoutValues() {
+  return llvm::cl::values(
+      clEnumValN(GPULayout::Auto, "auto", "the one expected to be fastest"),
+      clEnumValN(GPULayout::AsIs, "as_is", "as they are"),
+      clEnumValN(GPULayout::Inside, "inside",
+                 "channels last but for arguments and results"),
+      clEnumValN(GPULayout::Whole, "whole",
+                 "channels last, with copies of arguments and results"));
+}
+
 inline llvm::cl::ValuesClass getStrategyValues() {
   return llvm::cl::values(
       clEnumValN(GPUStrategyChoice::Auto, "auto", "the cheapest one"),
