@@ -30,7 +30,7 @@ typedef struct KasDeviceOptions {
   /// that type, as nothing is left to round.
   const char *precision;
   /// Whether cuBLASLt and cuDNN may compute what they are expected to be faster
-  /// for, where they can be opened.
+  /// for. Where neither can be opened the function is compiled again, without.
   bool useLibraries;
 } KasDeviceOptions;
 

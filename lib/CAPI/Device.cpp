@@ -110,7 +110,34 @@ static Error addDevice(Error error, StringRef name,
                                  "): " + llvm::toString(std::move(error)));
 }
 
-/// Compiles and loads; the signature is there already.
+/// Compiles and loads for the device that is open.
+static Error load(ModuleOp module, StringRef name, StringRef deviceName,
+                  GPUPrecision precision, codegen::GPULibraries libraries,
+                  KasDeviceFunction &created) {
+  const KasRtDeviceInfo &info = created.device->device.getInfo();
+  auto program = compileForDevice(module, info, precision,
+                                  codegen::GPUElements::F32, libraries);
+  if (!program)
+    return addDevice(program.takeError(), deviceName, info);
+  auto manifest = DeviceManifest::fromJSON(program->manifest);
+  if (!manifest)
+    return manifest.takeError();
+  return CallerFunction::load(created.device->device, created.device->lock,
+                              *manifest, program->binary, name)
+      .moveInto(created.function);
+}
+
+/// Whether kernels compute all that libraries might: these were not found.
+static bool lacksLibraries(const CallerFunction &function) {
+  std::vector<std::string> libraries = function.getLibraries();
+  return llvm::any_of(libraries,
+                      [](StringRef text) { return text != "kernel"; }) &&
+         llvm::all_of(libraries, [](StringRef text) {
+           return text.starts_with("kernel");
+         });
+}
+
+/// The signature is there already.
 static Error load(ModuleOp module, StringRef name, StringRef deviceName,
                   KasDeviceOptions options, KasDeviceFunction &created) {
   if (Error error = checkTypes(created.signature))
@@ -127,18 +154,18 @@ static Error load(ModuleOp module, StringRef name, StringRef deviceName,
   if (!chip)
     return addDevice(addRemedy(chip.takeError(), "compile for the CPU"),
                      deviceName, info);
-  auto program =
-      compileForDevice(module, info, *precision, codegen::GPUElements::F32,
-                       options.useLibraries ? codegen::GPULibraries::Auto
-                                            : codegen::GPULibraries::None);
-  if (!program)
-    return addDevice(program.takeError(), deviceName, info);
-  auto manifest = DeviceManifest::fromJSON(program->manifest);
-  if (!manifest)
-    return manifest.takeError();
-  return CallerFunction::load(created.device->device, created.device->lock,
-                              *manifest, program->binary, name)
-      .moveInto(created.function);
+  using codegen::GPULibraries;
+  GPULibraries libraries =
+      options.useLibraries ? GPULibraries::Auto : GPULibraries::None;
+  if (Error error =
+          load(module, name, deviceName, *precision, libraries, created))
+    return error;
+  // Images and weights are in the order of libraries: kernels are faster where
+  // they have their own.
+  if (options.useLibraries && lacksLibraries(*created.function))
+    return load(module, name, deviceName, *precision, GPULibraries::None,
+                created);
+  return Error::success();
 }
 
 KasDeviceFunction *kasModuleCompileForDevice(KasModule *module,

@@ -16,7 +16,7 @@ import kas
 
 torch = pytest.importorskip("torch")
 
-from cuda_stand_in import CudaTensor, StandIn, read  # noqa: E402
+from cuda_stand_in import FILE, CudaTensor, StandIn, read  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 
@@ -75,7 +75,7 @@ def test_runs_where_the_tensors_are(driver, tensors):
     assert isinstance(function, kas.DeviceFunction) and function.device == "cuda:0"
     assert [name for name, _ in function.arguments] == ["arg0", "weight"]
     assert function.types == ["float32"] * 3 and function.compile_milliseconds > 0
-    assert [library.partition(":")[0] for library in function.libraries] == ["kernel"]
+    assert function.libraries == ["kernel"]
     call = function.bind(x, w, out=y)
     for round in range(4):
         x.host.normal_()
@@ -202,6 +202,17 @@ def test_sixteen_bits_use_tensor_cores_without_being_asked(driver):
     del function
     # Each kernel for tensor cores of 16 bits here needs more memory than it declares, or a descriptor.
     assert driver.find_calls("cuModuleLoadDataEx")
+
+
+def test_without_libraries_kernels_have_their_own_order(driver, monkeypatch):
+    # Loaded twice: nothing was found that could compute the product.
+    function = kas.parse(LINEAR).compile("forward", "cuda")
+    assert function.libraries == ["kernel"] and len(driver.find_calls("cuModuleLoadDataEx")) == 2
+    del function
+    monkeypatch.setenv("KAS_RT_LIBCUBLASLT", str(FILE.with_name("libkas-cublaslt-stand-in.so")))
+    function = kas.parse(LINEAR).compile("forward", "cuda")
+    assert function.libraries == ["cuBLASLt 12.1.3"] and len(driver.find_calls("cuModuleLoadDataEx")) == 3
+    del function
 
 
 def test_several_threads_and_copies(driver, tensors):
