@@ -431,12 +431,6 @@ void choosePrefetches(RowVectorPlan &plan, const TileNest &nest,
     plan.prefetchDistance = twoPages;
 }
 
-/// Whether `threads` threads that share `items` are busy nearly all the time.
-bool isBalanced(int64_t items, int64_t threads) {
-  int64_t slots = llvm::divideCeil(items, threads) * threads;
-  return (slots - items) * 16 <= items;
-}
-
 /// What it takes to read data whose lines do not stay in the second-level cache
 /// from beyond, at each step of each tile.
 int64_t getConflictTime(const RowVectorPlan &plan, const TileNest &nest,
@@ -472,8 +466,8 @@ int64_t getSharedCacheTime(const RowVectorPlan &plan, const TileNest &nest,
          halves / elementsPerHalf;
 }
 
-/// Cuts the columns into groups that begin with whole tiles, where threads or
-/// the second-level cache need that.
+/// Cuts the columns into groups that begin with whole tiles, where the busiest
+/// thread has fewer tiles then, or the second-level cache needs that.
 void chooseColumnGroups(RowVectorPlan &plan, const TileNest &nest,
                         const TileTarget &target, int64_t threads) {
   int64_t numBlocks = plan.getNumBlocks(nest.getExtent(nest.rows));
@@ -499,15 +493,19 @@ void chooseColumnGroups(RowVectorPlan &plan, const TileNest &nest,
   // Tiles that need not divide a group.
   bool overlaps =
       nest.columns.size() == 1 && (plan.isBalanced || outermost % step != 0);
+  // First that the data of a group fits, then the tiles of the busiest thread.
+  auto getKey = [&](int64_t groups) {
+    int64_t excess = std::max<int64_t>(0, read - fits * groups);
+    return std::pair(excess / groups,
+                     llvm::divideCeil(items * groups, threads) *
+                         llvm::divideCeil(outermost / groups, step));
+  };
+  plan.columnGroups = 1;
   for (int64_t groups : listDivisors(outermost))
     if (groups <= outermost / step &&
-        (overlaps || outermost % (groups * step) == 0 || groups == 1)) {
+        (overlaps || outermost % (groups * step) == 0) &&
+        getKey(groups) < getKey(plan.columnGroups))
       plan.columnGroups = groups;
-      if (isBalanced(items * groups, threads) && read <= fits * groups)
-        break;
-    }
-  if (!isBalanced(items * plan.columnGroups, threads))
-    plan.columnGroups = 1;
 }
 
 } // namespace

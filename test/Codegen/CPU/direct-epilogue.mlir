@@ -68,3 +68,79 @@ func.func @residual(%x: tensor<1x8x16x16xf32>, %w: tensor<8x3x3xf32>, %b: tensor
   } -> tensor<1x8x14x14xf32>
   return %z : tensor<1x8x14x14xf32>
 }
+
+// Sums of groups lie like the tensor in which groups and their channels are one dimension: the bias and the rectifier of that are computed with
+// them.
+//
+// BUFFERS-LABEL: func.func @groups(
+// BUFFERS-NOT:     linalg.broadcast
+// BUFFERS:         vector.load %{{.*}} : memref<32xf32>
+// BUFFERS:         vector.fma
+// BUFFERS:         arith.maximumf %{{.*}} : vector
+// BUFFERS-NEXT:    vector.{{store|maskedstore}}
+// BUFFERS-NOT:     linalg.generic
+// BUFFERS:         return
+func.func @groups(%x: tensor<1x32x14x14xf32>, %w: tensor<4x8x8x3x3xf32>, %b: tensor<32xf32>) -> tensor<1x32x14x14xf32> {
+  %zero = arith.constant 0.0 : f32
+  %padded = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] {
+  ^bb0(%n: index, %c: index, %h: index, %v: index):
+    tensor.yield %zero : f32
+  } : tensor<1x32x14x14xf32> to tensor<1x32x16x16xf32>
+  %image = tensor.expand_shape %padded [[0], [1, 2], [3], [4]] output_shape [1, 4, 8, 16, 16]
+      : tensor<1x32x16x16xf32> into tensor<1x4x8x16x16xf32>
+  %empty = tensor.empty() : tensor<1x32x14x14xf32>
+  %init = linalg.broadcast ins(%b : tensor<32xf32>) outs(%empty : tensor<1x32x14x14xf32>) dimensions = [0, 2, 3]
+  %begin = tensor.expand_shape %init [[0], [1, 2], [3], [4]] output_shape [1, 4, 8, 14, 14]
+      : tensor<1x32x14x14xf32> into tensor<1x4x8x14x14xf32>
+  %sums = linalg.conv_2d_ngchw_gfchw ins(%image, %w : tensor<1x4x8x16x16xf32>, tensor<4x8x8x3x3xf32>)
+      outs(%begin : tensor<1x4x8x14x14xf32>) -> tensor<1x4x8x14x14xf32>
+  %y = tensor.collapse_shape %sums [[0], [1, 2], [3], [4]] : tensor<1x4x8x14x14xf32> into tensor<1x32x14x14xf32>
+  %z = linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>, affine_map<(n, c, h, w) -> (n, c, h, w)>],
+                       iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%y : tensor<1x32x14x14xf32>) outs(%empty : tensor<1x32x14x14xf32>) {
+  ^bb0(%sum: f32, %out: f32):
+    %kept = arith.maximumf %sum, %zero : f32
+    linalg.yield %kept : f32
+  } -> tensor<1x32x14x14xf32>
+  return %z : tensor<1x32x14x14xf32>
+}
+
+// The memory of the image may end in between; that of the bias must not end before the sums begin.
+//
+// BUFFERS-LABEL: func.func @image_ends(
+// BUFFERS-NOT:     linalg.
+// BUFFERS:         vector.fma
+// BUFFERS-NOT:     linalg.
+// BUFFERS:         memref.dealloc %{{.*}} : memref<1x8x16x16xf32>
+// BUFFERS-NOT:     linalg.
+// BUFFERS:         return
+func.func @image_ends(%w: memref<8x3x3xf32>, %b: memref<8xf32>, %z: memref<1x8x14x14xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %x = memref.alloc() : memref<1x8x16x16xf32>
+  %y = memref.alloc() : memref<1x8x14x14xf32>
+  linalg.broadcast ins(%b : memref<8xf32>) outs(%y : memref<1x8x14x14xf32>) dimensions = [0, 2, 3]
+  linalg.depthwise_conv_2d_nchw_chw ins(%x, %w : memref<1x8x16x16xf32>, memref<8x3x3xf32>) outs(%y : memref<1x8x14x14xf32>)
+  memref.dealloc %x : memref<1x8x16x16xf32>
+  linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>, affine_map<(n, c, h, w) -> (n, c, h, w)>],
+                  iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%y : memref<1x8x14x14xf32>) outs(%z : memref<1x8x14x14xf32>) {
+  ^bb0(%sum: f32, %out: f32):
+    %kept = arith.maximumf %sum, %zero : f32
+    linalg.yield %kept : f32
+  }
+  memref.dealloc %y : memref<1x8x14x14xf32>
+  return
+}
+
+// BUFFERS-LABEL: func.func @bias_ends(
+// BUFFERS:         linalg.broadcast
+// BUFFERS-NEXT:    memref.dealloc
+// BUFFERS:         vector.fma
+// BUFFERS:         return
+func.func @bias_ends(%x: memref<1x8x16x16xf32>, %w: memref<8x3x3xf32>, %y: memref<1x8x14x14xf32>) {
+  %b = memref.alloc() : memref<8xf32>
+  linalg.broadcast ins(%b : memref<8xf32>) outs(%y : memref<1x8x14x14xf32>) dimensions = [0, 2, 3]
+  memref.dealloc %b : memref<8xf32>
+  linalg.depthwise_conv_2d_nchw_chw ins(%x, %w : memref<1x8x16x16xf32>, memref<8x3x3xf32>) outs(%y : memref<1x8x14x14xf32>)
+  return
+}

@@ -155,7 +155,8 @@ SmallVector<Piece> DirectEmitter::getRest(int64_t start) const {
   if (start == width)
     return pieces;
   int64_t lanes = target.getLanes(width - start);
-  if (lanes != width - start && !contraction.accumulates && width >= lanes)
+  bool mayComputeTwice = bias || !contraction.accumulates;
+  if (lanes != width - start && mayComputeTwice && width >= lanes)
     start = width - lanes;
   pieces.push_back({start, lanes, std::min(lanes, width - start)});
   return pieces;

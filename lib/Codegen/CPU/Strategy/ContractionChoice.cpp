@@ -85,8 +85,13 @@ chooseTiles(const StridedContraction &contraction,
   schedule::TileReasons reasons;
   schedule::TileOptions tileOptions =
       getTileOptions(contraction, target, options);
-  std::optional<TileChoice> choice = schedule::chooseTiles(
-      contraction.getNest(), target, tileOptions, reasons);
+  schedule::TileNest nest = contraction.getNest();
+  // Direct tiles that begin with a bias add to nothing, so that they may
+  // overlap; no others ask.
+  if (tileOptions.directTakesEpilogue && options.epilogue->bias)
+    nest.accumulates = false;
+  std::optional<TileChoice> choice =
+      schedule::chooseTiles(nest, target, tileOptions, reasons);
   if (!choice) {
     emitReason(reasons.getText());
     return failure();

@@ -27,14 +27,31 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
-/// The operation before or after `op` that uses `buffer`, with nothing but
-/// allocations and what has no effects in between; null if there is none.
+/// The buffer that `value` is with another shape: the sums of a convolution in
+/// groups lie like a tensor in which groups and their channels are one
+/// dimension.
+static Value getUnshaped(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<memref::ExpandShapeOp, memref::CollapseShapeOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+/// The operation before or after `op` that uses `buffer`, with nothing in
+/// between but allocations, what has no effects and, after `op`, the end of
+/// buffers that only it and what is before it may read; null if there is none.
 template <typename Next>
 static Operation *findNeighbour(Operation *op, Value buffer, Next next) {
   for (Operation *other = next(op); other; other = next(other)) {
-    if (llvm::is_contained(other->getOperands(), buffer))
+    if (isa<memref::ExpandShapeOp, memref::CollapseShapeOp>(other))
+      continue;
+    if (llvm::is_contained(llvm::map_range(other->getOperands(), getUnshaped),
+                           buffer))
       return other;
-    if (!isa<memref::AllocOp>(other) && !isMemoryEffectFree(other))
+    bool isEnd = isa<memref::DeallocOp>(other) && op->isBeforeInBlock(other);
+    if (!isEnd && !isa<memref::AllocOp>(other) && !isMemoryEffectFree(other))
       return nullptr;
   }
   return nullptr;
@@ -99,10 +116,11 @@ static int64_t getBiasPosition(linalg::BroadcastOp op) {
 /// Rows must be the channels one by one: row vectors load consecutive elements
 /// of the bias as one vector.
 bool ContractionEpilogue::takeBias(Value buffer, int64_t position,
-                                   const StridedContraction &contraction) {
-  auto found = getBiasStrides(
-      contraction, cast<MemRefType>(contraction.output.buffer.getType()),
-      position);
+                                   const StridedContraction &contraction,
+                                   MemRefType shape) {
+  if (!shape)
+    shape = cast<MemRefType>(contraction.output.buffer.getType());
+  auto found = getBiasStrides(contraction, shape, position);
   if (!found || contraction.rows.size() > 1 ||
       (contraction.rows.size() == 1 && (*found)[contraction.rows.front()] != 1))
     return false;
@@ -148,7 +166,7 @@ bool ContractionEpilogue::overwritesInput() const {
 /// The broadcast of a vector that fills the output of `op` right before it;
 /// null if something else does.
 static linalg::BroadcastOp findBroadcast(linalg::LinalgOp op) {
-  Value output = op.getDpsInits().front();
+  Value output = getUnshaped(op.getDpsInits().front());
   auto before = dyn_cast_or_null<linalg::BroadcastOp>(findNeighbour(
       op, output, [](Operation *at) { return at->getPrevNode(); }));
   if (!before || before.getInit() != output || !isPlain(before.getInput()) ||
@@ -195,7 +213,13 @@ static bool isDeadAfter(Operation *op, Value buffer) {
   // come after those that follow it.
   bool isOnce = alloc->getBlock() == op->getBlock();
   Operation *next = nullptr, *first = nullptr;
-  for (Operation *user : buffer.getUsers()) {
+  SmallVector<Operation *> users(buffer.getUsers());
+  for (size_t i = 0; i < users.size(); ++i) {
+    Operation *user = users[i];
+    if (isa<memref::ExpandShapeOp, memref::CollapseShapeOp>(user)) {
+      llvm::append_range(users, user->getUsers());
+      continue;
+    }
     // What reads through another name of the buffer is no user of it.
     Operation *inBlock = op->getBlock()->findAncestorOpInBlock(*user);
     if (!inBlock ||
@@ -212,9 +236,9 @@ static bool isDeadAfter(Operation *op, Value buffer) {
   if (!next || isa<memref::DeallocOp>(next))
     return true;
   if (auto fill = dyn_cast<linalg::FillOp>(next))
-    return fill.getOutputs().front() == buffer;
+    return getUnshaped(fill.getOutputs().front()) == buffer;
   auto broadcast = dyn_cast<linalg::BroadcastOp>(next);
-  return broadcast && broadcast.getInput() != buffer;
+  return broadcast && getUnshaped(broadcast.getInput()) != buffer;
 }
 
 /// The one dimension that `map` has as result, or nothing.
@@ -229,31 +253,33 @@ static std::optional<unsigned> getOnlyDim(AffineMap map) {
 /// compute in its stead: it reads the sums once, at the same index, and nobody
 /// needs the sums themselves afterwards. Null if there is none.
 static linalg::GenericOp findElementwise(linalg::LinalgOp op) {
-  Value output = op.getDpsInits().front();
+  Value output = getUnshaped(op.getDpsInits().front());
   auto next = dyn_cast_or_null<linalg::GenericOp>(findNeighbour(
       op, output, [](Operation *at) { return at->getNextNode(); }));
-  if (!next || next.getNumReductionLoops() != 0 || next.getNumDpsInits() != 1 ||
-      !isElementwiseBody(*next.getBlock()))
+  if (!next || !isPlain(output) || next.getNumReductionLoops() != 0 ||
+      next.getNumDpsInits() != 1 || !isElementwiseBody(*next.getBlock()))
     return nullptr;
-  ArrayRef<int64_t> shape = cast<MemRefType>(output.getType()).getShape();
+  ArrayRef<int64_t> shape =
+      cast<MemRefType>(next.getDpsInits().front().getType()).getShape();
   for (OpOperand &operand : next->getOpOperands()) {
     AffineMap map = next.getMatchingIndexingMap(&operand);
     auto type = dyn_cast<MemRefType>(operand.get().getType());
     if (!isPlain(operand.get()) ||
         (map.isIdentity() ? type.getShape() != shape
-                          : !next.isDpsInput(&operand) || !getOnlyDim(map)))
+                          : getUnshaped(operand.get()) == output ||
+                                !next.isDpsInput(&operand) || !getOnlyDim(map)))
       return nullptr;
   }
   // Its other inputs must exist where the contraction is, which computes both.
   unsigned count = 0;
   for (Value input : next.getDpsInputs()) {
-    if (input == output)
+    if (getUnshaped(input) == output)
       ++count;
     else if (Operation *made = input.getDefiningOp();
              made && !made->isBeforeInBlock(op))
       return nullptr;
   }
-  Value result = next.getDpsInits().front();
+  Value result = getUnshaped(next.getDpsInits().front());
   if (count != 1 || (result != output && !isDeadAfter(next, output)))
     return nullptr;
   // The result is written from now on: nobody may read it meanwhile, and its
@@ -274,18 +300,22 @@ ContractionEpilogue::find(linalg::LinalgOp op,
                           const StridedContraction &contraction) {
   ContractionEpilogue epilogue;
   linalg::BroadcastOp before = findBroadcast(op);
-  if (before && epilogue.takeBias(before.getInput(), getBiasPosition(before),
-                                  contraction))
+  if (before &&
+      epilogue.takeBias(before.getInput(), getBiasPosition(before), contraction,
+                        cast<MemRefType>(before.getInit().getType())))
     epilogue.broadcast = before;
   if (linalg::GenericOp next = findElementwise(op)) {
-    Value output = op.getDpsInits().front();
+    Value output = getUnshaped(op.getDpsInits().front());
     SmallVector<Value> buffers(next.getDpsInputs());
     for (Value &buffer : buffers)
       // `takeReader` takes null for the sums.
-      if (buffer == output)
+      if (getUnshaped(buffer) == output)
         buffer = Value();
-    if (epilogue.takeReader(next, buffers, contraction))
-      epilogue.result = next.getDpsInits().front();
+    Value result = next.getDpsInits().front();
+    if (epilogue.takeReader(next, buffers, contraction,
+                            cast<MemRefType>(result.getType())))
+      // Not with a shape that is made after `op`.
+      epilogue.result = getUnshaped(result);
   }
   return epilogue;
 }
@@ -312,7 +342,8 @@ linalg::GenericOp ContractionEpilogue::findReader(Value tensor) {
 
 bool ContractionEpilogue::takeReader(linalg::GenericOp reader,
                                      ValueRange buffers,
-                                     const StridedContraction &contraction) {
+                                     const StridedContraction &contraction,
+                                     MemRefType shape) {
   SmallVector<Input> found;
   for (auto [operand, buffer] :
        llvm::zip_equal(reader.getDpsInputOperands(), buffers)) {
@@ -321,7 +352,7 @@ bool ContractionEpilogue::takeReader(linalg::GenericOp reader,
     if (!map.isIdentity()) {
       // A value per channel steps through the loops exactly as a bias does.
       ContractionEpilogue channel;
-      if (!channel.takeBias(buffer, *getOnlyDim(map), contraction))
+      if (!channel.takeBias(buffer, *getOnlyDim(map), contraction, shape))
         return false;
       input.strides = channel.biasStrides;
     }

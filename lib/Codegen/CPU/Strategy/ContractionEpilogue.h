@@ -52,13 +52,17 @@ struct ContractionEpilogue {
   static mlir::linalg::GenericOp findReader(mlir::Value tensor);
   /// Takes `reader`, which `findReader` found for the result of `contraction`;
   /// `inputs` are buffers of its inputs, null for the sums. False, and nothing
-  /// is taken, if one of them does not fit.
+  /// is taken, if one of them does not fit. `shape` is that of the reader's
+  /// result, if the contraction's output lies like it but has other dimensions.
   bool takeReader(mlir::linalg::GenericOp reader, mlir::ValueRange inputs,
-                  const StridedContraction &contraction);
-  /// Takes a bias of one dimension, that of the output at `position`. False if
-  /// the loops do not fit it: the rows step through it, or there are none.
+                  const StridedContraction &contraction,
+                  mlir::MemRefType shape = {});
+  /// Takes a bias of one dimension, that of the output, or of `shape`, at
+  /// `position`. False if the loops do not fit it: the rows step through it, or
+  /// there are none.
   bool takeBias(mlir::Value buffer, int64_t position,
-                const StridedContraction &contraction);
+                const StridedContraction &contraction,
+                mlir::MemRefType shape = {});
 
   /// Whether vectors along the rows can compute it.
   bool suitsRowVectors(const StridedContraction &contraction) const;
