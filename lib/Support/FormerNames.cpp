@@ -13,6 +13,7 @@
 
 #include "kas/Support/FormerNames.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
 
 kas::CurrentOptions kas::renameFormerOptions(llvm::StringRef options,
                                              llvm::ArrayRef<FormerName> names) {
