@@ -114,10 +114,15 @@ bool Chooser::triesPanels(const std::optional<TileChoice> & /*best*/) const {
          reasons.get(TileStrategy::Panels).empty();
 }
 
-/// Where weights are packed at each call, panels and direct tiles do as well.
+/// Where weights are packed at each call, panels and direct tiles do as well
+/// for sums of few products, whose transposed stores take longer than
+/// estimated.
 bool Chooser::triesRowVectors(
     const std::optional<TileChoice> & /*best*/) const {
-  return options.strategy ? mayBe(TileStrategy::RowVectors) : options.prepacked;
+  constexpr int64_t minDepth = 64;
+  return options.strategy
+             ? mayBe(TileStrategy::RowVectors)
+             : options.prepacked || nest.getExtent(nest.reductions) >= minDepth;
 }
 
 std::optional<TileChoice> Chooser::planRowVectors() const {

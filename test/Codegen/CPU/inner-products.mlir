@@ -32,11 +32,24 @@ kas.operator @depthwise_conv(%n: 8, %c: 16, %h: 32, %w: 32) from [8, 16, 32, 32]
   kas.yield data(%n, %c_d, %y, %x) weight(%c_w, %i_w, %j_w)
 }
 
-// The same of a layer in linalg: padded images are read where they are.
-// REMARK: remark: [Passed] InnerProducts
+// The same of a layer in linalg: padded images are read where they are. Many tiles read what one tile reads: it stays in
+// the first-level cache, one image at a time, and vectors of all 2304 sums wait in memory until those of all images are
+// added up. Each thread has tiles of its own.
+// REMARK: remark: [Passed] InnerProducts | Category:kas-panels | block=1, lanes=16, registerSums=24
 // CHECK-LABEL: func.func @dense(
 // CHECK-NOT: linalg.generic
+// CHECK: %[[WAITING:.*]] = memref.alloc() {alignment = 64 : i64} : memref<36864xf32>
+// CHECK: linalg.fill {{.*}} outs(%[[WAITING]] : memref<36864xf32>)
+// CHECK: scf.parallel
+// CHECK: scf.for {{.*}} to %c8{{[_0-9]*}} step %c1
+// CHECK: vector.load %[[WAITING]]
 // CHECK: vector.fma
+// CHECK-NOT: vector.extract_strided_slice
+// CHECK: vector.store {{.*}}, %[[WAITING]]
+// CHECK: scf.for
+// CHECK: vector.load %[[WAITING]]
+// CHECK: vector.extract_strided_slice {{.*}} {offsets = [0], sizes = [8]
+// CHECK: memref.store
 #x = affine_map<(o, c, i, j, n, h, w) -> (n, c, h + i, w + j)>
 #dy = affine_map<(o, c, i, j, n, h, w) -> (n, o, h, w)>
 #dw = affine_map<(o, c, i, j, n, h, w) -> (o, c, i, j)>

@@ -2,6 +2,7 @@
 // RUN: kas-opt %s -kas-pack-contractions="threads=2 vector-bits=512" | FileCheck %s --check-prefix=THREADS
 // RUN: kas-opt %s -kas-pack-contractions="threads=2 vector-bits=512 min-parallel-time=100000000" | FileCheck %s --check-prefix=SHORT
 // RUN: kas-opt %s -kas-pack-contractions="threads=1 vector-bits=256" | FileCheck %s --check-prefix=NARROW
+// RUN: kas-opt %s -kas-pack-contractions="threads=1 vector-bits=512" --remarks-filter=kas-panels -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // Two rows of the image make a tile of 112 columns. They are packed, as three
 // vectors and a half, then multiplied with eight filters and up to three vectors.
@@ -25,8 +26,32 @@
 // NARROW-LABEL:  func.func @conv
 // NARROW:        vector.fma {{.*}} vector<8xf32>
 func.func @conv(%x: memref<1x64x58x58xf32>, %w: memref<64x64x3x3xf32>, %y: memref<1x64x56x56xf32>) {
+  linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>,
+                            kas_cpu.schedule = #kas_cpu.schedule<strategy = panels>}
+    ins(%x, %w : memref<1x64x58x58xf32>, memref<64x64x3x3xf32>) outs(%y : memref<1x64x56x56xf32>)
+  return
+}
+
+// Weights that are not packed ahead are packed at each call where many products are summed and many columns read them:
+// row vectors take the least time. Sums of few products are stored as they are.
+// REMARK:        RowVectors |
+// REMARK-NOT:    RowVectors |
+func.func @deep(%x: memref<1x64x58x58xf32>, %w: memref<64x64x3x3xf32>, %y: memref<1x64x56x56xf32>) {
   linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>}
     ins(%x, %w : memref<1x64x58x58xf32>, memref<64x64x3x3xf32>) outs(%y : memref<1x64x56x56xf32>)
+  return
+}
+
+func.func @shallow(%x: memref<1x32x56x56xf32>, %w: memref<64x32x1x1xf32>, %y: memref<1x64x56x56xf32>) {
+  linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>}
+    ins(%x, %w : memref<1x32x56x56xf32>, memref<64x32x1x1xf32>) outs(%y : memref<1x64x56x56xf32>)
+  return
+}
+
+// Weights of more elements than columns would be packed for one use.
+func.func @large_weights(%x: memref<1x512x9x9xf32>, %w: memref<512x512x3x3xf32>, %y: memref<1x512x7x7xf32>) {
+  linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>}
+    ins(%x, %w : memref<1x512x9x9xf32>, memref<512x512x3x3xf32>) outs(%y : memref<1x512x7x7xf32>)
   return
 }
 

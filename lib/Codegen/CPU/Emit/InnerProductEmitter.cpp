@@ -13,9 +13,10 @@
 //
 // The nest is: blocks of the outermost reduction (sequential), tiles of the
 // output (shared by threads), other reductions, vectors along `vectorLoop`. A
-// tile has one vector of partial sums for each of its elements. Guards are
-// tested as far outside as their loops allow: before the tile, as bounds of a
-// loop, before its body, or as masks of lanes.
+// tile has one vector of partial sums for each of its elements; where vectors
+// wait in memory between blocks, threads share the tiles outside of the blocks.
+// Guards are tested as far outside as their loops allow: before the tile, as
+// bounds of a loop, before its body, or as masks of lanes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,9 +58,15 @@ private:
   };
 
   Value evaluate(AffineExpr expr);
+  void emitBlocks(function_ref<void()> body);
   void emitBlock();
-  void emitItem(Value item);
-  void emitTile();
+  void emitWaiting();
+  void emitItem(Value item, Body body);
+  void emitTile(Value item);
+  void emitSums(ArrayRef<Value> sums, bool adds);
+  SmallVector<Value> loadVectors(Value item);
+  void storeVectors(Value item, ArrayRef<Value> sums);
+  Value getVectorPlace(Value item, int64_t number);
   SmallVector<Value> emitGuarded(ArrayRef<Guard> guards, ValueRange sums,
                                  function_ref<SmallVector<Value>()> body);
   SmallVector<Value> emitReduction(unsigned level, ValueRange sums);
@@ -83,6 +90,8 @@ private:
   SmallVector<Index> indices;
   /// The first iteration of the block.
   Value blockStart;
+  /// The vectors of sums of all tiles between blocks, where they wait.
+  Value waiting;
   /// What is loaded in one step, by input, address and mask.
   DenseMap<std::tuple<unsigned, int64_t, void *>, Value> loaded;
   /// The addresses of the inputs at the first place of the tile, in one step.
@@ -119,36 +128,74 @@ void InnerProductEmitter::emit() {
     inputs.push_back(flatten(input.buffer, input.size));
   if (!plan.hasBlocks())
     return emitBlock();
-  Value zero =
-      arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0));
-  linalg::FillOp::create(builder, loc, zero, output);
-  // The sums of a block are added to those of the blocks before it, in their
-  // order.
+  if (plan.keepsVectors)
+    return emitWaiting();
+  linalg::FillOp::create(builder, loc, zero(), output);
+  emitBlocks([&] { emitBlock(); });
+}
+
+/// The sums of a block are added to those of the blocks before it, in their
+/// order.
+void InnerProductEmitter::emitBlocks(function_ref<void()> body) {
   serialLoop(plan.loops[plan.reductions.front()].extent, plan.block,
              [&](Value start) {
                blockStart = start;
-               emitBlock();
+               body();
              });
 }
 
 /// One item per tile of the output. Threads never share a sum, so that results
 /// do not depend on their number.
 void InnerProductEmitter::emitBlock() {
-  int64_t numItems = 1;
-  for (auto [loop, size] : llvm::zip_equal(plan.loops, plan.tile))
-    if (!loop.isReduction)
-      numItems *= loop.extent / size;
+  int64_t numItems = plan.getNumTiles();
+  auto body = [&](Value item) {
+    emitItem(item, [&](Value item) { emitTile(item); });
+  };
   if (numItems == 1)
-    emitTile();
+    body(constant(0));
   else if (threads == 1)
-    serialLoop(numItems, 1, [&](Value item) { emitItem(item); });
+    serialLoop(numItems, 1, body);
   else
-    sharedLoop(numItems, [&](Value item) { emitItem(item); });
+    sharedLoop(numItems, body);
+}
+
+/// All blocks where vectors of sums wait. A thread computes all blocks of the
+/// items that it has, so that it need not wait for others after each.
+void InnerProductEmitter::emitWaiting() {
+  int64_t numItems = plan.getNumTiles();
+  auto type =
+      MemRefType::get({numItems * plan.getNumSums() * plan.lanes}, elementType);
+  waiting = memref::AllocOp::create(builder, loc, type,
+                                    builder.getI64IntegerAttr(64));
+  linalg::FillOp::create(builder, loc, zero(), waiting);
+  auto compute = [&](Value from, Value to) {
+    auto items = [&](Body body) {
+      auto op = scf::ForOp::create(builder, loc, from, to, constant(1));
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(op.getBody());
+      emitItem(op.getInductionVar(), body);
+    };
+    emitBlocks([&] { items([&](Value item) { emitTile(item); }); });
+    items([&](Value item) { emitSums(loadVectors(item), /*adds=*/false); });
+  };
+  if (threads == 1)
+    return compute(constant(0), constant(numItems));
+  // An unknown number of threads is that of the parts at most.
+  constexpr int64_t maxThreads = 32;
+  int64_t parts = std::min(numItems, threads ? threads : maxThreads);
+  int64_t share = llvm::divideCeil(numItems, parts);
+  sharedLoop(parts, [&](Value part) {
+    Value from = apply(dim(0) * share, {part});
+    Value to = arith::MinSIOp::create(builder, loc,
+                                      apply(dim(0) * share + share, {part}),
+                                      constant(numItems));
+    compute(from, to);
+  });
 }
 
 /// The digits of `item` are the tiles along each loop, the last loop the
 /// fastest.
-void InnerProductEmitter::emitItem(Value item) {
+void InnerProductEmitter::emitItem(Value item, Body body) {
   AffineExpr rest = dim(0);
   for (unsigned loop = plan.loops.size(); loop-- > 0;) {
     int64_t count = plan.loops[loop].extent / plan.tile[loop];
@@ -157,7 +204,7 @@ void InnerProductEmitter::emitItem(Value item) {
     indices[loop].start = apply(rest % count * plan.tile[loop], {item});
     rest = rest.floorDiv(count);
   }
-  emitTile();
+  body(item);
   for (unsigned loop = 0; loop < plan.loops.size(); ++loop)
     indices[loop] = {};
 }
@@ -194,13 +241,44 @@ Value InnerProductEmitter::addUp(Value sum) {
   return vector::ExtractOp::create(builder, loc, sum, ArrayRef<int64_t>{0});
 }
 
-void InnerProductEmitter::emitTile() {
-  SmallVector<Value> sums(plan.getNumSums(), zeros(getVectorType(plan.lanes)));
+/// Where vector `number` of the sums of tile `item` waits.
+Value InnerProductEmitter::getVectorPlace(Value item, int64_t number) {
+  return apply((dim(0) * plan.getNumSums() + number) * plan.lanes, {item});
+}
+
+SmallVector<Value> InnerProductEmitter::loadVectors(Value item) {
+  SmallVector<Value> sums;
+  for (int64_t number = 0; number < plan.getNumSums(); ++number)
+    sums.push_back(vector::LoadOp::create(builder, loc,
+                                          getVectorType(plan.lanes), waiting,
+                                          getVectorPlace(item, number)));
+  return sums;
+}
+
+void InnerProductEmitter::storeVectors(Value item, ArrayRef<Value> sums) {
+  for (auto [number, sum] : llvm::enumerate(sums))
+    vector::StoreOp::create(builder, loc, sum, waiting,
+                            getVectorPlace(item, number));
+}
+
+void InnerProductEmitter::emitTile(Value item) {
+  SmallVector<Value> sums =
+      waiting ? loadVectors(item)
+              : SmallVector<Value>(plan.getNumSums(),
+                                   zeros(getVectorType(plan.lanes)));
   SmallVector<Guard> ready;
   for (const Guard &guard : plan.guards)
     if (isKnown(guard.expr, 0))
       ready.push_back(guard);
   sums = emitGuarded(ready, sums, [&] { return emitReduction(0, sums); });
+  if (waiting)
+    storeVectors(item, sums);
+  else
+    emitSums(sums, /*adds=*/plan.hasBlocks());
+}
+
+/// Stores the tile whose vectors are `sums`, or adds it to the output.
+void InnerProductEmitter::emitSums(ArrayRef<Value> sums, bool adds) {
   unsigned number = 0;
   forEachPosition([&] {
     Value sum = addUp(sums[number++]);
@@ -211,7 +289,7 @@ void InnerProductEmitter::emitTile() {
               builder, loc,
               builder.getF32FloatAttr(static_cast<float>(plan.factor))));
     Value place = evaluate(plan.output);
-    if (plan.hasBlocks())
+    if (adds)
       sum = arith::AddFOp::create(
           builder, loc, memref::LoadOp::create(builder, loc, flatOutput, place),
           sum);

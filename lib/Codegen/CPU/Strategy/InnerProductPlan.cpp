@@ -25,6 +25,14 @@ int64_t InnerProductPlan::getNumSums() const {
   return sums;
 }
 
+int64_t InnerProductPlan::getNumTiles() const {
+  int64_t tiles = 1;
+  for (auto [loop, size] : llvm::zip_equal(loops, tile))
+    if (!loop.isReduction)
+      tiles *= loop.extent / size;
+  return tiles;
+}
+
 //===----------------------------------------------------------------------===//
 // Loops
 //===----------------------------------------------------------------------===//
@@ -170,7 +178,8 @@ public:
   TileChooser(InnerProductPlan &plan, const ContractionTarget &target)
       : plan(plan), target(target) {}
 
-  void run();
+  /// Returns the time of one vector of a sum.
+  double run();
 
 private:
   void tryLoops(unsigned position);
@@ -264,34 +273,40 @@ void TileChooser::tryLoops(unsigned position) {
   plan.tile[loop] = 1;
 }
 
-void TileChooser::run() {
+double TileChooser::run() {
   for (unsigned loop = 0; loop < plan.loops.size(); ++loop)
     if (!plan.loops[loop].isReduction && plan.loops[loop].extent > 1 &&
         isAllowed(loop))
       loops.push_back(loop);
   tryLoops(0);
   plan.tile = best;
-  double sums = 1, steps = 1;
-  for (const auto &loop : plan.loops)
-    if (!loop.isReduction)
-      sums *= static_cast<double>(loop.extent);
-  for (unsigned loop : plan.reductions)
-    steps *= static_cast<double>(plan.loops[loop].extent);
-  steps *= static_cast<double>(
-      llvm::divideCeil(plan.loops[plan.vectorLoop].extent, plan.lanes));
-  // What is added up at the end of each block.
-  constexpr double sumTime = 24;
-  double blocks =
-      plan.hasBlocks()
-          ? static_cast<double>(plan.loops[plan.reductions.front()].extent) /
-                static_cast<double>(plan.block)
-          : 1;
-  plan.time =
-      static_cast<int64_t>(sums * (steps * bestTime + blocks * sumTime));
+  return bestTime;
+}
+
+/// What a tile reads in one iteration of the outermost reduction, in elements.
+static int64_t getTileElements(const InnerProductPlan &plan) {
+  int64_t elements = 0;
+  for (const InnerProductPlan::Input &input : plan.inputs) {
+    int64_t line = plan.loops[plan.vectorLoop].extent * input.step, read = 1;
+    for (unsigned loop = 0; loop < plan.loops.size(); ++loop) {
+      if (loop == plan.reductions.front() ||
+          !input.address.isFunctionOfDim(loop))
+        continue;
+      std::optional<int64_t> stride = getCoefficient(input.address, loop);
+      // Places of a window are in the same lines.
+      bool isSame = stride && *stride < line && loop != plan.vectorLoop;
+      if (plan.loops[loop].isReduction || !isSame)
+        read *= plan.loops[loop].isReduction ? plan.loops[loop].extent
+                                             : plan.tile[loop];
+    }
+    elements += read;
+  }
+  return elements;
 }
 
 /// As many iterations of the outermost reduction as half of the second-level
-/// cache has room for.
+/// cache has room for, or three quarters of the first-level one for what a tile
+/// reads, where little memory has the sums in between.
 static void chooseBlock(InnerProductPlan &plan,
                         const ContractionTarget &target) {
   if (plan.reductions.empty())
@@ -301,11 +316,35 @@ static void chooseBlock(InnerProductPlan &plan,
   for (const InnerProductPlan::Input &input : plan.inputs)
     if (input.address.isFunctionOfDim(loop))
       elements += llvm::divideCeil(input.size, extent);
-  plan.block =
-      elements
-          ? schedule::getLargestDivisor(
-                extent, std::max<int64_t>(1, target.l2Elements / 2 / elements))
-          : extent;
+  auto choose = [&](int64_t most) {
+    return schedule::getLargestDivisor(extent, std::max<int64_t>(1, most));
+  };
+  plan.block = elements ? choose(target.l2Elements / 2 / elements) : extent;
+  int64_t sums = plan.getNumTiles() * plan.getNumSums() * plan.lanes;
+  int64_t read = getTileElements(plan);
+  // Where other tiles hardly read the same again, longer blocks take less time.
+  constexpr int64_t minReads = 4;
+  if (sums * 4 > target.l2Elements ||
+      plan.getNumTiles() * read < minReads * elements)
+    return;
+  plan.block = std::min(plan.block, choose(target.l1Elements * 3 / 4 / read));
+  plan.keepsVectors = plan.hasBlocks();
+}
+
+/// `stepTime` is that of one vector of a sum.
+static int64_t getTime(const InnerProductPlan &plan, double stepTime) {
+  double steps = 1;
+  for (unsigned loop : plan.reductions)
+    steps *= static_cast<double>(plan.loops[loop].extent);
+  steps *= static_cast<double>(
+      llvm::divideCeil(plan.loops[plan.vectorLoop].extent, plan.lanes));
+  // What is added up at the end of each block, or loaded and stored.
+  constexpr double sumTime = 24, moveTime = 4;
+  auto blocks = static_cast<double>(plan.getNumBlocks());
+  double ends =
+      plan.keepsVectors ? blocks * moveTime + sumTime : blocks * sumTime;
+  auto sums = static_cast<double>(plan.getNumTiles() * plan.getNumSums());
+  return static_cast<int64_t>(sums * (steps * stepTime + ends));
 }
 
 std::optional<InnerProductPlan>
@@ -316,7 +355,8 @@ kas::codegen::makeInnerProductPlan(const Contraction &contraction,
   if (!plan || !target.hasMaskedLoads || !orderLoops(*plan))
     return std::nullopt;
   plan->lanes = target.getLanes(plan->loops[plan->vectorLoop].extent);
+  double stepTime = TileChooser(*plan, target).run();
   chooseBlock(*plan, target);
-  TileChooser(*plan, target).run();
+  plan->time = getTime(*plan, stepTime);
   return plan;
 }

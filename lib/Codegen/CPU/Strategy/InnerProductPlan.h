@@ -51,16 +51,23 @@ struct InnerProductPlan {
   /// By loop, how many of its iterations are in a tile.
   llvm::SmallVector<int64_t> tile;
   /// Iterations of the outermost reduction whose data stays in the second-level
-  /// cache for all tiles.
+  /// cache for all tiles, or that of a tile in the first-level cache.
   int64_t block = 1;
+  /// Whether the vectors of sums of all tiles wait in memory between blocks,
+  /// and are added up after the last one only.
+  bool keepsVectors = false;
   /// In halves of a cycle.
   int64_t time = 0;
 
   bool hasBlocks() const {
     return !reductions.empty() && block != loops[reductions.front()].extent;
   }
-  /// The elements of a tile.
+  int64_t getNumBlocks() const {
+    return hasBlocks() ? loops[reductions.front()].extent / block : 1;
+  }
+  /// The elements of a tile, and the number of tiles.
   int64_t getNumSums() const;
+  int64_t getNumTiles() const;
 };
 
 /// The plan for `contraction` on buffers of f32 of identity layout, the output

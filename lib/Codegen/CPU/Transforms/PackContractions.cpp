@@ -179,7 +179,7 @@ struct PackContractions
     // Of scalar inputs it is the estimate that counts: row vectors pack them at
     // each call, or ahead of the calls.
     for (StridedAccess &access : contraction->scalarInputs)
-      access.isPrepacked = isFromWeights(access.buffer);
+      access.isPrepacked = options.prepacked && isFromWeights(access.buffer);
     for (PackedAccess &access : contraction->vectorInputs)
       access.isPrepacked = options.prepacked && isFromWeights(access.buffer);
     linalg::FillOp zeros = findZeros(op);
