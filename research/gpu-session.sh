@@ -13,7 +13,8 @@ pack: compiles named and random operators, layers with several schedules, and
 ResNet-18 for sm_80, sm_90 and sm_90a, with inputs and what must come out
 (default: build/gpu-session.tar.xz).
 run: unpacks it into a folder of its name and runs what is left, for 9 minutes
-at most (--minutes=N); again until nothing is left. There,
+at most (--minutes=N), or all of these with --fill, which measures times again
+in what is left; to be called until nothing is left. There,
 `python3 session.py report` writes the tables. Needs Python with NumPy and the
 driver; PyTorch with CUDA is measured beside kas where it is installed.
 --rehearse: packs a little, and runs it on Vulkan, which computes, and on

@@ -5,6 +5,7 @@
 """Runs a bundle of research/gpu-session.sh on a GPU: values, networks, times, most important first.
 
     python3 session.py run --minutes=9       # again, until nothing is left
+    python3 session.py run --minutes=9 --fill       # what is left of the time: times are measured again
     python3 session.py report > report.md
 
 Each result is a line of results.jsonl, written when it is there; what is there is not run again. A case that crashes or
@@ -13,6 +14,7 @@ kas where it is installed.
 """
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -32,7 +34,8 @@ COPIES = 3
 """So that no run finds its inputs in a cache."""
 PATIENCE = 150
 """Seconds that a unit of work may take."""
-PHASES = ("values", "times", "schedules", "compiled")
+PHASES = {"values": 0.3, "times": 0.6, "schedules": 0.75, "compiled": 1.0}
+"""In order, each with the part of the time after which nothing more of it is begun: the next ones have the rest."""
 
 
 def can_run(chip: str, architecture: str) -> bool:
@@ -55,6 +58,8 @@ class Session:
         self.bundle = Bundle(options.bundle)
         self.bundle.cases = [case for case in self.bundle.cases if re.search(options.cases, case["name"])]
         self.results = options.results
+        self.end = options.deadline
+        """When nothing more of the phase is begun."""
         self.done = {line["unit"] for line in read_lines(self.results) if line["status"] != "started"}
         self.device = Device(str(options.library), options.device)
         self.architecture = options.architecture or get_architecture(options.device, self.device)
@@ -65,7 +70,7 @@ class Session:
             stream.write(json.dumps({"unit": unit, "status": status, **fields}) + "\n")
 
     def run_unit(self, unit: str, body) -> None:
-        if unit in self.done or time.time() > self.options.deadline:
+        if unit in self.done or time.time() > self.end:
             return
         self.write(unit, "started")
         start = time.time()
@@ -150,22 +155,22 @@ class Session:
                 fields[name + "_error"] = self.bundle.compare(case, result)[0]
         return fields
 
-    def run_times(self) -> None:
-        """The cost model's choice, the same with libraries, and PyTorch."""
+    def run_times(self, prefix: str = "") -> None:
+        """The cost model's choice, the same with libraries, and PyTorch; `prefix` is that of the units."""
         for kind in ("network", "time"):
             for case in self.bundle.cases:
                 programs = self.get_programs(case)
                 if case["kind"] != kind or not programs:
                     continue
-                name = f"{kind}/{case['name']}"
+                name = f"{prefix}{kind}/{case['name']}"
                 self.run_unit(name, lambda: self.run_program(case, programs[0], self.options.seconds))  # noqa: B023
                 for program in self.get_programs(case, libraries=True):
                     self.run_unit(
-                        f"libraries/{case['name']}",
+                        f"{prefix}libraries/{case['name']}",
                         lambda: self.run_program(case, program, self.options.seconds),  # noqa: B023
                     )
                 if self.torch:
-                    self.run_unit(f"peers/{case['name']}", lambda: self.run_peers(case))  # noqa: B023
+                    self.run_unit(f"{prefix}peers/{case['name']}", lambda: self.run_peers(case))  # noqa: B023
 
     def run_schedules(self) -> None:
         """The other schedules, of the cases first that lose most."""
@@ -179,7 +184,7 @@ class Session:
         for case in sorted((case for case in self.bundle.cases if case["kind"] == "time"), key=get_ratio):
             programs = list(enumerate(self.get_programs(case)))[1:]
             left = [(index, program) for index, program in programs if get_unit(case, index) not in self.done]
-            if not left or time.time() > self.options.deadline:
+            if not left or time.time() > self.end:
                 continue
             try:
                 lenders = self.load(case, left[0][1], COPIES)
@@ -240,9 +245,23 @@ class Session:
 
     def run(self) -> None:
         self.run_unit("machine", self.run_machine)
+        start = self.options.deadline - self.options.minutes * 60
         for name in self.options.phases.split(","):
+            self.end = start + PHASES[name] * self.options.minutes * 60
             getattr(self, f"run_{name}")()
+        self.end = self.options.deadline
+        if self.options.fill:
+            self.run_again()
         self.device.close()
+
+    def run_again(self) -> None:
+        """Rounds of all that is timed, to the end: how much times differ between the minutes of a session."""
+        if not any(case["kind"] in ("network", "time") and self.get_programs(case) for case in self.bundle.cases):
+            return
+        for number in itertools.count(1):
+            if time.time() > self.end:
+                return
+            self.run_times(f"again/{number}/")
 
 
 def get_unit(case: dict, index: int) -> str:
@@ -326,6 +345,7 @@ def parse_arguments():
     parser.add_argument("--minutes", type=float, default=9.0, help="when to stop")
     parser.add_argument("--seconds", type=float, default=0.1, help="for each measurement")
     parser.add_argument("--phases", default=",".join(PHASES))
+    parser.add_argument("--fill", action="store_true", help="measure times again until the time is over")
     parser.add_argument("--cases", default="", help="only those that this regular expression finds")
     parser.add_argument("--no-peers", action="store_true", help="without PyTorch")
     parser.add_argument("--deadline", type=float, default=0.0, help=argparse.SUPPRESS)
