@@ -27,7 +27,7 @@ COARSEST = 4
 """Points along an axis."""
 TOLERANCES = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-6)
 """Of conjugate gradients, relative to the source."""
-STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 32, 100)
+STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 32)
 """Of Runge-Kutta, for five units of time."""
 FLOW_TIME = 5.0
 

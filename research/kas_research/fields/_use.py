@@ -36,7 +36,7 @@ from ._protocol import Equation, Experiment, Job, Protocol
 from ._stages import get_jobs
 from ._train import Trainer
 
-FIELDS = 64
+FIELDS = 32
 """Test fields that networks and solvers are compared on."""
 SHOWN = 2
 """Of them in the pictures."""
@@ -166,7 +166,10 @@ def _measure(protocol: Protocol, job: Job, network: Network, record: dict[str, A
             own_grid = str(error)
             continue
         set_by_matrix(here, True)
-        sizes.append(_measure_size(replace(equation, size=size), here, folder if here is network else None))
+        # Of other grids no more fields are made than are compared.
+        few = replace(equation, size=size, train=1, validation=1, test=FIELDS)
+        own = here is network
+        sizes.append(_measure_size(equation if own else few, here, folder if own else None))
     return Use(
         job.equation,
         job.family,
