@@ -20,6 +20,7 @@
 
 #include "kas/ExecutionEngine/BufferPool.h"
 #include "kas/ExecutionEngine/Pages.h"
+#include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <cassert>
 #include <cstdlib>
@@ -58,9 +59,8 @@ struct BufferPool::Region {
 
 /// The lowest place that has so many bytes, or null.
 char *BufferPool::Region::take(size_t bytes) {
-  auto found = std::find_if(free.begin(), free.end(), [&](const auto &range) {
-    return range.second >= bytes;
-  });
+  auto found = llvm::find_if(
+      free, [&](const auto &range) { return range.second >= bytes; });
   if (found == free.end())
     return nullptr;
   auto [offset, length] = *found;
@@ -167,9 +167,8 @@ void BufferPool::release(void *data) {
     return;
   }
   std::lock_guard<std::mutex> lock(mutex);
-  auto region =
-      std::find_if(regions.begin(), regions.end(),
-                   [&](const auto &one) { return one->contains(block); });
+  auto region = llvm::find_if(
+      regions, [&](const auto &one) { return one->contains(block); });
   assert(region != regions.end() && "a block of this pool");
   numUsed -= block->size;
   (*region)->release(reinterpret_cast<char *>(block), block->size);
