@@ -13,7 +13,8 @@
 // For each operation, in this order: transposes in registers; parallel loops,
 // reductions, vector loop (`orderLoops`); neighbouring loops joined
 // (`collapseLoops`); permission to reorder a sum (`allowVectors`); loops; one
-// `scf.parallel` of the outermost ones (`makeParallel`).
+// `scf.parallel` of the outermost ones (`makeParallel`), which a copy into what
+// was filled before shares with the filling (`joinCopy`).
 //
 //===----------------------------------------------------------------------===//
 
@@ -315,7 +316,7 @@ SmallVector<scf::ForOp> chooseShared(ArrayRef<utils::IteratorType> kinds,
 }
 
 /// Makes one `scf.parallel` of loops that are nested directly.
-void makeParallel(IRRewriter &rewriter, ArrayRef<scf::ForOp> loops) {
+scf::ParallelOp makeParallel(IRRewriter &rewriter, ArrayRef<scf::ForOp> loops) {
   SmallVector<Value> lower, upper, steps;
   for (scf::ForOp loop : loops) {
     lower.push_back(loop.getLowerBound());
@@ -337,6 +338,55 @@ void makeParallel(IRRewriter &rewriter, ArrayRef<scf::ForOp> loops) {
   rewriter.inlineBlockBefore(
       innermost.getBody(), parallel.getBody()->getTerminator(), indices.back());
   rewriter.eraseOp(outermost);
+  return parallel;
+}
+
+/// What a parallel loop has filled with one value: padding, until the data is
+/// copied to its inside.
+struct Filled {
+  Value buffer;
+  scf::ParallelOp loop;
+};
+
+/// Whether iterations of loops over the first `numDims` dimensions write the
+/// same parts of `filled` and of `view`, which is inside of it.
+bool areSameParts(Value filled, Value view, unsigned numDims) {
+  auto inside = view.getDefiningOp<memref::SubViewOp>();
+  if (!inside || inside.getSource() != filled ||
+      inside.getSourceType().getRank() != inside.getType().getRank())
+    return false;
+  for (unsigned dim = 0; dim < numDims; ++dim)
+    if (inside.getStaticOffsets()[dim] != 0 ||
+        inside.getStaticStrides()[dim] != 1 ||
+        inside.getStaticSizes()[dim] != inside.getSourceType().getDimSize(dim))
+      return false;
+  return true;
+}
+
+/// Copies to the inside of `filled` where that is filled, if `copy` follows it:
+/// threads then wait once, and each has what it copies to in its cache.
+/// `numDims` dimensions from the first one on have loops.
+void joinCopy(IRRewriter &rewriter, const Filled &filled, Value target,
+              scf::ParallelOp copy, unsigned numDims) {
+  scf::ParallelOp loop = filled.loop;
+  if (loop->getBlock() != copy->getBlock() ||
+      getConstantIntValues(getAsOpFoldResult(loop.getUpperBound())) !=
+          getConstantIntValues(getAsOpFoldResult(copy.getUpperBound())) ||
+      !areSameParts(filled.buffer, target, numDims))
+    return;
+  // Only views may be in between: they move up.
+  SmallVector<Operation *> views;
+  for (Operation *op = loop->getNextNode(); op != copy; op = op->getNextNode())
+    if (!op || !isMemoryEffectFree(op))
+      return;
+    else
+      views.push_back(op);
+  for (Operation *op : views)
+    rewriter.moveOpBefore(op, loop);
+  rewriter.eraseOp(copy.getBody()->getTerminator());
+  rewriter.inlineBlockBefore(copy.getBody(), loop.getBody()->getTerminator(),
+                             loop.getInductionVars());
+  rewriter.eraseOp(copy);
 }
 
 /// Makes another shape of a whole buffer a plain view. Else the indices of all
@@ -389,6 +439,10 @@ struct LinalgToCPULoops
         return success();
       }
     }
+    bool isCopy = isa<linalg::CopyOp>(op);
+    bool isFill = isa<linalg::FillOp>(op) ||
+                  (isa<linalg::MapOp>(op) && op.getNumDpsInputs() == 0);
+    Value target = op.getDpsInits().front();
     std::optional<unsigned> vectorLoop = getVectorLoop(op);
     // Asked before loops are joined: a joined loop is longer.
     bool keeps =
@@ -419,10 +473,24 @@ struct LinalgToCPULoops
       return success();
     SmallVector<scf::ForOp> shared =
         chooseShared(kinds, ranges, *loops, threads);
-    if (!shared.empty())
-      makeParallel(rewriter, shared);
+    if (shared.empty())
+      return success();
+    // Loops of one iteration that are around those that threads share.
+    auto *first = llvm::find(*loops, shared.front().getOperation());
+    unsigned numDims = first - loops->begin() + shared.size();
+    for (Operation *outer : llvm::make_range(loops->begin(), first))
+      (void)cast<scf::ForOp>(outer).promoteIfSingleIteration(rewriter);
+    scf::ParallelOp parallel = makeParallel(rewriter, shared);
+    if (isCopy && filled)
+      joinCopy(rewriter, *filled, target, parallel, numDims);
+    filled.reset();
+    if (isFill)
+      filled = {target, parallel};
     return success();
   }
+
+  /// By the last operation, if it was a padding.
+  std::optional<Filled> filled;
 };
 
 } // namespace
