@@ -144,3 +144,27 @@ func.func @bias_ends(%x: memref<1x8x16x16xf32>, %w: memref<8x3x3xf32>, %y: memre
   linalg.depthwise_conv_2d_nchw_chw ins(%x, %w : memref<1x8x16x16xf32>, memref<8x3x3xf32>) outs(%y : memref<1x8x14x14xf32>)
   return
 }
+
+// Where the residual is what the result is written to, direct tiles cannot add it, but begin with the bias all the same.
+//
+// BUFFERS-LABEL: func.func @in_place(
+// BUFFERS-NOT:     linalg.broadcast
+// BUFFERS:         vector.broadcast %{{.*}} : f32 to vector
+// BUFFERS:         vector.fma
+// BUFFERS:         linalg.generic
+// BUFFERS:         return
+func.func @in_place(%x: memref<1x8x16x16xf32>, %w: memref<8x3x3xf32>, %b: memref<8xf32>, %z: memref<1x8x14x14xf32>) {
+  %y = memref.alloc() : memref<1x8x14x14xf32>
+  linalg.broadcast ins(%b : memref<8xf32>) outs(%y : memref<1x8x14x14xf32>) dimensions = [0, 2, 3]
+  linalg.depthwise_conv_2d_nchw_chw ins(%x, %w : memref<1x8x16x16xf32>, memref<8x3x3xf32>) outs(%y : memref<1x8x14x14xf32>)
+  linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>, affine_map<(n, c, h, w) -> (n, c, h, w)>,
+                                   affine_map<(n, c, h, w) -> (n, c, h, w)>],
+                  iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%y, %z : memref<1x8x14x14xf32>, memref<1x8x14x14xf32>) outs(%z : memref<1x8x14x14xf32>) {
+  ^bb0(%sum: f32, %more: f32, %out: f32):
+    %added = arith.addf %sum, %more : f32
+    linalg.yield %added : f32
+  }
+  memref.dealloc %y : memref<1x8x14x14xf32>
+  return
+}

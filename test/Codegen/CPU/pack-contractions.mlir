@@ -34,14 +34,14 @@ func.func @conv(%x: memref<1x64x58x58xf32>, %w: memref<64x64x3x3xf32>, %y: memre
 
 // Weights that are not packed ahead are packed at each call where many products are summed and many columns read them:
 // row vectors take the least time. Sums of few products are stored as they are.
-// REMARK:        RowVectors |
-// REMARK-NOT:    RowVectors |
+// REMARK:        [[@LINE+2]]:3: remark: [Passed] RowVectors |
 func.func @deep(%x: memref<1x64x58x58xf32>, %w: memref<64x64x3x3xf32>, %y: memref<1x64x56x56xf32>) {
   linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>}
     ins(%x, %w : memref<1x64x58x58xf32>, memref<64x64x3x3xf32>) outs(%y : memref<1x64x56x56xf32>)
   return
 }
 
+// REMARK:        [[@LINE+2]]:3: remark: [Passed] {{Direct|Packed}} |
 func.func @shallow(%x: memref<1x32x56x56xf32>, %w: memref<64x32x1x1xf32>, %y: memref<1x64x56x56xf32>) {
   linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>}
     ins(%x, %w : memref<1x32x56x56xf32>, memref<64x32x1x1xf32>) outs(%y : memref<1x64x56x56xf32>)

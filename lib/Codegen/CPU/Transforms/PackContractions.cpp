@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Emit/EmitContraction.h"
+#include "../Strategy/ContractionChoice.h"
 #include "../Strategy/MatchContraction.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/Kas/IR/DataAttribute.h"
@@ -136,6 +137,22 @@ static linalg::FillOp findZeros(linalg::LinalgOp op) {
   return nullptr;
 }
 
+/// Leaves out the elementwise operation where the best tiles cannot compute it:
+/// they may begin with the bias all the same.
+static void keepBias(ContractionEpilogue &epilogue,
+                     const StridedContraction &contraction,
+                     const ContractionOptions &options) {
+  if (!epilogue.bias || !epilogue.elementwise)
+    return;
+  FailureOr<ContractionChoice> choice =
+      chooseContraction(contraction, ContractionTarget(options.target), options,
+                        [](const Twine &) {});
+  if (failed(choice) || choice->takesEpilogue)
+    return;
+  epilogue.elementwise = nullptr;
+  epilogue.inputs.clear();
+}
+
 namespace {
 
 struct PackContractions
@@ -186,6 +203,7 @@ struct PackContractions
     contraction->accumulates = !zeros;
     ContractionEpilogue epilogue = ContractionEpilogue::find(op, *contraction);
     options.epilogue = epilogue ? &epilogue : nullptr;
+    keepBias(epilogue, *contraction, options);
     // Before anything is emitted, as tiles write the epilogue's result.
     prepareEpilogue(epilogue, op);
     bool tookEpilogue = false;
