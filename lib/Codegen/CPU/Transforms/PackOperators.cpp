@@ -61,6 +61,13 @@ bool beginsWithZeros(linalg::LinalgOp op) {
   return fill && matchPattern(fill.getInputs().front(), m_AnyZeroFloat());
 }
 
+/// Tiles and copies are of f32: sums of it to f64 would lose what they are for.
+bool isOfF32(linalg::LinalgOp op) {
+  return llvm::all_of(op->getOperandTypes(), [](Type type) {
+    return getElementTypeOrSelf(type).isF32();
+  });
+}
+
 struct PackOperators
     : kas::codegen::impl::KasPackOperatorsPassBase<PackOperators> {
   using KasPackOperatorsPassBase::KasPackOperatorsPassBase;
@@ -75,7 +82,7 @@ struct PackOperators
       else if (auto gradient = dyn_cast<ApplyGradientOp>(op))
         gradients.push_back(gradient);
       else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-               linalgOp &&
+               linalgOp && isOfF32(linalgOp) &&
                (readsPadding(linalgOp) || maySumInnerProducts(linalgOp) ||
                 mayCopyWeights(linalgOp)))
         sums.push_back(linalgOp);
