@@ -679,6 +679,36 @@ def test_random_numbers_between_parts_follow_the_seed():
     assert any("random numbers" in reason for _, reason in forward.left)
 
 
+def draw_after_long(x, y):
+    """The first numbers depend on much that is computed, the second on nothing, the third on both."""
+    first = torch.bernoulli(torch.sigmoid(x @ y))
+    second = torch.rand(5)
+    return torch.relu(x @ y) * 2 + 1, first @ x, functional.dropout(first * second, 0.5), torch.randint(0, 99, (7,))
+
+
+def draw_between(x, y):
+    """What is compiled needs the last numbers, and is needed by the first: it is two parts."""
+    first = torch.rand_like(x @ y)
+    second = torch.randn(5, 5)
+    return (x @ y).sin().cos() + second.exp().sin(), first
+
+
+def draw_without_replacement(x, y):
+    return torch.multinomial(torch.ones(5), 3), functional.gumbel_softmax(x @ y), torch.randperm(6)
+
+
+@pytest.mark.parametrize("call", [draw_after_long, draw_between, draw_without_replacement])
+def test_random_numbers_are_drawn_in_the_order_of_the_program(call):
+    x, y = torch.randn(5, 8), torch.randn(8, 5)
+    compiled = torch.compile(call, backend=kas.torch.backend)
+    torch.manual_seed(3)
+    expected = call(x, y)
+    torch.manual_seed(3)
+    torch.testing.assert_close(compiled(x, y), expected, rtol=1e-5, atol=1e-6)
+    (graph,) = kas.torch.explain()
+    assert graph.parts >= 1
+
+
 def test_flags_enter_and_leave():
     compiled = compile_and_compare(
         lambda x, flag: (torch.where(flag, x * 2, -x), x + 1 > 0, ~flag), x := torch.randn(9), x > 1

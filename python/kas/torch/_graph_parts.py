@@ -244,6 +244,33 @@ def find_calls(graph: fx.GraphModule, names: Iterable[str]) -> list[fx.Node]:
     ]
 
 
+_DRAWN = "drawn"
+"""In the `meta` of a node that draws random numbers: its operation, while it has another one as its target."""
+
+
+def _draw_after(*arguments: Any, **options: Any) -> Any:
+    """Stands for an operation that draws random numbers, with the one that draws before it as first argument."""
+    raise NotImplementedError("requires a graph that is being split")
+
+
+def _chain_random(graph: fx.GraphModule) -> None:
+    """Makes each operation that draws random numbers depend on the one before: parts must not change their order."""
+    previous: fx.Node | None = None
+    for node in graph.graph.nodes:
+        if node.op == "call_function" and is_random(node.target, node.args):
+            if previous is not None:
+                node.meta[_DRAWN], node.target = node.target, _draw_after
+                node.args = (previous, *node.args)
+            previous = node
+
+
+def _unchain_random(graph: fx.GraphModule) -> None:
+    for node in graph.graph.find_nodes(op="call_function", target=_draw_after):
+        node.target = node.meta.pop(_DRAWN)
+        node.args = node.args[1:]
+    graph.recompile()
+
+
 def split(graph: fx.GraphModule, blocked: Mapping[fx.Node, str]) -> list[fx.Node]:
     """Moves what is not blocked to few submodules; the calls of these."""
     from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
@@ -255,10 +282,13 @@ def split(graph: fx.GraphModule, blocked: Mapping[fx.Node, str]) -> list[fx.Node
 
     # Of single operations only products and convolutions are worth a call.
     single = ["convolution", "mm", "addmm", "bmm", "baddbmm"]
+    _chain_random(graph)
     partitioner = CapabilityBasedPartitioner(
         graph,
         Support(),
         non_compute_ops=[f"torch.ops.aten.{name}.default" for name in ("view", "permute", "transpose.int", "clone")],
         allowed_single_node_partition_ops=[f"torch.ops.aten.{name}.default" for name in single],
     )
-    return [node for node in partitioner.partition_and_fuse().graph.nodes if node.op == "call_module"]
+    parts = partitioner.partition_and_fuse()
+    _unchain_random(parts)
+    return [node for node in parts.graph.nodes if node.op == "call_module"]
