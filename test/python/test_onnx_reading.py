@@ -268,7 +268,15 @@ LATER = [
         ("GridSample", [IMAGE, normal(1, 3, 3, 2)], {"padding_mode": mode, "until": 17})
         for mode in ("zeros", "border", "reflection")
     ),
-    ("MaxRoiPool", [IMAGE, numpy.array([[0, 0, 1, 4, 5]], numpy.float32)], {"pooled_shape": [2, 2], "until": 17}),
+    *(
+        (
+            "MaxRoiPool",
+            [IMAGE, numpy.array([[0, *corners]], numpy.float32)],
+            {"pooled_shape": [2, 2], "spatial_scale": 0.5, "until": 17},
+        )
+        # With the scale: whole numbers, halves between each two of these, and some of no region.
+        for corners in ([0, 2, 8, 10], [1, 3, 5, 7], [3, 1, 9, 9], [-1, -3, 5, 7], [7, 7, 3, 3])
+    ),
     (
         "RoiAlign",
         [IMAGE, numpy.array([[0.3, 0.5, 4.2, 5]], numpy.float32), numbers(0)],

@@ -393,7 +393,9 @@ def _sample_regions(x: Tensor, images: Tensor, rows: Tensor, columns: Tensor, mo
 def _max_roi_pool(node: Node, x: Tensor, regions: Tensor) -> Tensor:
     height, width = node.get("pooled_shape")
     scale = node.get("spatial_scale", 1.0)
-    boxes = torch.round(regions[:, 1:] * scale)
+    corners = regions[:, 1:] * scale
+    # Halves away from zero, as C's `round` in "Fast R-CNN" (Girshick, ICCV 2015) and ONNX Runtime.
+    boxes = torch.trunc(corners + torch.where(corners < 0, -0.5, 0.5))
     images = regions[:, 0].to(torch.int64)
     flat = x.reshape(x.shape[0], -1)
     own = take_rows(flat, images).reshape(-1, *x.shape[1:])
