@@ -1,4 +1,4 @@
-// RUN: kas-opt %s -kas-gpu-front-half='device=sm_90 elements=f16' | FileCheck %s
+// RUN: kas-opt %s -kas-gpu-front-half='device=sm_90 elements=f16 strategy=staged' | FileCheck %s
 // RUN: kas-opt %s -kas-gpu-front-half='device=sm_90 elements=bf16 precision=bf16 strategy=tensor_core' \
 // RUN:   | FileCheck %s --check-prefix=CORES
 // RUN: kas-run %s --function=forward --device=emulator:sm_90 --elements=f16 --check=%s --tolerance=1e-3 | FileCheck %s --check-prefix=VALUES

@@ -1,7 +1,7 @@
 // RUN: kas-opt %s -split-input-file -verify-diagnostics
 
 // A1: an operation's
-// expected-error@below {{expected no attribute of this dialect but kas_gpu.schedule, kas_gpu.device, kas_gpu.dynamic_bytes, kas_gpu.num_tensor_maps, kas_gpu.num_prepack_launches, kas_gpu.rounded, kas_gpu.scratch, kas_gpu.manifest, kas_gpu.assertions and kas_gpu.library, got kas_gpu.other}}
+// expected-error@below {{expected no attribute of this dialect but kas_gpu.schedule, kas_gpu.device, kas_gpu.dynamic_bytes, kas_gpu.num_tensor_maps, kas_gpu.num_prepack_launches, kas_gpu.rounded, kas_gpu.prologue, kas_gpu.scratch, kas_gpu.manifest, kas_gpu.assertions and kas_gpu.library, got kas_gpu.other}}
 func.func @a1() attributes {kas_gpu.other} {
   return
 }
@@ -328,4 +328,37 @@ func.func @a10(%a: f16, %b: f16) -> f16 {
   // expected-error@below {{expected an array of i64 with positions of operands of f32 as kas_gpu.rounded, got array<i64: 1>}}
   %c = arith.mulf %a, %b {kas_gpu.rounded = array<i64: 1>} : f16
   return %c : f16
+}
+
+// -----
+
+// A11: no unit
+func.func @a11(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@below {{expected a unit as kas_gpu.prologue, got 1}}
+  %z = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<4xf32>) outs(%y : tensor<4xf32>) attrs = {kas_gpu.prologue = 1 : i64} {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  } -> tensor<4xf32>
+  return %z : tensor<4xf32>
+}
+
+// -----
+
+// A11: another operation
+// expected-error@below {{expected kas_gpu.prologue on a linalg.generic without kas_gpu.schedule, got builtin.module}}
+module attributes {kas_gpu.prologue} {}
+
+// -----
+
+// A11: a kernel of its own
+func.func @a11(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@below {{expected kas_gpu.prologue on a linalg.generic without kas_gpu.schedule, got linalg.generic}}
+  %z = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<4xf32>) outs(%y : tensor<4xf32>)
+      attrs = {kas_gpu.prologue, kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = 4, tile = [1]>} {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  } -> tensor<4xf32>
+  return %z : tensor<4xf32>
 }

@@ -46,8 +46,20 @@ module attributes {test.schedule = #kas_gpu.schedule<strategy = direct, threads 
 // -----
 
 // C3
-// expected-error@below {{expected no depth for direct kernels, got 8}}
+// expected-error@below {{expected a depth of 0, or a power of two above 1 that divides the threads, for direct kernels, got 8}}
 module attributes {test.schedule = #kas_gpu.schedule<strategy = direct, threads = 1, tile = [4], depth = 8>} {}
+
+// -----
+
+// C3
+// expected-error@below {{expected a depth of 0, or a power of two above 1 that divides the threads, for direct kernels, got 1}}
+module attributes {test.schedule = #kas_gpu.schedule<strategy = direct, threads = 1, tile = [4], depth = 1>} {}
+
+// -----
+
+// C3
+// expected-error@below {{expected a depth of 0, or a power of two above 1 that divides the threads, for direct kernels, got 6}}
+module attributes {test.schedule = #kas_gpu.schedule<strategy = direct, threads = 12, tile = [4], depth = 6>} {}
 
 // -----
 

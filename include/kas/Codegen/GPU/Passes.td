@@ -200,7 +200,8 @@ def KasGPUSchedulePass : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
     into blocks, threads and register tiles, and the module with the attribute
     `kas_gpu.device` that the choice depends on. A schedule that is there already
     stays, and the epilogue of a kernel (see `-kas-gpu-outline`) gets none.
-    `max-threads` and `shared-bytes` take the place of the device's.
+    `max-threads` and `shared-bytes` take the place of the device's. Reductions that each block of the kernel of their only
+    reader is to compute get the attribute `kas_gpu.prologue` in place of a schedule, where that is expected to take less time.
 
     With `libraries=auto`, and a device of NVIDIA's, products of matrices and convolutions for which the cost model expects
     cuBLASLt or cuDNN to be faster than the best kernel get an attribute `kas_gpu.library` as well, a `#kas_gpu.matmul` or
@@ -278,6 +279,10 @@ def KasGPUOutlinePass : Pass<"kas-gpu-outline", "::mlir::ModuleOp"> {
     each element for the same one of its own, is the epilogue of that kernel: it is
     computed of the sums before they are stored. Where it reads several such results
     the last sum of products has it. Example: `test/Codegen/GPU/epilogues.mlir`.
+
+    A reduction with the attribute `kas_gpu.prologue`, and its epilogue, become part of the kernel of the sum of products
+    that alone reads the result, a direct one with a `depth`: each block computes all of it in workgroup memory first.
+    Example: `test/Codegen/GPU/prologue.mlir`.
 
     Arguments of kernels are one-dimensional buffers of static size: the data, the
     weights, the output; of other `linalg.generic`s what they read, then their

@@ -35,11 +35,11 @@ class DirectKernelEmitter : GPUKernelEmitter {
 public:
   DirectKernelEmitter(OpBuilder &builder, Location loc,
                       const GPUKernelProblem &problem, GPUScheduleAttr schedule,
-                      const LaunchShape &launch, gpu::GPUFuncOp kernel)
-      : GPUKernelEmitter(builder, loc, problem, schedule, launch,
-                         kernel.getArguments()),
+                      const LaunchShape &launch, gpu::GPUFuncOp kernel,
+                      ValueRange arguments)
+      : GPUKernelEmitter(builder, loc, problem, schedule, launch, arguments),
         kernel(kernel), coordinates(problem.coordinates),
-        hasMax(coordinates.hasMax()),
+        depth(schedule.getDepth()), hasMax(coordinates.hasMax()),
         hasFlags(hasMax && !coordinates.guards.empty()) {}
 
   void emit() {
@@ -52,12 +52,14 @@ public:
       numPoints *= getTile(axis);
     }
     planStores();
-    AffineExpr id = addTileId();
+    AffineExpr id = depth == 0 ? addTileId() : addSharedTileId();
     addPoints(delinearize(id, counts));
     // Sums and means are linear: all reductions are one accumulator with fused
     // multiply-adds. A maximum within them needs the nested form.
     SmallVector<Value> values = hasMax ? emitReduction(coordinates.numOutputs)
                                        : emitSums(coordinates.numOutputs);
+    if (depth != 0)
+      values = emitSharedSums(values);
     finish(values);
     if (exchange)
       emitExchanged();
@@ -90,6 +92,30 @@ private:
       b.setInsertionPointToStart(branch.thenBlock());
     }
     return index.add(id, {0, numTiles - 1});
+  }
+
+  /// The same where several threads share a tile. As none may leave before the
+  /// barriers, those beyond the last tile compute that one again.
+  AffineExpr addSharedTileId() {
+    int64_t threads = launch.block[0], perBlock = threads / depth;
+    thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+    AffineExpr own = index.add(thread, {0, threads - 1});
+    // Neighbouring threads read neighbours: of the steps, or of the tiles.
+    SmallVector<unsigned> tensors = llvm::to_vector(llvm::seq(getNumInputs()));
+    bool areStepsInner =
+        isContiguous(tensors, *getSharedAxis(coordinates, depth));
+    laneDistance = areStepsInner ? 1 : perBlock;
+    auto add = [&](AffineExpr expr, int64_t extent) {
+      return index.add(index.emit(expr), {0, extent - 1});
+    };
+    lane = add(areStepsInner ? own % depth : own.floorDiv(perBlock), depth);
+    AffineExpr inBlock = areStepsInner ? own.floorDiv(depth) : own % perBlock;
+    AffineExpr block = addBlockId(launch.getNumBlocks());
+    Value tile = index.emit(block * perBlock + inBlock);
+    if (launch.getNumBlocks() * perBlock > numTiles)
+      tile =
+          arith::MinUIOp::create(b, tile, index.createConstant(numTiles - 1));
+    return index.add(tile, {0, numTiles - 1});
   }
 
   /// Whether there is a tile of this number; null: always.
@@ -162,7 +188,7 @@ private:
     if (isNumbered)
       width = getResultWidth({}, ArrayRef(outputs).take_front(*inner), *inner);
     width = std::min(width, most);
-    if (width > 1 || bytes != 2 || !isNVIDIA)
+    if (width > 1 || bytes != 2 || !isNVIDIA || depth != 0)
       return;
     // Tiles that follow each other, as dimensions of the result.
     ResultSide tiles, offsets;
@@ -182,10 +208,15 @@ private:
         threads * numPoints * getExchangeBytes() > declaredBytes)
       return;
     width = exchanged;
+    exchange = addMemory(getExchangeType());
+  }
+
+  /// Workgroup memory with an element for each point of each thread.
+  Value addMemory(Type type) {
     auto space = gpu::AddressSpaceAttr::get(b.getContext(),
                                             gpu::AddressSpace::Workgroup);
-    exchange = kernel.addWorkgroupAttribution(
-        MemRefType::get({threads * numPoints}, getExchangeType(),
+    return kernel.addWorkgroupAttribution(
+        MemRefType::get({launch.block[0] * numPoints}, type,
                         MemRefLayoutAttrInterface(), space),
         b.getLoc());
   }
@@ -304,6 +335,39 @@ private:
     return addTerms(axis, zeros);
   }
 
+  /// The sums of the threads that share a tile, in the first of them. What
+  /// follows is left out by the others. Halves are added to each other, so that
+  /// the order is always the same.
+  SmallVector<Value> emitSharedSums(ArrayRef<Value> values) {
+    Value memory = addMemory(computeType);
+    auto getPlace = [&](size_t point, int64_t distance) -> Value {
+      return arith::AddIOp::create(
+          b, thread,
+          index.createConstant(static_cast<int64_t>(point) * launch.block[0] +
+                               distance));
+    };
+    for (auto [i, value] : llvm::enumerate(values))
+      memref::StoreOp::create(b, value, memory, getPlace(i, 0));
+    // Of a thread in the first half of `2 * distance`, with the other half's.
+    auto addHalf = [&](int64_t distance) {
+      gpu::BarrierOp::create(b);
+      emitIf(index.emitGuard({lane, distance}));
+      return llvm::map_to_vector(
+          llvm::seq<size_t>(0, values.size()), [&](size_t i) -> Value {
+            Value own = memref::LoadOp::create(b, memory, getPlace(i, 0));
+            Value other = memref::LoadOp::create(
+                b, memory, getPlace(i, distance * laneDistance));
+            return arith::AddFOp::create(b, own, other);
+          });
+    };
+    for (int64_t distance = depth / 2; distance > 1; distance /= 2) {
+      OpBuilder::InsertionGuard guard(b);
+      for (auto [i, sum] : llvm::enumerate(addHalf(distance)))
+        memref::StoreOp::create(b, sum, memory, getPlace(i, 0));
+    }
+    return addHalf(1);
+  }
+
   /// Adds all terms of the reductions from `axis` on to `sums`.
   SmallVector<Value> addTerms(unsigned axis, ValueRange sums) {
     if (axis == coordinates.axes.size())
@@ -419,7 +483,13 @@ private:
   emitLoop(unsigned axis, ValueRange initial,
            llvm::function_ref<SmallVector<Value>(ValueRange)> emitBody) {
     int64_t extent = getExtent(axis);
+    bool isShared = depth != 0 && axis == getSharedAxis(coordinates, depth);
+    if (isShared)
+      extent /= depth;
     auto setAxis = [&](AffineExpr expr) {
+      // Neighbouring threads read neighbours.
+      if (isShared)
+        expr = expr * depth + lane;
       for (Point &point : points) {
         point.axes.resize(axis);
         point.axes.push_back(expr);
@@ -495,6 +565,10 @@ private:
 
   gpu::GPUFuncOp kernel;
   const Coordinates &coordinates;
+  /// How many threads share a tile, and this one among them; 0: none do. The
+  /// next of them is `laneDistance` threads away.
+  int64_t depth, laneDistance = 1;
+  AffineExpr lane;
   bool hasMax, hasFlags;
   SmallVector<Point> points;
   /// Tiles along each axis, all of them, and points of a tile.
@@ -516,6 +590,9 @@ void kas::codegen::emitDirectKernel(OpBuilder &builder, Location loc,
                                     const GPUKernelProblem &problem,
                                     GPUScheduleAttr schedule,
                                     const LaunchShape &launch,
-                                    gpu::GPUFuncOp kernel) {
-  DirectKernelEmitter(builder, loc, problem, schedule, launch, kernel).emit();
+                                    gpu::GPUFuncOp kernel,
+                                    ValueRange arguments) {
+  DirectKernelEmitter(builder, loc, problem, schedule, launch, kernel,
+                      arguments)
+      .emit();
 }

@@ -160,9 +160,12 @@ protected:
 
 /// Emit the body of the kernel at the builder's insertion point. All but a
 /// direct one need a `MatrixView`. They add workgroup memory to the kernel.
+/// `arguments` of a direct one are its buffers, some of which may be workgroup
+/// memory.
 void emitDirectKernel(mlir::OpBuilder &builder, mlir::Location loc,
                       const GPUKernelProblem &problem, GPUScheduleAttr schedule,
-                      const LaunchShape &launch, mlir::gpu::GPUFuncOp kernel);
+                      const LaunchShape &launch, mlir::gpu::GPUFuncOp kernel,
+                      mlir::ValueRange arguments);
 void emitStagedKernel(mlir::OpBuilder &builder, mlir::Location loc,
                       const GPUKernelProblem &problem, GPUScheduleAttr schedule,
                       const LaunchShape &launch, mlir::gpu::GPUFuncOp kernel);

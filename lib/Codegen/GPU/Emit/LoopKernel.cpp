@@ -34,17 +34,19 @@ class LoopKernelEmitter {
 public:
   LoopKernelEmitter(OpBuilder &builder, Location loc,
                     const LoopProblem &problem, const LaunchShape &launch,
-                    int64_t width, ValueRange arguments)
+                    int64_t width, ValueRange inputs, ValueRange outputs)
       : b(loc, builder), index(b), problem(problem), op(problem.op),
-        launch(launch), width(width),
-        inputs(arguments.drop_back(op->getNumResults())),
-        outputs(arguments.take_back(op->getNumResults())) {}
+        launch(launch), width(width), inputs(inputs), outputs(outputs) {}
 
   void emit();
+  /// In each block, for its own threads.
+  void emitInBlock();
 
 private:
   /// The values of all outputs at a point of the parallel loops.
   SmallVector<Value> emitPoint(AffineExpr point);
+  /// Computes and stores a point.
+  void emitResults(AffineExpr point);
   void emitStore(unsigned output, AffineExpr address, Value value);
   /// The reduction loops from loop `from` on around the body. `carried` are the
   /// accumulators, one per output; the result is their values after the loops.
@@ -193,7 +195,11 @@ void LoopKernelEmitter::emit() {
               b, VectorType::get({width}, values.front().getType()), values));
     return;
   }
-  for (auto [i, value] : llvm::enumerate(emitPoint(first))) {
+  emitResults(first);
+}
+
+void LoopKernelEmitter::emitResults(AffineExpr point) {
+  for (auto [i, value] : llvm::enumerate(emitPoint(point))) {
     SmallVector<AffineExpr> indices;
     for (AffineExpr expr :
          op.getMatchingIndexingMap(op.getDpsInitOperand(i)).getResults())
@@ -208,9 +214,45 @@ void LoopKernelEmitter::emit() {
   }
 }
 
+void LoopKernelEmitter::emitInBlock() {
+  OpBuilder::InsertionGuard guard(b);
+  int64_t threads = launch.block[0], points = problem.numIterations;
+  AffineExpr point = index.add(gpu::ThreadIdOp::create(b, gpu::Dimension::x),
+                               {0, threads - 1});
+  if (int64_t rounds = llvm::divideCeil(points, threads); rounds > 1) {
+    auto loop = scf::ForOp::create(b, index.createConstant(0),
+                                   index.createConstant(rounds),
+                                   index.createConstant(1));
+    b.setInsertionPointToStart(loop.getBody());
+    point =
+        point + index.add(loop.getInductionVar(), {0, rounds - 1}) * threads;
+  }
+  if (points % threads != 0) {
+    auto branch = scf::IfOp::create(b, index.emitGuard({point, points}),
+                                    /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+    point = index.add(index.emit(point), {0, points - 1});
+  }
+  emitResults(point);
+}
+
+void kas::codegen::emitPrologue(OpBuilder &builder, Location loc,
+                                const LoopProblem &problem, int64_t numThreads,
+                                ValueRange inputs, Value memory) {
+  LaunchShape launch;
+  launch.block[0] = numThreads;
+  LoopKernelEmitter(builder, loc, problem, launch, /*width=*/1, inputs, memory)
+      .emitInBlock();
+  gpu::BarrierOp::create(builder, loc);
+}
+
 void kas::codegen::emitLoopKernel(OpBuilder &builder, Location loc,
                                   const LoopProblem &problem,
                                   const LaunchShape &launch, int64_t width,
                                   ValueRange arguments) {
-  LoopKernelEmitter(builder, loc, problem, launch, width, arguments).emit();
+  unsigned numOutputs = problem.op->getNumResults();
+  LoopKernelEmitter(builder, loc, problem, launch, width,
+                    arguments.drop_back(numOutputs),
+                    arguments.take_back(numOutputs))
+      .emit();
 }

@@ -24,6 +24,13 @@ void emitLoopKernel(mlir::OpBuilder &builder, mlir::Location loc,
                     const LoopProblem &problem, const LaunchShape &launch,
                     int64_t width, mlir::ValueRange arguments);
 
+/// Emits a prologue: the threads of a block, of which there are `numThreads`,
+/// compute all points of the problem, store them in `memory` of the workgroup,
+/// and wait for each other. `inputs` are the buffers that it reads.
+void emitPrologue(mlir::OpBuilder &builder, mlir::Location loc,
+                  const LoopProblem &problem, int64_t numThreads,
+                  mlir::ValueRange inputs, mlir::Value memory);
+
 } // namespace kas::codegen
 
 #endif // LIB_CODEGEN_GPU_EMIT_LOOPKERNEL_H

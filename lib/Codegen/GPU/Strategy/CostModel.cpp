@@ -19,6 +19,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CostModel.h"
+#include "LibraryProblem.h"
 #include "kas/Codegen/GPU/Strategy/Device.h"
 
 using namespace kas;
@@ -175,6 +176,76 @@ double CostModel::getDirectCycles(ArrayRef<int64_t> tile, int64_t points,
   // overlap.
   return launchCycles + combine(perTile * perProcessor / 128,
                                 std::max(1.0, perProcessor / 1024) * alone, 2);
+}
+
+/// Each element of the matrix is read once, so there is nothing to gain by
+/// tiles that use some again; what counts is that enough threads read, and that
+/// neighbours do. Elsewhere the other strategies are faster.
+void CostModel::considerShared() {
+  std::optional<MatrixView> view = MatrixView::get(coordinates);
+  if (!view || std::min(MatrixView::getExtent(coordinates, view->rows),
+                        MatrixView::getExtent(coordinates, view->columns)) != 1)
+    return;
+  int64_t points = 1;
+  unsigned inner = 0;
+  for (unsigned axis = 0; axis < coordinates.numOutputs; ++axis) {
+    points *= coordinates.axes[axis].extent;
+    if (coordinates.axes[axis].extent > 1)
+      inner = axis;
+  }
+  for (int64_t depth : {8, 32})
+    for (int64_t size : {1, 2, 4, 8})
+      for (int64_t threads : {64, 128, 256}) {
+        if (threads > device.getMaxThreads() ||
+            !getSharedAxis(coordinates, depth) ||
+            (size > 1 && (coordinates.numOutputs == 0 ||
+                          coordinates.axes[inner].extent % size != 0)))
+          continue;
+        SmallVector<int64_t> tile(coordinates.numOutputs, 1);
+        if (size > 1)
+          tile[inner] = size;
+        auto schedule =
+            GPUScheduleAttr::get(context, GPUStrategy::Direct, threads,
+                                 getArray(tile), DenseI64ArrayAttr(), depth,
+                                 /*padding=*/0, /*stages=*/1);
+        if (schedule.getSharedBytes() <= device.getSharedBytes())
+          take(getSharedCycles(tile, points / size, schedule), schedule);
+      }
+}
+
+/// The factors are those of other direct kernels; a barrier with what follows
+/// from workgroup memory takes some 60 cycles. All elements of weights come
+/// from memory once.
+double CostModel::getSharedCycles(ArrayRef<int64_t> tile, int64_t tiles,
+                                  GPUScheduleAttr schedule) {
+  auto depth = static_cast<double>(schedule.getDepth());
+  auto dataLoads = static_cast<double>(getLoads(coordinates.data, tile));
+  double points = 1, loads = dataLoads;
+  for (int64_t size : tile)
+    points *= static_cast<double>(size);
+  for (ArrayRef<AffineExpr> weight : coordinates.weights)
+    loads += static_cast<double>(getLoads(weight, tile));
+  double steps = getSteps() / depth, halves = std::log2(depth);
+  double step =
+      2.3 * points + 3.7 * dataLoads + 1.8 * (loads - dataLoads) +
+      0.5 * static_cast<double>(coordinates.guards.size()) * dataLoads + 1.1;
+  double perThread = step * steps + 8 * points * halves + 16 * points + 50;
+  int64_t blocks =
+      llvm::divideCeil(tiles * schedule.getDepth(), schedule.getThreads());
+  auto threads = static_cast<double>(
+      llvm::divideCeil(blocks, device.getProcessors()) * schedule.getThreads());
+  double alone = steps * (16 + 20 * loads) + 60 * halves;
+  // Four bytes for each product, of the matrix.
+  double memory = 4 * static_cast<double>(tiles) * points * getSteps() /
+                  (bytesPerCycle * static_cast<double>(device.getProcessors()));
+  return launchCycles + combine(std::max(perThread * threads / 128, memory),
+                                std::max(1.0, threads / 1024) * alone, 2);
+}
+
+// As `getDirectCycles` of one weight less and tiles of one point.
+double CostModel::getPoolingCycles(double steps, double points, double rounds) {
+  double perElement = (2.3 + 3.7 + 1.1) * steps + 16 + 50;
+  return combine(perElement * points / 128, rounds * steps * (16 + 20), 2);
 }
 
 /// A load takes each lane of a vector for itself, wherever the elements are,

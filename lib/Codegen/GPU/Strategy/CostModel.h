@@ -37,6 +37,9 @@ public:
         context(device.getContext()) {}
 
   void considerDirect();
+  /// Direct kernels whose threads share the steps of a tile, of products of a
+  /// matrix and a vector.
+  void considerShared();
   void considerStaged();
   void considerTensorCore(GPUPrecision precision);
   void considerWarpgroup(const WarpgroupView &view, GPUPrecision precision);
@@ -57,6 +60,11 @@ public:
 
   /// Between two kernels, whatever they compute.
   static constexpr double launchCycles = 5000;
+
+  /// Of a pooling whose windows have `steps` elements, as the direct kernel of
+  /// one estimates it, without its launch: a processor computes `points` of
+  /// them, and a thread one after another in `rounds`.
+  static double getPoolingCycles(double steps, double points, double rounds);
 
 private:
   /// What copies of elements to workgroup memory depend on.
@@ -101,6 +109,8 @@ private:
                         double together);
   double getDirectCycles(llvm::ArrayRef<int64_t> tile, int64_t points,
                          int64_t tiles, int64_t loads, int64_t guards);
+  double getSharedCycles(llvm::ArrayRef<int64_t> tile, int64_t tiles,
+                         GPUScheduleAttr schedule);
   void considerDirect(llvm::ArrayRef<int64_t> tile);
   void takeOnHost(llvm::ArrayRef<int64_t> tile, int64_t points, int64_t tiles,
                   int64_t loads, int64_t guards);

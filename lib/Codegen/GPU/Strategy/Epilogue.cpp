@@ -68,9 +68,7 @@ static bool isElementwise(linalg::GenericOp op) {
   return captured.empty();
 }
 
-/// The one operation that reads `value`, directly or through views; null: there
-/// are several, or others.
-static linalg::GenericOp getOnlyReader(Value value) {
+linalg::GenericOp kas::codegen::getOnlyReader(Value value) {
   linalg::GenericOp reader;
   SmallVector<Value> values{value};
   while (!values.empty())

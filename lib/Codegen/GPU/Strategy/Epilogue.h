@@ -40,6 +40,10 @@ struct Epilogue {
   static std::optional<Epilogue> get(mlir::Operation *kernel);
 };
 
+/// The one operation that reads `value`, directly or through views; null: there
+/// are several, or others.
+mlir::linalg::GenericOp getOnlyReader(mlir::Value value);
+
 } // namespace kas::codegen
 
 #endif // LIB_CODEGEN_GPU_STRATEGY_EPILOGUE_H

@@ -109,6 +109,17 @@ kas::codegen::getStrides(const GPUKernelProblem &problem, unsigned tensor) {
   return std::move(index->factors);
 }
 
+std::optional<unsigned>
+kas::codegen::getSharedAxis(const Coordinates &coordinates, int64_t depth) {
+  if (coordinates.hasMax())
+    return std::nullopt;
+  for (unsigned axis = coordinates.axes.size();
+       axis-- > coordinates.numOutputs;)
+    if (coordinates.axes[axis].extent % depth == 0)
+      return axis;
+  return std::nullopt;
+}
+
 // Example: `delinearize(d0, [4, 3])` is `[d0 floordiv 3 mod 4, d0 mod 3]`. The
 // mod of the first digit disappears when ranges are known.
 SmallVector<AffineExpr> kas::codegen::delinearize(AffineExpr expr,

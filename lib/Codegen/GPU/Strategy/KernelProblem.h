@@ -68,6 +68,12 @@ std::optional<LinearIndex> getLinearIndex(mlir::AffineExpr index,
 std::optional<llvm::SmallVector<int64_t>>
 getStrides(const GPUKernelProblem &problem, unsigned tensor);
 
+/// The reduction that threads of a direct kernel share, `depth` of them for
+/// each tile: the innermost one whose extent `depth` divides. Nothing where
+/// there is none, and where there are maxima.
+std::optional<unsigned> getSharedAxis(const Coordinates &coordinates,
+                                      int64_t depth);
+
 /// The digits of `expr` in the mixed radix `extents`, the last one fastest.
 /// `expr` is less than their product.
 llvm::SmallVector<mlir::AffineExpr>

@@ -86,7 +86,13 @@ getNumBlocks(const GPUKernelProblem &problem, Type inputType,
     return emitError() << "expected a tile of " << problem.output.size()
                        << " entries, one for each output coordinate, got "
                        << tile.size();
-  return llvm::divideCeil(getNumTiles(problem, tile), schedule.getThreads());
+  int64_t depth = schedule.getDepth();
+  if (depth != 0 && !getSharedAxis(problem.coordinates, depth))
+    return emitError() << "expected a sum whose size " << depth
+                       << " of depth divides for a direct kernel, got none";
+  return llvm::divideCeil(getNumTiles(problem, tile) *
+                              std::max<int64_t>(depth, 1),
+                          schedule.getThreads());
 }
 
 static FailureOr<LaunchShape>
@@ -153,7 +159,7 @@ kas::codegen::getLaunchShape(const LoopProblem &problem,
           tile = schedule.getTile();
         int64_t width = tile.empty() ? 1 : tile.back();
         if (schedule.getStrategy() != GPUStrategy::Direct ||
-            tile.size() != problem.loops.size() ||
+            schedule.getDepth() != 0 || tile.size() != problem.loops.size() ||
             problem.getWidth() % width != 0 ||
             llvm::any_of(tile.drop_back(tile.empty() ? 0 : 1),
                          [](int64_t points) { return points != 1; }))

@@ -57,8 +57,11 @@ chooseGPUSchedule(const Coordinates &coordinates, Type inputType,
       needsMatrixStrategy)
     model.considerStaged();
   // A direct kernel computes every operator, so there is always a choice.
-  if (strategy != GPUStrategy::Staged || !model.getBest())
+  if (strategy != GPUStrategy::Staged || !model.getBest()) {
     model.considerDirect();
+    if (!isHostDevice(device))
+      model.considerShared();
+  }
   return {model.getBest(), model.getLeastCycles()};
 }
 
@@ -162,6 +165,8 @@ kas::codegen::getGPUScheduleSpace(Operation *op, GPUDeviceAttr device,
                            precision);
   model.considerStaged();
   model.considerDirect();
+  if (!isHostDevice(device))
+    model.considerShared();
   if (model.getPoints().empty())
     return llvm::createStringError(
         "expected a tile that fits in the registers, got none");

@@ -17,7 +17,7 @@
 
 #include "../Emit/KernelEmitter.h"
 #include "../Emit/LoopKernel.h"
-#include "../Strategy/ContractionProblem.h"
+#include "../Strategy/Prologue.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Codegen/GPU/Strategy/Device.h"
@@ -67,6 +67,9 @@ private:
 
   LogicalResult outline(ApplyOp apply);
   LogicalResult outline(linalg::GenericOp op);
+  /// A contraction whose kernel computes what it reads first.
+  LogicalResult outline(linalg::GenericOp op, ContractionProblem contraction,
+                        const Prologue &prologue);
 
   /// Device and sizes of what `op` computes from `inputs`.
   FailureOr<GPUDeviceAttr> checkSizes(Operation *op, ValueRange inputs);
@@ -82,6 +85,11 @@ private:
                                          const GPUKernelProblem &problem);
   FailureOr<gpu::GPUFuncOp> createKernel(linalg::GenericOp op,
                                          const LoopProblem &problem);
+  /// Reads `inputs`, those of the prologue last.
+  FailureOr<gpu::GPUFuncOp> createKernel(linalg::GenericOp op,
+                                         ValueRange inputs,
+                                         const GPUKernelProblem &problem,
+                                         const Prologue &prologue);
   /// Arguments are the inputs, those of the epilogue, and the results of the
   /// last operation.
   gpu::GPUFuncOp createKernel(Operation *op, ValueRange inputs,
@@ -270,7 +278,8 @@ Outliner::createKernel(Operation *op, ValueRange inputs,
     Location loc = op->getLoc();
     switch (schedule.getStrategy()) {
     case GPUStrategy::Direct:
-      return emitDirectKernel(rewriter, loc, problem, schedule, launch, kernel);
+      return emitDirectKernel(rewriter, loc, problem, schedule, launch, kernel,
+                              kernel.getArguments());
     case GPUStrategy::Staged:
       return emitStagedKernel(rewriter, loc, problem, schedule, launch, kernel);
     case GPUStrategy::TensorCore:
@@ -303,6 +312,67 @@ FailureOr<gpu::GPUFuncOp> Outliner::createKernel(linalg::GenericOp op,
                                 : 1;
                         emitLoopKernel(rewriter, op->getLoc(), problem, launch,
                                        width, kernel.getArguments());
+                      });
+}
+
+/// The buffers of a contraction, of which the result of `prologue` is one of
+/// workgroup memory: it is computed here. `numOwn` arguments of the kernel are
+/// inputs of the contraction; those of the prologue follow.
+static SmallVector<Value> emitPrologue(OpBuilder &builder, Location loc,
+                                       const Prologue &prologue,
+                                       const LaunchShape &launch,
+                                       unsigned numOwn, gpu::GPUFuncOp kernel) {
+  auto space = gpu::AddressSpaceAttr::get(builder.getContext(),
+                                          gpu::AddressSpace::Workgroup);
+  auto type = cast<ShapedType>(prologue.getLast()->getResult(0).getType());
+  Value memory = kernel.addWorkgroupAttribution(
+      MemRefType::get({type.getNumElements()}, type.getElementType(),
+                      MemRefLayoutAttrInterface(), space),
+      loc);
+  SmallVector<Value> buffers(kernel.getArguments().take_front(
+      kernel.getFunctionType().getNumInputs()));
+  unsigned numInputs = prologue.getInputs().size();
+  emitPrologue(builder, loc, prologue.problem, launch.block[0],
+               ArrayRef(buffers).slice(numOwn, numInputs), memory);
+  buffers.erase(buffers.begin() + numOwn, buffers.begin() + numOwn + numInputs);
+  buffers.insert(buffers.begin() + prologue.tensor, memory);
+  return buffers;
+}
+
+FailureOr<gpu::GPUFuncOp>
+Outliner::createKernel(linalg::GenericOp op, ValueRange inputs,
+                       const GPUKernelProblem &problem,
+                       const Prologue &prologue) {
+  FailureOr<GPUDeviceAttr> device = checkSizes(op, inputs, problem.epilogue);
+  if (failed(device) || failed(prologue.problem.verify()))
+    return failure();
+  GPUScheduleAttr schedule = getSchedule(op);
+  // Threads of others may leave before the barrier.
+  if (schedule.getStrategy() != GPUStrategy::Direct || schedule.getDepth() == 0)
+    return op->emitError() << "expected a direct kernel with a depth after "
+                           << KasGPUDialect::prologueName << ", got "
+                           << schedule;
+  int64_t bytes = schedule.getSharedBytes() + prologue.getBytes(),
+          most = getMaxSharedBytes(*device, schedule.getStrategy());
+  if (bytes > most)
+    return op->emitError() << "expected at most " << most
+                           << " bytes of workgroup memory for the device '"
+                           << device->getName() << "', got " << bytes
+                           << " with those of " << KasGPUDialect::prologueName;
+  FailureOr<LaunchShape> shape =
+      getLaunchShape(problem, getInputType(inputs), schedule, *device,
+                     [&] { return op->emitError(); });
+  if (failed(shape))
+    return failure();
+  auto numOwn =
+      static_cast<unsigned>(inputs.size() - prologue.getInputs().size());
+  return createKernel(op, inputs, problem.epilogue, *shape,
+                      [&](const LaunchShape &launch, gpu::GPUFuncOp kernel) {
+                        SmallVector<Value> buffers =
+                            ::emitPrologue(rewriter, op->getLoc(), prologue,
+                                           launch, numOwn, kernel);
+                        emitDirectKernel(rewriter, op->getLoc(), problem,
+                                         schedule, launch, kernel, buffers);
                       });
 }
 
@@ -419,6 +489,24 @@ LogicalResult Outliner::outline(ApplyOp apply) {
   return success();
 }
 
+LogicalResult Outliner::outline(linalg::GenericOp op,
+                                ContractionProblem contraction,
+                                const Prologue &prologue) {
+  std::optional<Epilogue> epilogue = contraction.problem.epilogue;
+  SmallVector<Value> inputs(contraction.inputs);
+  inputs.erase(inputs.begin() + prologue.tensor);
+  llvm::append_range(inputs, prologue.getInputs());
+  FailureOr<gpu::GPUFuncOp> kernel =
+      createKernel(op, inputs, contraction.problem, prologue);
+  if (failed(kernel))
+    return failure();
+  linalg::GenericOp reduction = prologue.problem.op;
+  replaceWithLaunch(op, inputs, epilogue, *kernel);
+  // Nothing but views of it is left.
+  eraseWithViews(rewriter, reduction);
+  return success();
+}
+
 LogicalResult Outliner::outline(linalg::GenericOp op) {
   for (Type type : op->getOperandTypes()) {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -433,6 +521,8 @@ LogicalResult Outliner::outline(linalg::GenericOp op) {
   std::optional<Epilogue> epilogue = Epilogue::get(op);
   if (auto contraction = ContractionProblem::get(op)) {
     contraction->problem.epilogue = epilogue;
+    if (auto prologue = Prologue::find(op, *contraction, /*isMarked=*/true))
+      return outline(op, *contraction, *prologue);
     FailureOr<gpu::GPUFuncOp> kernel =
         createKernel(op, contraction->inputs, contraction->problem);
     if (failed(kernel))
@@ -470,6 +560,16 @@ FailureOr<OutlinedKernels> kas::codegen::outlineKernels(ModuleOp module) {
   for (Operation *op : ops)
     if (failed(outliner.outline(op)))
       return failure();
+  WalkResult left = module->walk([](linalg::GenericOp op) {
+    if (!op->hasAttr(KasGPUDialect::prologueName))
+      return WalkResult::advance();
+    op->emitError() << "expected " << KasGPUDialect::prologueName
+                    << " on a reduction that one contraction with a schedule "
+                       "alone reads, got another operation";
+    return WalkResult::interrupt();
+  });
+  if (left.wasInterrupted())
+    return failure();
   return outliner.made;
 }
 

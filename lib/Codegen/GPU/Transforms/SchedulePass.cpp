@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Strategy/LibraryChoice.h"
-#include "../Strategy/ScheduleChoice.h"
+#include "../Strategy/Prologue.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Codegen/GPU/Strategy/Device.h"
@@ -36,6 +36,36 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
+/// Lets the kernel of `op` compute the reduction that it reads, where that is
+/// expected to take less time than a kernel of its own before the kernel or the
+/// library that `op` is computed by otherwise.
+static void choosePrologue(linalg::GenericOp op, GPUDeviceAttr device,
+                           GPUPrecision precision, GPULibraries libraries) {
+  // Tuned kernels, and those that are left to a library, are kept.
+  if (op->hasAttr(KasGPUDialect::scheduleName) ||
+      op->hasAttr(KasGPUDialect::libraryName) || !hasTensorsOfStaticShape(op))
+    return;
+  std::optional<ContractionProblem> contraction = ContractionProblem::get(op);
+  if (!contraction)
+    return;
+  auto prologue = Prologue::find(op, *contraction, /*isMarked=*/false);
+  if (!prologue)
+    return;
+  ScheduleChoice apart = chooseSchedule(op, device, std::nullopt, precision);
+  if (libraries != GPULibraries::None && isNVIDIADevice(device))
+    chooseLibrary(op, precision, device, apart.cycles);
+  std::optional<ScheduleChoice> both =
+      chooseSchedule(*prologue, op, *contraction, device);
+  double separate = apart.cycles + getKernelCycles(*prologue, device);
+  LDBG() << op->getLoc() << ": with a prologue " << (both ? both->cycles : 0)
+         << " cycles, with two kernels " << separate;
+  if (!both || both->cycles >= separate)
+    return;
+  op->setAttr(KasGPUDialect::scheduleName, both->schedule);
+  prologue->problem.op->setAttr(KasGPUDialect::prologueName,
+                                UnitAttr::get(op.getContext()));
+}
+
 LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,
                                            GPUDeviceAttr device,
                                            std::optional<GPUStrategy> strategy,
@@ -53,6 +83,10 @@ LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,
   };
   // Later passes check against the device that was chosen for.
   module->setAttr(KasGPUDialect::deviceName, device);
+  if (!strategy && !isHostDevice(device))
+    module->walk([&](linalg::GenericOp op) {
+      choosePrologue(op, device, precision, libraries);
+    });
   // Their kernels are those of what they read.
   llvm::SmallPtrSet<Operation *, 16> epilogues;
   module->walk([&](Operation *op) {
@@ -61,7 +95,8 @@ LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,
   });
   module->walk([&](linalg::GenericOp op) {
     // A schedule that is there, from a tuner or by hand, is kept.
-    if (op->hasAttr(KasGPUDialect::scheduleName) || epilogues.contains(op) ||
+    if (op->hasAttr(KasGPUDialect::scheduleName) ||
+        op->hasAttr(KasGPUDialect::prologueName) || epilogues.contains(op) ||
         !hasTensorsOfStaticShape(op))
       return;
     set(op, chooseSchedule(op, device, strategy, precision));

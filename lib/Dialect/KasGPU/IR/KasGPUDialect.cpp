@@ -74,14 +74,19 @@ getNumTiles(function_ref<InFlightDiagnostic()> emitError, int64_t points,
   return outputs / points;
 }
 
-/// One thread per tile of outputs, nothing in shared memory.
+/// One thread per tile of outputs, or `depth` of them, which then exchange
+/// their sums in shared memory.
 static LogicalResult verifyDirect(function_ref<InFlightDiagnostic()> emitError,
-                                  DenseI64ArrayAttr block, int64_t depth,
-                                  int64_t padding, int64_t stages) {
+                                  int64_t threads, DenseI64ArrayAttr block,
+                                  int64_t depth, int64_t padding,
+                                  int64_t stages) {
   if (!getEntries(block).empty()) // C3
     return emitError() << "expected no block for direct kernels, got " << block;
-  if (depth != 0) // C3
-    return emitError() << "expected no depth for direct kernels, got " << depth;
+  if (depth != 0 &&
+      (depth < 2 || !llvm::isPowerOf2_64(depth) || threads % depth != 0)) // C3
+    return emitError() << "expected a depth of 0, or a power of two above 1 "
+                          "that divides the threads, for direct kernels, got "
+                       << depth;
   if (padding != 0) // C3
     return emitError() << "expected no padding for direct kernels, got "
                        << padding;
@@ -251,15 +256,20 @@ LogicalResult GPUScheduleAttr::verify(
                        << stringifyEnum(strategy) << " kernels, got "
                        << stringifyEnum(precision);
   if (strategy == GPUStrategy::Direct)
-    return verifyDirect(emitError, block, depth, padding, stages);
+    return verifyDirect(emitError, threads, block, depth, padding, stages);
   return verifyStaged(emitError, threads, getEntries(tile), getEntries(block),
                       depth, padding, stages);
 }
 
 /// Bytes per block, all stages: what a planner compares with the device.
 int64_t GPUScheduleAttr::getSharedBytes() const {
-  if (getStrategy() == GPUStrategy::Direct)
-    return 0;
+  // A partial sum of each thread for each point of its tile.
+  if (getStrategy() == GPUStrategy::Direct) {
+    int64_t bytes = getDepth() == 0 ? 0 : getThreads() * 4;
+    for (int64_t points : getEntries(getTile()))
+      bytes *= points;
+    return bytes;
+  }
   // Barriers come first, and the buffers begin at a multiple of 1024.
   if (getStrategy() == GPUStrategy::Warpgroup)
     return (getBlock()[0] + getBlock()[1]) * getDepth() * getStages() * 2 +
@@ -524,6 +534,14 @@ KasGPUDialect::verifyOperationAttribute(Operation *op,
           op, "an array of i64 with positions of operands of f32", attribute);
     return success();
   }
+  if (name == prologueName) {
+    if (!isa<UnitAttr>(attribute.getValue())) // A11
+      return emitAttributeValueError(op, "a unit", attribute);
+    if (!isa<linalg::GenericOp>(op) || op->hasAttr(scheduleName)) // A11
+      return emitAttributePositionError(
+          op, "a linalg.generic without kas_gpu.schedule", attribute);
+    return success();
+  }
   if (name == scratchName || name == manifestName || name == dynamicBytesName ||
       name == numTensorMapsName || name == numPrepackLaunchesName)
     return verifyWritten(op, attribute);
@@ -533,8 +551,8 @@ KasGPUDialect::verifyOperationAttribute(Operation *op,
          << "expected no attribute of this dialect but " << scheduleName << ", "
          << deviceName << ", " << dynamicBytesName << ", " << numTensorMapsName
          << ", " << numPrepackLaunchesName << ", " << roundedName << ", "
-         << scratchName << ", " << manifestName << ", " << assertionsName
-         << " and " << libraryName << ", got " << name;
+         << prologueName << ", " << scratchName << ", " << manifestName << ", "
+         << assertionsName << " and " << libraryName << ", got " << name;
 }
 
 /// Arguments of kernels say whether they are read or written.

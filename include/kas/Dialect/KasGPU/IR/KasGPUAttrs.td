@@ -27,11 +27,11 @@ def KasGPU_Dialect : Dialect {
     `linalg.generic`, `kas_gpu.device` on modules, and `kas_gpu.library` on what a library may compute. Passes write `kas_gpu.access` on the arguments of
     kernels, `kas_gpu.dynamic_bytes` on kernels, `kas_gpu.scratch` on the buffer of temporaries, `kas_gpu.manifest` on
     modules, `kas_gpu.assertions` and `kas_gpu.num_prepack_launches` on functions, `kas_gpu.rounded` on what reads
-    factors that were rounded to tf32 before.
+    factors that were rounded to tf32 before, `kas_gpu.prologue` on reductions that the kernel of their reader computes.
 
     Constraints (those of the first two attributes are C7, C8, D2 and D3, below):
     - A1: an operation has no attribute of this dialect but `kas_gpu.schedule`, `kas_gpu.device`,
-      `kas_gpu.dynamic_bytes`, `kas_gpu.num_tensor_maps`, `kas_gpu.num_prepack_launches`, `kas_gpu.rounded`, `kas_gpu.scratch`,
+      `kas_gpu.dynamic_bytes`, `kas_gpu.num_tensor_maps`, `kas_gpu.num_prepack_launches`, `kas_gpu.rounded`, `kas_gpu.prologue`, `kas_gpu.scratch`,
       `kas_gpu.manifest`, `kas_gpu.assertions` and `kas_gpu.library`, a function's argument none but `kas_gpu.access`, a function's result none.
     - A2: `kas_gpu.access` is `"read"` or `"write"`.
     - A3: `kas_gpu.dynamic_bytes` is a number of type `i64` of at least 0, on a function.
@@ -43,6 +43,7 @@ def KasGPU_Dialect : Dialect {
     - A9: `kas_gpu.library` is a `#kas_gpu.matmul` or a `#kas_gpu.convolution`, on a `kas.apply`, a `linalg.generic`
       or a function.
     - A10: `kas_gpu.rounded` is an array of type `i64` with positions of operands of the operation, of f32.
+    - A11: `kas_gpu.prologue` is a unit, on a `linalg.generic` without a `kas_gpu.schedule`.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
@@ -82,6 +83,9 @@ def KasGPU_Dialect : Dialect {
     /// positions of operands that have been rounded to tf32 before.
     static constexpr ::llvm::StringLiteral roundedName = "kas_gpu.rounded";
     static bool isRounded(::mlir::Operation *op, int64_t position);
+    /// The attribute of reductions that each block of the kernel that alone
+    /// reads their result computes for itself.
+    static constexpr ::llvm::StringLiteral prologueName = "kas_gpu.prologue";
 
   private:
     void addKasGPUOps();
@@ -114,7 +118,9 @@ def KasGPU_ScheduleAttr : AttrDef<KasGPU_Dialect, "GPUSchedule",
     **Direct** kernels read all tensors where they are. A thread computes a tile of
     outputs, `tile` points along each output coordinate; the tiles are numbered row
     by row, and `threads` consecutive ones are a block. Every operator can be
-    computed so.
+    computed so. With a `depth`, so many neighbouring threads share the steps of a
+    tile, those of the innermost reduction whose size it divides, and add up their
+    sums in workgroup memory: for sums of products with few outputs.
 
     ```mlir
     #kas_gpu.schedule<strategy = direct, threads = 256, tile = [1, 4, 1, 1]>
@@ -162,7 +168,8 @@ def KasGPU_ScheduleAttr : AttrDef<KasGPU_Dialect, "GPUSchedule",
     - C1: `threads` is 1 to 1024.
     - C2: all entries of `tile` are at least 1, their product is at most 256, or 8192 for tensor cores, or 16384
       for warpgroups.
-    - C3: direct kernels have no `block`, `depth`, `padding`, and one stage.
+    - C3: direct kernels have no `block`, `padding`, one stage, and a `depth` of 0, or a power of two above 1 that
+      divides `threads`.
     - C4: staged kernels have two entries in `tile` and in `block`, and a `depth` of at least 1.
     - C5: entries of `tile` divide those of `block`, and the quotients' product is `threads`.
     - C6: `padding` is at least 0; `stages` is 1 or 2.
