@@ -30,7 +30,7 @@ typedef struct KasDeviceOptions {
   /// that type, as nothing is left to round.
   const char *precision;
   /// Whether cuBLASLt and cuDNN may compute what they are expected to be faster
-  /// for. Where neither can be opened the function is compiled again, without.
+  /// for. Where one cannot be opened the function is compiled again without it.
   bool useLibraries;
 } KasDeviceOptions;
 

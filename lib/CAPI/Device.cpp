@@ -127,14 +127,31 @@ static Error load(ModuleOp module, StringRef name, StringRef deviceName,
       .moveInto(created.function);
 }
 
-/// Whether kernels compute all that libraries might: these were not found.
-static bool lacksLibraries(const CallerFunction &function) {
-  std::vector<std::string> libraries = function.getLibraries();
-  return llvm::any_of(libraries,
-                      [](StringRef text) { return text != "kernel"; }) &&
-         llvm::all_of(libraries, [](StringRef text) {
-           return text.starts_with("kernel");
-         });
+using codegen::GPULibraries;
+
+/// Those of `libraries` that are not known to be missing since `function`,
+/// which was compiled for them, has been loaded.
+static GPULibraries getFound(const CallerFunction &function,
+                             GPULibraries libraries) {
+  std::vector<std::string> texts = function.getLibraries();
+  auto lacks = [&](StringRef name) {
+    return llvm::any_of(texts, [&](StringRef text) {
+      return text.consume_front("kernel: no ") && text.starts_with(name);
+    });
+  };
+  bool hasProducts = libraries != GPULibraries::CuDNN && !lacks("cuBLASLt:"),
+       hasConvolutions =
+           libraries != GPULibraries::CuBLASLt && !lacks("cuDNN:");
+  GPULibraries found = hasProducts && hasConvolutions ? GPULibraries::Auto
+                       : hasProducts                  ? GPULibraries::CuBLASLt
+                       : hasConvolutions              ? GPULibraries::CuDNN
+                                                      : GPULibraries::None;
+  // They are there, and compute nothing.
+  bool areUnused =
+      llvm::any_of(texts, [](StringRef text) { return text != "kernel"; }) &&
+      llvm::all_of(texts,
+                   [](StringRef text) { return text.starts_with("kernel"); });
+  return found == libraries && areUnused ? GPULibraries::None : found;
 }
 
 /// The signature is there already.
@@ -154,18 +171,23 @@ static Error load(ModuleOp module, StringRef name, StringRef deviceName,
   if (!chip)
     return addDevice(addRemedy(chip.takeError(), "compile for the CPU"),
                      deviceName, info);
-  using codegen::GPULibraries;
   GPULibraries libraries =
       options.useLibraries ? GPULibraries::Auto : GPULibraries::None;
-  if (Error error =
-          load(module, name, deviceName, *precision, libraries, created))
-    return error;
-  // Images and weights are in the order of libraries: kernels are faster where
-  // they have their own.
-  if (options.useLibraries && lacksLibraries(*created.function))
-    return load(module, name, deviceName, *precision, GPULibraries::None,
-                created);
-  return Error::success();
+  // Images and weights are in the order of libraries: without one of them
+  // kernels, and the other library, are faster in their own. A library is
+  // opened where something is left to it, so the second one may be missed
+  // later.
+  while (true) {
+    if (Error error =
+            load(module, name, deviceName, *precision, libraries, created))
+      return error;
+    if (libraries == GPULibraries::None)
+      return Error::success();
+    GPULibraries found = getFound(*created.function, libraries);
+    if (found == libraries)
+      return Error::success();
+    libraries = found;
+  }
 }
 
 KasDeviceFunction *kasModuleCompileForDevice(KasModule *module,

@@ -215,6 +215,66 @@ def test_without_libraries_kernels_have_their_own_order(driver, monkeypatch):
     del function
 
 
+# A convolution for cuDNN and a product for cuBLASLt, each faster there than by a kernel.
+BOTH = """
+func.func @forward(%x: tensor<8x128x30x30xf32>, %w: tensor<128x128x3x3xf32> {kas.name = "conv"},
+    %a: tensor<512x768xf32>, %b: tensor<768x3072xf32> {kas.name = "linear"})
+    -> (tensor<8x128x28x28xf32>, tensor<512x3072xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x128x28x28xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x128x28x28xf32>) -> tensor<8x128x28x28xf32>
+  %y = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<8x128x30x30xf32>, tensor<128x128x3x3xf32>)
+    outs(%f : tensor<8x128x28x28xf32>) -> tensor<8x128x28x28xf32>
+  %d = tensor.empty() : tensor<512x3072xf32>
+  %g = linalg.fill ins(%zero : f32) outs(%d : tensor<512x3072xf32>) -> tensor<512x3072xf32>
+  %z = linalg.matmul ins(%a, %b : tensor<512x768xf32>, tensor<768x3072xf32>)
+    outs(%g : tensor<512x3072xf32>) -> tensor<512x3072xf32>
+  return %y, %z : tensor<8x128x28x28xf32>, tensor<512x3072xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("found", "computed", "loads"),
+    (
+        (("cublaslt", "cudnn"), {"cuBLASLt 12.1.3", "cuDNN 8.9.7"}, 1),
+        (("cublaslt",), {"cuBLASLt 12.1.3"}, 2),
+        (("cudnn",), {"cuDNN 8.9.7"}, 2),
+        ((), set(), 2),
+    ),
+)
+def test_a_library_that_is_missing_is_not_compiled_for(driver, monkeypatch, found, computed, loads):
+    for library in ("cublaslt", "cudnn"):
+        file = FILE.with_name(f"libkas-{library}-stand-in.so") if library in found else "libnone.so"
+        monkeypatch.setenv(f"KAS_RT_LIB{library.upper()}", str(file))
+    function = kas.parse(BOTH).compile("forward", "cuda", precision="tf32")
+    # Nothing is left for a library that is missing: such a kernel would say so, and read weights in its order.
+    assert set(function.libraries) - {"kernel"} == computed
+    assert len(driver.find_calls("cuModuleLoadDataEx")) == loads
+    del function
+
+
+def test_a_second_library_that_is_missing_is_found_out_later(driver, monkeypatch):
+    # A 1x1 convolution is cuDNN's; without it, it is a product for cuBLASLt, which is not opened before.
+    for library in ("cublaslt", "cudnn"):
+        monkeypatch.setenv(f"KAS_RT_LIB{library.upper()}", "libnone.so")
+    network = """
+func.func @forward(%x: tensor<1x512x28x28xf32>, %w: tensor<512x512x1x1xf32> {kas.name = "conv"})
+    -> tensor<1x512x28x28xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x512x28x28xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x512x28x28xf32>) -> tensor<1x512x28x28xf32>
+  %y = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x512x28x28xf32>, tensor<512x512x1x1xf32>)
+    outs(%f : tensor<1x512x28x28xf32>) -> tensor<1x512x28x28xf32>
+  return %y : tensor<1x512x28x28xf32>
+}
+"""
+    function = kas.parse(network).compile("forward", "cuda", precision="tf32")
+    assert set(function.libraries) == {"kernel"}
+    assert len(driver.find_calls("cuModuleLoadDataEx")) >= 2
+    del function
+
+
 def test_several_threads_and_copies(driver, tensors):
     x, w, _ = tensors
     function = kas.parse(LINEAR).compile("forward", "cuda")

@@ -132,7 +132,7 @@ def KasGPUChannelsLastPass : Pass<"kas-gpu-channels-last", "::mlir::ModuleOp"> {
     Option<"libraries", "libraries", "::kas::codegen::GPULibraries",
            "::kas::codegen::GPULibraries::None",
            "What may compute kernels: none, or auto for cuBLASLt and cuDNN where "
-           "they are expected to be faster",
+           "they are expected to be faster, or cublaslt or cudnn for one of them",
            "::kas::codegen::getLibrariesValues()">,
     Option<"layout", "layout", "::kas::codegen::GPULayout",
            "::kas::codegen::GPULayout::Auto",
@@ -182,7 +182,7 @@ def KasGPUTransposeWeightsPass : Pass<"kas-gpu-transpose-weights", "::mlir::Modu
     Option<"libraries", "libraries", "::kas::codegen::GPULibraries",
            "::kas::codegen::GPULibraries::None",
            "What may compute kernels: none, or auto for cuBLASLt and cuDNN where "
-           "they are expected to be faster",
+           "they are expected to be faster, or cublaslt or cudnn for one of them",
            "::kas::codegen::getLibrariesValues()">
   ];
   let dependentDialects = [
@@ -235,7 +235,7 @@ def KasGPUSchedulePass : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
     Option<"libraries", "libraries", "::kas::codegen::GPULibraries",
            "::kas::codegen::GPULibraries::None",
            "What may compute kernels: none, or auto for cuBLASLt and cuDNN where "
-           "they are expected to be faster",
+           "they are expected to be faster, or cublaslt or cudnn for one of them",
            "::kas::codegen::getLibrariesValues()">
   ];
   let dependentDialects = ["::kas::KasDialect", "::kas::KasGPUDialect"];

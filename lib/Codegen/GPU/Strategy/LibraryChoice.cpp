@@ -13,15 +13,19 @@
 #include "LibraryChoice.h"
 #include "LibraryConvolution.h"
 #include "LibraryMatmul.h"
+#include "kas/Codegen/GPU/Strategy/Device.h"
 
 using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
-Attribute kas::codegen::chooseLibrary(Operation *op, GPUPrecision precision,
+Attribute kas::codegen::chooseLibrary(Operation *op, GPULibraries libraries,
+                                      GPUPrecision precision,
                                       GPUDeviceAttr device, double &cycles) {
-  std::optional<LibraryProblem> problem = LibraryProblem::get(op);
   Attribute best;
+  if (libraries == GPULibraries::None || !isNVIDIADevice(device))
+    return best;
+  std::optional<LibraryProblem> problem = LibraryProblem::get(op);
   if (!problem)
     return best;
   auto consider = [&](auto description) {
@@ -34,7 +38,9 @@ Attribute kas::codegen::chooseLibrary(Operation *op, GPUPrecision precision,
       cycles = expected;
     }
   };
-  consider(getLibraryMatmul(*problem, precision));
-  consider(getLibraryConvolution(*problem, precision));
+  if (libraries != GPULibraries::CuDNN)
+    consider(getLibraryMatmul(*problem, precision));
+  if (libraries != GPULibraries::CuBLASLt)
+    consider(getLibraryConvolution(*problem, precision));
   return best;
 }

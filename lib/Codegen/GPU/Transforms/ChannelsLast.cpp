@@ -350,8 +350,8 @@ static double estimate(func::FuncOp function, const KernelTarget &target) {
       return;
     ScheduleChoice kernel =
         chooseSchedule(op, target.device, target.strategy, target.precision);
-    if (target.libraries != GPULibraries::None)
-      chooseLibrary(op, target.precision, target.device, kernel.cycles);
+    chooseLibrary(op, target.libraries, target.precision, target.device,
+                  kernel.cycles);
     cycles += kernel.cycles;
   });
   return cycles;

@@ -52,8 +52,7 @@ static void choosePrologue(linalg::GenericOp op, GPUDeviceAttr device,
   if (!prologue)
     return;
   ScheduleChoice apart = chooseSchedule(op, device, std::nullopt, precision);
-  if (libraries != GPULibraries::None && isNVIDIADevice(device))
-    chooseLibrary(op, precision, device, apart.cycles);
+  chooseLibrary(op, libraries, precision, device, apart.cycles);
   std::optional<ScheduleChoice> both =
       chooseSchedule(*prologue, op, *contraction, device);
   double separate = apart.cycles + getKernelCycles(*prologue, device);
@@ -75,10 +74,10 @@ LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,
     LDBG() << op->getLoc() << ": " << choice.schedule;
     op->setAttr(KasGPUDialect::scheduleName, choice.schedule);
     // `-kas-gpu-transpose-weights` knows of a faster kernel.
-    if (libraries == GPULibraries::None || !isNVIDIADevice(device) ||
-        op->hasAttr(KasGPUDialect::libraryName))
+    if (op->hasAttr(KasGPUDialect::libraryName))
       return;
-    if (Attribute library = chooseLibrary(op, precision, device, choice.cycles))
+    if (Attribute library =
+            chooseLibrary(op, libraries, precision, device, choice.cycles))
       op->setAttr(KasGPUDialect::libraryName, library);
   };
   // Later passes check against the device that was chosen for.

@@ -160,8 +160,8 @@ static bool leaveToLibrary(Operation *op, GPUKernelProblem problem,
   ScheduleChoice kernel =
       chooseSchedule(problem, getInputType(inputs), target.device,
                      target.strategy, target.precision);
-  Attribute library =
-      chooseLibrary(op, target.precision, target.device, kernel.cycles);
+  Attribute library = chooseLibrary(op, target.libraries, target.precision,
+                                    target.device, kernel.cycles);
   if (library)
     op->setAttr(KasGPUDialect::libraryName, library);
   return library != nullptr;

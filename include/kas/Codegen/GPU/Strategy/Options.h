@@ -27,8 +27,8 @@ enum class GPUStrategyChoice { Auto, Direct, Staged, TensorCore, Warpgroup };
 /// What tensors of f32 are kept in.
 enum class GPUElements { F32, F16, BF16 };
 
-/// Whether libraries of the system may compute kernels.
-enum class GPULibraries { None, Auto };
+/// Which libraries of the system may compute kernels: `Auto` is both.
+enum class GPULibraries { None, CuBLASLt, CuDNN, Auto };
 
 /// The order of images in functions: what the cost model expects to be fastest,
 /// as they are, channels last between arguments and results, or also in copies
@@ -125,7 +125,9 @@ inline llvm::cl::ValuesClass getLibrariesValues() {
       clEnumValN(GPULibraries::None, "none", "kernels compute everything"),
       clEnumValN(GPULibraries::Auto, "auto",
                  "cuBLASLt and cuDNN, where they are there and expected to be "
-                 "faster"));
+                 "faster"),
+      clEnumValN(GPULibraries::CuBLASLt, "cublaslt", "cuBLASLt alone"),
+      clEnumValN(GPULibraries::CuDNN, "cudnn", "cuDNN alone"));
 }
 
 inline llvm::cl::ValuesClass getNVVMFormatValues() {
