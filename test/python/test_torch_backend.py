@@ -18,6 +18,7 @@ import kas
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_mlir")
 
+from small_networks import Images  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
@@ -31,18 +32,6 @@ def begin():
     torch._dynamo.reset()
     kas.torch.explain()
     torch.manual_seed(0)
-
-
-class Images(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first, self.norm = nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16)
-        self.depthwise = nn.Conv2d(16, 16, 3, padding=1, groups=16, bias=False)
-        self.head = nn.Linear(16, 5)
-
-    def forward(self, x):
-        x = functional.max_pool2d(functional.relu(self.norm(self.first(x))), 2)
-        return self.head((x + functional.gelu(self.depthwise(x))).mean((2, 3)))
 
 
 def compile_and_compare(network, *inputs, compiled=None):

@@ -264,8 +264,24 @@ protected:
     driver->reset();
     DeviceRuntimeTest::TearDown();
   }
+  /// A program whose first launch prepacks weights; `numPrepacked` counts how
+  /// often it runs from now on.
+  std::string countPrepacks() {
+    numPrepacked = 0;
+    driver->setKernel("twice", [](void *const *parameters, const uint32_t *grid,
+                                  const uint32_t *block) {
+      ++numPrepacked;
+      for (uint32_t i = 0; i < grid[0] * block[0]; ++i)
+        get<float>(parameters, 1)[i] = 2 * get<float>(parameters, 0)[i];
+    });
+    std::string json = getManifest("cuda");
+    json.insert(json.find("\"scratch_bytes\""), "\"prepack_launches\": 1, ");
+    return json;
+  }
 
   const StandInControls *driver = nullptr;
+  // Kernels of the stand-in are functions without a context.
+  static inline int numPrepacked = 0;
 };
 
 class VulkanFunctionTest : public DeviceFunctionTest {
@@ -295,16 +311,7 @@ TEST_F(CudaFunctionTest, KeepsTemporariesOnTheDevice) {
 
 // Once for each upload, however often the function is called and measured.
 TEST_F(CudaFunctionTest, PrepacksWeightsOnce) {
-  static int numPrepacked;
-  numPrepacked = 0;
-  driver->setKernel("twice", [](void *const *parameters, const uint32_t *grid,
-                                const uint32_t *block) {
-    ++numPrepacked;
-    for (uint32_t i = 0; i < grid[0] * block[0]; ++i)
-      get<float>(parameters, 1)[i] = 2 * get<float>(parameters, 0)[i];
-  });
-  std::string json = getManifest("cuda");
-  json.insert(json.find("\"scratch_bytes\""), "\"prepack_launches\": 1, ");
+  std::string json = countPrepacks();
   run("cuda", json, ptx);
   EXPECT_EQ(numPrepacked, 1);
   auto device = Device::open("cuda");
@@ -472,17 +479,7 @@ TEST_F(CallerFunctionTest, ForgetsOldTensors) {
 }
 
 TEST_F(CallerFunctionTest, PrepacksWeightsAgainWhereTheyAreOthers) {
-  static int numPrepacked;
-  numPrepacked = 0;
-  driver->setKernel("twice", [](void *const *parameters, const uint32_t *grid,
-                                const uint32_t *block) {
-    ++numPrepacked;
-    for (uint32_t i = 0; i < grid[0] * block[0]; ++i)
-      get<float>(parameters, 1)[i] = 2 * get<float>(parameters, 0)[i];
-  });
-  std::string json = getManifest("cuda");
-  json.insert(json.find("\"scratch_bytes\""), "\"prepack_launches\": 1, ");
-  open(json);
+  open(countPrepacks());
   call(x, y);
   call(x, y);
   call(x, z);
