@@ -50,6 +50,17 @@ static void addKernelCleanup(OpPassManager &manager) {
   kernels.addPass(createCSEPass());
 }
 
+/// Of a pass that asks which kernels or libraries compute a layer.
+template <typename PassOptions>
+static PassOptions getChoice(const GPUFrontOptions &options) {
+  PassOptions result;
+  result.device = options.device;
+  result.strategy = options.strategy;
+  result.precision = options.precision;
+  result.libraries = options.libraries;
+  return result;
+}
+
 void kas::buildGPUKernelFormation(OpPassManager &manager,
                                   const GPUFrontOptions &options) {
   // Each pass reports what no kernel computes; without a rank, upstream's
@@ -71,32 +82,20 @@ void kas::buildGPUKernelFormation(OpPassManager &manager,
   elements.elements = options.elements;
   // After fusion, so that what is fused is not rounded in between.
   manager.addNestedPass<func::FuncOp>(createKasGPUSetElementsPass(elements));
-  KasGPUChannelsLastPassOptions layout;
-  layout.device = options.device;
-  layout.strategy = options.strategy;
-  layout.precision = options.precision;
-  layout.libraries = options.libraries;
+  auto layout = getChoice<KasGPUChannelsLastPassOptions>(options);
   layout.layout = options.layout;
   manager.addPass(createKasGPUChannelsLastPass(layout));
-  KasGPUTransposeWeightsPassOptions transpose;
-  transpose.device = options.device;
-  transpose.strategy = options.strategy;
-  transpose.precision = options.precision;
-  transpose.libraries = options.libraries;
   // Before schedules are chosen, which depend on how weights are read.
-  manager.addPass(createKasGPUTransposeWeightsPass(transpose));
+  manager.addPass(createKasGPUTransposeWeightsPass(
+      getChoice<KasGPUTransposeWeightsPassOptions>(options)));
 }
 
 void kas::buildGPUFrontHalf(OpPassManager &manager,
                             const GPUFrontOptions &options) {
   buildGPUKernelFormation(manager, options);
-  KasGPUSchedulePassOptions schedule;
-  schedule.device = options.device;
+  auto schedule = getChoice<KasGPUSchedulePassOptions>(options);
   schedule.maxThreads = options.maxThreads;
   schedule.sharedBytes = options.sharedBytes;
-  schedule.strategy = options.strategy;
-  schedule.precision = options.precision;
-  schedule.libraries = options.libraries;
   manager.addPass(createKasGPUSchedulePass(schedule));
   // Schedules say which factors are rounded.
   manager.addPass(createKasGPURoundWeightsPass());
