@@ -417,6 +417,7 @@ SmallVector<Value> DirectEmitter::emitStep(ValueRange start,
   SmallVector<Value> sums(start);
   // It lives for one step only: what it loaded dominates nothing outside.
   StepLoads loads(*this, pieces);
+  loads.fetchAhead();
   auto setOffset = [&](std::optional<unsigned> loop, int64_t offset) {
     if (loop)
       loads.setOffset(*loop, offset);

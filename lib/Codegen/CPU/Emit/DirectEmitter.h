@@ -88,6 +88,9 @@ public:
   mlir::Value loadVector(unsigned number);
   /// The product of the scalar inputs as a vector; null if there are none.
   mlir::Value loadScalar(int64_t lanes);
+  /// Fetches into the first cache what a tile further along the columns reads
+  /// at this step.
+  void fetchAhead();
 
 private:
   /// A guard that must be tested: its expression at the first lane is that of
