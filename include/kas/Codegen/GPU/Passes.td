@@ -435,8 +435,9 @@ def KasGPUToSPIRVPass : Pass<"kas-gpu-to-spirv", "::mlir::ModuleOp"> {
     Input: kernels as `-kas-gpu-outline` makes them. Output: the same, and beside
     the module of kernels a `spirv.module` with an entry point for each: argument i
     is the storage buffer of descriptor set 0, binding i; the size of a workgroup is
-    that of the block. Indices have 32 bits. Vectors of storage buffers are loaded
-    element by element. Types that the target has not, such as f16 in the profile
+    that of the block. Indices have 32 bits. Storage buffers that
+    are accessed as aligned vectors alone hold vectors of two or four; of others vectors are
+    loaded and stored element by element. Types that the target has not, such as f16 in the profile
     `f32`, are errors; they are never emulated.
 
     Example: `test/Codegen/GPU/to-spirv.mlir`.

@@ -208,8 +208,121 @@ static Value addIndex(OpBuilder &builder, Location loc, Value index,
       arith::ConstantIndexOp::create(builder, loc, offset));
 }
 
-/// Vectors are loaded and stored element by element: a pointer to an element
-/// cannot become one to a vector.
+/// What one access of a buffer reads or writes.
+struct VectorAccess {
+  Operation *op;
+  VectorType type;
+  uint64_t alignment;
+};
+
+/// The accesses of `buffer`; nothing where some are of one element, or of more
+/// dimensions.
+static std::optional<SmallVector<VectorAccess>>
+getVectorAccesses(Value buffer) {
+  SmallVector<VectorAccess> accesses;
+  for (Operation *user : buffer.getUsers()) {
+    if (auto load = dyn_cast<vector::LoadOp>(user))
+      accesses.push_back(
+          {user, load.getVectorType(), load.getAlignment().value_or(0)});
+    else if (auto store = dyn_cast<vector::StoreOp>(user))
+      accesses.push_back(
+          {user, store.getVectorType(), store.getAlignment().value_or(0)});
+    else
+      return std::nullopt;
+    if (accesses.back().type.getRank() != 1)
+      return std::nullopt;
+  }
+  return accesses;
+}
+
+/// The lanes, 4, 2 or 1, that all accesses of `buffer` are multiples of, in
+/// number and in address.
+static int64_t getCommonWidth(MemRefType buffer,
+                              ArrayRef<VectorAccess> accesses) {
+  unsigned bytes = buffer.getElementTypeBitWidth() / 8;
+  for (unsigned width : {4, 2})
+    if (bytes != 0 && llvm::all_of(accesses, [&](const VectorAccess &access) {
+          return access.type.getNumElements() % width == 0 &&
+                 access.alignment % (width * bytes) == 0 &&
+                 access.alignment != 0;
+        }))
+      return width;
+  return 1;
+}
+
+/// Replaces an access of `buffer`, whose elements have become vectors of
+/// `width` lanes.
+static void replaceAccess(const VectorAccess &access, Value buffer,
+                          int64_t width) {
+  OpBuilder builder(access.op);
+  Location loc = access.op->getLoc();
+  auto type = VectorType::get({width}, access.type.getElementType());
+  int64_t lanes = access.type.getNumElements();
+  auto getPlace = [&](Value index, int64_t part) {
+    Value place = arith::DivUIOp::create(
+        builder, loc, index,
+        arith::ConstantIndexOp::create(builder, loc, width));
+    return addIndex(builder, loc, place, part);
+  };
+  if (auto load = dyn_cast<vector::LoadOp>(access.op)) {
+    SmallVector<Value> elements;
+    Value loaded;
+    for (int64_t part = 0; part < lanes / width; ++part) {
+      loaded = memref::LoadOp::create(
+          builder, loc, buffer, getPlace(load.getIndices().front(), part));
+      for (int64_t i = 0; i < width && lanes != width; ++i)
+        elements.push_back(vector::ExtractOp::create(builder, loc, loaded,
+                                                     ArrayRef<int64_t>{i}));
+    }
+    if (lanes != width)
+      loaded =
+          vector::FromElementsOp::create(builder, loc, access.type, elements);
+    load.replaceAllUsesWith(loaded);
+  } else {
+    auto store = cast<vector::StoreOp>(access.op);
+    for (int64_t part = 0; part < lanes / width; ++part) {
+      Value stored = store.getValueToStore();
+      if (lanes != width) {
+        SmallVector<Value> elements;
+        for (int64_t i = 0; i < width; ++i)
+          elements.push_back(vector::ExtractOp::create(
+              builder, loc, stored, ArrayRef<int64_t>{part * width + i}));
+        stored = vector::FromElementsOp::create(builder, loc, type, elements);
+      }
+      memref::StoreOp::create(builder, loc, stored, buffer,
+                              getPlace(store.getIndices().front(), part));
+    }
+  }
+  access.op->erase();
+}
+
+/// Buffers that are read and written as vectors alone become buffers of
+/// vectors, so that each is one access of up to 16 bytes. A shader has one type
+/// for each buffer.
+static void widenBuffers(gpu::GPUFuncOp kernel) {
+  for (BlockArgument buffer : kernel.getArguments()) {
+    auto type = cast<MemRefType>(buffer.getType());
+    std::optional<SmallVector<VectorAccess>> accesses =
+        getVectorAccesses(buffer);
+    if (!accesses || accesses->empty() || type.getRank() != 1)
+      continue;
+    int64_t width = getCommonWidth(type, *accesses);
+    if (width == 1)
+      continue;
+    buffer.setType(MemRefType::get(
+        // What is beyond the last vector nobody reads.
+        {type.getDimSize(0) / width},
+        VectorType::get({width}, type.getElementType()),
+        MemRefLayoutAttrInterface(), type.getMemorySpace()));
+    for (const VectorAccess &access : *accesses)
+      replaceAccess(access, buffer, width);
+  }
+  SmallVector<Type> types(ValueRange(kernel.getArguments()).getTypes());
+  kernel.setFunctionType(FunctionType::get(kernel.getContext(), types, {}));
+}
+
+/// Other vectors are loaded and stored element by element: a pointer to an
+/// element cannot become one to a vector.
 static void splitVectors(gpu::GPUFuncOp kernel) {
   SmallVector<Operation *> accesses;
   kernel.walk([&](Operation *op) {
@@ -332,6 +445,7 @@ struct GPUToSPIRV : kas::codegen::impl::KasGPUToSPIRVPassBase<GPUToSPIRV> {
         moveAttributions(kernel);
         if (failed(setEntryPoint(kernel)))
           return signalPassFailure();
+        widenBuffers(kernel);
         splitVectors(kernel);
       }
       if (failed(convert(copy, environment)))
