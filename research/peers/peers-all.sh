@@ -3,30 +3,33 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Measures all that research/reports/cpu-benchmarks.md shows and writes it there. Run it on a machine that does nothing else.
+# Measures what research/reports/cpu-avx512.md and cpu-avx2.md show and writes it there. Run it on a machine that does nothing else.
 set -euo pipefail
 
 usage() {
   cat <<'END'
 usage: research/peers/peers-all.sh [options]
 
-Measures operators, what a search finds, and networks on one and two threads; results are left in build/peers/*.jsonl, and
-research/reports/cpu-benchmarks.md and research/reports/roofline.svg are written again.
+Measures operators and sixteen networks in two instruction sets; results are left in build/peers/*.jsonl, and
+research/reports/cpu-avx512.md, cpu-avx2.md and their rooflines are written again.
 
-  --tools=DIR where kas-opt and kas-translate are (default build/bin)
-  --warm      compiles everything, measures nothing
-  --report    writes the page from what was measured before
-  --help      shows this text
+  --tools=DIR       where kas-opt and kas-translate are (default build/bin)
+  --python=PROGRAM  for the sixteen networks: the Python of the build, with torchvision (default: they are left out)
+  --warm            compiles operators, measures nothing
+  --report          writes the pages from what was measured before
+  --help            shows this text
 END
 }
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 warm=()
 tools=$root/build/bin
+python=
 report_only=0
 for argument in "$@"; do
   case $argument in
     --tools=*) tools=${argument#*=} ;;
+    --python=*) python=${argument#*=} ;;
     --warm) warm=(--warm) ;;
     --report) report_only=1 ;;
     --help) usage; exit 0 ;;
@@ -36,34 +39,51 @@ done
 
 out=$root/build/peers
 peers=("$root/research/peers/peers.py" "--tools=$tools" ${warm[@]+"${warm[@]}"})
-model=$root/test/Networks/Sites/Inputs/resnet18_224.mlir
-found=$out/found.mlir
 mkdir -p "$out"
 
+# measure NAME COMMAND...: a file is whole or as it was.
 measure() {
   local name=$1
   shift
   echo "== $name" >&2
-  "${peers[@]}" "$@" >"$out/$name.part.jsonl"
+  "$@" >"$out/$name.part.jsonl"
   [[ ${#warm[@]} -gt 0 ]] || mv "$out/$name.part.jsonl" "$out/$name.jsonl"
 }
 
+measure_networks() {
+  PYTHONPATH=$root/build/python:$root/research${PYTHONPATH:+:$PYTHONPATH} \
+    measure "sixteen-$1-$2" "$python" "$root/research/peers/networks.py" "--isa=$1" "--threads=$2" --rounds=5
+}
+
 if [[ $report_only == 0 ]]; then
-  if [[ ! -s $found ]]; then
-    "$tools/kas-opt" "$model" -kas-extract -kas-search="space=@conv2d seed=1 evaluations=400 evaluators=flops,params" -o "$found.part"
-    mv "$found.part" "$found"
-  fi
-  measure operators
-  measure searched --searched="$found" --peers=pytorch --rounds=3
-  measure networks --networks --rounds=4 --repetitions=6
-  measure networks-2 --networks --threads=2 --core=0 --rounds=4 --repetitions=6
+  for isa in native avx2; do
+    measure "operators-$isa" "${peers[@]}" "--isa=$isa" --rounds=5
+    if [[ -n $python && ${#warm[@]} -eq 0 ]]; then
+      measure_networks "$isa" 1
+      measure_networks "$isa" 2
+    fi
+  done
 fi
-if [[ ${#warm[@]} -eq 0 ]]; then
-  files=()
-  for name in operators searched networks networks-2; do
+
+# write_page NAME MEASUREMENT...: the tables of cpu-NAME.md from those that are there.
+write_page() {
+  local page=$root/research/reports/cpu-$1.md files=() name
+  shift
+  for name in "$@"; do
     [[ ! -s $out/$name.jsonl ]] || files+=("$out/$name.jsonl")
   done
-  "$root/research/peers/plot-peers.py" --tables="$root/research/reports/cpu-benchmarks.md" "${files[@]}"
-  "$root/research/peers/plot-peers.py" --roofline "${files[@]}" >"$root/research/reports/roofline.svg.part"
-  mv "$root/research/reports/roofline.svg.part" "$root/research/reports/roofline.svg"
+  [[ ${#files[@]} -eq 0 ]] || "$root/research/peers/plot-peers.py" --tables="$page" "${files[@]}"
+}
+
+draw_roofline() {
+  local picture=$root/research/reports/roofline-$1.svg
+  "$root/research/peers/plot-peers.py" --roofline "$out/$2.jsonl" >"$picture.part"
+  mv "$picture.part" "$picture"
+}
+
+if [[ ${#warm[@]} -eq 0 ]]; then
+  write_page avx512 operators-native sixteen-native-1 sixteen-native-2
+  write_page avx2 operators-avx2 sixteen-avx2-1 sixteen-avx2-2
+  draw_roofline avx512 operators-native
+  draw_roofline avx2 operators-avx2
 fi

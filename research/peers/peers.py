@@ -180,7 +180,7 @@ def run(options):
         extra.append(f"--searched={Path(options.searched).resolve()}")
     prepare_missing(chosen, options, extra)
     chosen = build_all(chosen, options)
-    out = report.Report(sys.stdout, options.threads)
+    out = report.Report(sys.stdout, options.threads, isa.list_unlimited(options.isa, 0))
     with open(options.work / "workers.log", "a") as log:
         started = start_workers(options, extra, log)
         versions = {name: version for worker in started for name, version in worker.versions.items()}
@@ -315,6 +315,7 @@ def main():
             options.worker,
             options.threads,
             options.all_variants,
+            options.isa,
             lambda name: (known[name], get_directory(options.work, name)),
         )
     if options.prepare:

@@ -2,12 +2,13 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes tables and a roofline of what peers.py has measured.
+"""Makes tables and a roofline of what peers.py and networks.py have measured.
 
-usage: plot-peers.py --tables=research/reports/cpu-benchmarks.md FILE...  replaces what is between the marks there
+usage: plot-peers.py --tables=research/reports/cpu-avx512.md FILE...  replaces what is between the marks there
        plot-peers.py --roofline FILE... > roofline.svg       each operator of kas under the roofs of the machine
 
-The files are outputs of peers.py; `-` is the standard input.
+The files are outputs of peers.py, of one instruction set for a page, and of networks.py, whose records have a table for
+each instruction set; `-` is the standard input.
 """
 
 import json
@@ -45,6 +46,7 @@ class Case:
     def __init__(self, name, threads):
         self.name, self.threads = name, threads
         self.times, self.metrics, self.machine = {}, {}, {}
+        self.unlimited = set()  # implementations that use more than the instruction set of the run
         self.flops = self.bytes = 0
         self.group = self.subgroup = ""
 
@@ -52,6 +54,8 @@ class Case:
         if entry["metric"] == "time_ms":
             if entry["ok"]:
                 self.times[entry["impl"]] = entry["value"]
+            if not entry.get("limited", True):
+                self.unlimited.add(entry["impl"])
             self.group, self.subgroup, self.flops, self.bytes = (
                 entry["class"],
                 entry["subclass"],
@@ -76,7 +80,11 @@ class Case:
 
     def peers(self, by_hand=False):
         return min(
-            (time for impl, time in self.times.items() if impl != "kas" and impl.endswith("/by-hand") == by_hand),
+            (
+                time
+                for impl, time in self.times.items()
+                if impl != "kas" and impl not in self.unlimited and impl.endswith("/by-hand") == by_hand
+            ),
             default=None,
         )
 
@@ -85,14 +93,18 @@ class Case:
 
 
 def read(files):
-    """Cases by name and threads, in order, and what the runs say about themselves."""
-    cases, runs = {}, []
+    """Cases by name and threads, in order, what the runs say about themselves, and the records of networks.py."""
+    cases, runs, records = {}, [], []
     for name in files:
         try:
             with sys.stdin if name == "-" else open(name) as stream:
                 for line in stream:
                     entry = json.loads(line)
-                    if entry["case"] == "run":
+                    if "network" in entry:
+                        records.append(entry)
+                    elif "networks" in entry:  # the summary of a run of networks.py
+                        continue
+                    elif entry["case"] == "run":
                         runs.append(entry)
                     elif not entry["case"].startswith("geomean/"):
                         key = entry["case"], entry.get("threads", 1)
@@ -100,9 +112,9 @@ def read(files):
         except (OSError, ValueError, LookupError, TypeError) as error:
             sys.exit(f"plot-peers.py: {name}: expected lines of peers.py, got {error!r}")
     cases = {key: case for key, case in cases.items() if "kas" in case.times}
-    if not cases:
+    if not cases and not records:
         sys.exit("plot-peers.py: expected lines of peers.py, got none of kas")
-    return cases, runs
+    return cases, runs, records
 
 
 def percent(case, time):
@@ -126,7 +138,9 @@ def operators(cases):
             continue
         ours, best, by_hand = case.times["kas"], case.peers(), case.peers(by_hand=True)
         row = [f"`{case.name}`", f"{case.flops / 1e6:.1f}", f"{ours:.3f}", f"**{percent(case, ours)}**"]
-        row += [percent(case, case.best(prefix)) for _, prefix in COLUMNS]
+        for _, prefix in COLUMNS:
+            limited = not any(impl.startswith(prefix) for impl in case.unlimited)
+            row.append(percent(case, case.best(prefix)) if limited else f"({percent(case, case.best(prefix))})")
         row += [ratio(best and best / ours), ratio(by_hand and by_hand / ours)]
         lines.append("| " + " | ".join(row) + " |")
     return lines
@@ -223,6 +237,39 @@ def networks(cases):
     return lines
 
 
+def format_ms(time):
+    return "-" if time is None else f"{time:.1f}" if time >= 10 else f"{time:.2f}"
+
+
+def whole_networks(records, isa):
+    """Least milliseconds of networks.py's networks for one sample, with one thread and with two."""
+    peers = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "pytorch": "PyTorch compiled"}
+    records = [entry for entry in records if entry["isa"] == isa and entry.get("batch", 1) == 1]
+    records = {(entry["network"], entry["threads"]): entry for entry in records}
+    columns = ["kas", *peers.values(), "to the best"]
+    lines = [
+        "| network | " + " | ".join(columns) + " | " + " | ".join(f"{name}, 2 threads" for name in columns) + " |",
+        "|---|" + "---|" * (2 * len(columns)),
+    ]
+    ratios = {1: [], 2: []}
+    for name in dict.fromkeys(name for name, _ in records):
+        row = [f"`{name}`"]
+        for threads, found in ratios.items():
+            entry = records.get((name, threads), {})
+            times, aside = entry.get("least_ms", {}), entry.get("not_limited", [])
+            row.append(f"**{format_ms(times.get('kas'))}**")
+            row += [
+                f"({format_ms(times.get(peer))})" if peer in aside else format_ms(times.get(peer)) for peer in peers
+            ]
+            row.append(ratio(entry.get("to_best_peer")))
+            found += [entry["to_best_peer"]] if "to_best_peer" in entry else []
+        lines.append("| " + " | ".join(row) + " |")
+    for title, combine in (("geometric mean", geomean), ("least", min)):
+        cells = [[""] * (len(columns) - 1) + [ratio(combine(found)) if found else "-"] for found in ratios.values()]
+        lines.append(f"| {title} | " + " | ".join(cells[0] + cells[1]) + " |")
+    return lines
+
+
 def machine(cases, runs):
     """What it was measured on."""
     versions = {name: version for run in runs for name, version in run["versions"].items()}
@@ -232,14 +279,16 @@ def machine(cases, runs):
     return [f"Measured on {' and '.join(dates)}: {runs[0]['machine']}; {peak:.1f} GFLOP/s of f32 on one core. {names}."]
 
 
-def write_tables(page, cases, runs):
+def write_tables(page, cases, runs, records):
     parts = {
-        "machine": machine(cases, runs),
+        "machine": machine(cases, runs) if cases else [],
         "classes": classes(cases),
         "operators": operators(cases),
         "searched": searched(cases),
         "networks": networks(cases),
     }
+    for isa in sorted({entry["isa"] for entry in records}):
+        parts[f"whole networks, {isa}"] = whole_networks(records, isa)
     try:
         with open(page) as stream:
             text = stream.read()
@@ -247,7 +296,7 @@ def write_tables(page, cases, runs):
         sys.exit(f"plot-peers.py: {page}: expected a page with marks, got {error!r}")
     for name, lines in parts.items():
         begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
-        if begin in text and len(lines) != 2:  # a table without rows says nothing new
+        if begin in text and len(lines) not in (0, 2):  # a table without rows says nothing new
             head, rest = text.split(begin, 1)
             text = head + begin + "\n".join(lines) + "\n" + end + rest.split(end, 1)[1]
     with open(page, "w") as stream:
@@ -334,11 +383,11 @@ def roofline(cases):
 def main():
     if len(sys.argv) < 3 or not re.match(r"--(tables=.+|roofline$)", sys.argv[1]):
         sys.exit(__doc__)
-    cases, runs = read(sys.argv[2:])
+    cases, runs, records = read(sys.argv[2:])
     if sys.argv[1] == "--roofline":
         roofline(cases)
     else:
-        write_tables(sys.argv[1].removeprefix("--tables="), cases, runs)
+        write_tables(sys.argv[1].removeprefix("--tables="), cases, runs, records)
 
 
 if __name__ == "__main__":

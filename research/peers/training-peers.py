@@ -8,6 +8,7 @@
     training-peers.py --filter='^resnet8-'  some of them
     training-peers.py --batch=32 --size=28  other shapes
     training-peers.py --products            convolutions of kas without Winograd's algorithm
+    training-peers.py --isa=avx2            as on a processor without AVX-512
     training-peers.py --memory              the peak of memory, too: each implementation in a process of its own
 
 A step is forward, backward and SGD with Nesterov momentum and weight decay. The networks are residual ones as they
@@ -37,6 +38,7 @@ import kas.torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from peerbench import isa
 from peerbench.residual import make_residual
 
 IMPLEMENTATIONS = ["kas", "eager", "compiled"]
@@ -52,12 +54,12 @@ NETWORKS = {
 LEARNING_RATE, MOMENTUM, WEIGHT_DECAY = 0.1, 0.9, 5e-4
 
 
-def make_kas_step(network: nn.Module, images: torch.Tensor, labels: torch.Tensor, products: bool):
+def make_kas_step(network: nn.Module, images: torch.Tensor, labels: torch.Tensor, products: bool, cpu: str):
     exported = kas.torch.to_mlir(network, images, fold_batch_norms=False)
     options = f"momentum={MOMENTUM} nesterov=1 weight-decay={WEIGHT_DECAY}"
-    passes = f"kas-training-step{{{options}}}"
+    passes = f"kas-training-step{{{options}}},kas-attach-cpu-target{{{f'cpu={cpu}' if cpu else ''}}}"
     if not products:
-        passes += ",kas-attach-cpu-target,kas-winograd{threads=1}"
+        passes += ",kas-winograd{threads=1}"
     step = exported.module.run(passes).compile("train_step", threads=1)
     values = {name: tensor.detach().numpy().copy() for name, tensor in exported.tensors.items()}
     arguments = [images.numpy(), labels.numpy().astype(numpy.float32), numpy.array(LEARNING_RATE, numpy.float32)]
@@ -94,7 +96,7 @@ def make_step(implementation: str, name: str, options: argparse.Namespace):
     images = torch.randn(options.batch, 3, options.size, options.size)
     labels = torch.randint(0, 10, (options.batch,))
     if implementation == "kas":
-        return make_kas_step(network, images, labels, options.products)
+        return make_kas_step(network, images, labels, options.products, isa.CPUS[options.isa])
     return make_torch_step(network, images, labels, implementation == "compiled")
 
 
@@ -133,7 +135,7 @@ def measure_memory(name: str, options: argparse.Namespace) -> dict:
     for kind in options.implementations:
         command = [sys.executable, __file__, f"--worker={kind}", f"--filter=^{name}$"]
         command += [f"--batch={options.batch}", f"--size={options.size}"]
-        command += ["--products"] if options.products else []
+        command += [f"--isa={options.isa}", *(["--products"] if options.products else [])]
         peaks[kind] = int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     return {"peak_mb": peaks}
 
@@ -156,8 +158,10 @@ def main() -> None:
     parser.add_argument("--memory", action="store_true", help="measure the peak of memory, too")
     parser.add_argument("--without-compiled", action="store_true", help="leave torch.compile out")
     parser.add_argument("--worker", choices=IMPLEMENTATIONS, help=argparse.SUPPRESS)
+    isa.add_option(parser)
     options = parser.parse_args()
     options.implementations = IMPLEMENTATIONS[:2] if options.without_compiled else IMPLEMENTATIONS
+    isa.restart_limited(options.isa)
     torch.set_num_threads(1)
     names = [name for name in NETWORKS if re.search(options.filter, name)]
     if not names:
@@ -166,7 +170,8 @@ def main() -> None:
         if options.worker:
             run_worker(options.worker, name, options)
             continue
-        result = {"suite": "training-steps", "network": name, "batch": options.batch, "size": options.size}
+        result = {"suite": "training-steps", "network": name, "isa": options.isa, "batch": options.batch}
+        result["size"] = options.size
         result["winograd"] = not options.products
         result.update(measure_times(name, options))
         if options.memory:

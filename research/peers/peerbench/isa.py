@@ -38,8 +38,8 @@ def restart_limited(isa):
 def list_unlimited(isa, linear_share, flags=None):
     """The peers that use more than `isa` on a processor with these flags; none: those of this one.
 
-    `linear_share` is how much of a network's products are those of linear layers. These are MLAS's in OpenVINO
-    (`gemm_mlas_f32` of its runtime model), as all are in ONNX Runtime: a tenth of them is enough to decide.
+    `linear_share` is how much of a network's or operator's products are those of linear layers. These are MLAS's in
+    OpenVINO (`gemm_mlas_f32` of its runtime model), as all are in ONNX Runtime: a tenth of them is enough to decide.
     """
     flags = read_flags() if flags is None else flags
     if isa != "avx2" or "avx512f" not in flags:

@@ -49,6 +49,7 @@ class Worker:
             f"--worker={name}",
             f"--threads={threads}",
             f"--work={work}",
+            f"--isa={isa}",
             *extra,
         ]
         self.name = name

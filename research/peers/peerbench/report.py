@@ -18,8 +18,10 @@ def geomean(values):
 
 
 class Report:
-    def __init__(self, stream, threads):
-        self.stream, self.threads = stream, threads
+    """`unlimited`: peers that use more than the instruction set of the run, and so are no best ones."""
+
+    def __init__(self, stream, threads, unlimited=()):
+        self.stream, self.threads, self.unlimited = stream, threads, unlimited
         self.means = {}  # (group, metric) -> values
         self.shares = {}  # case -> share of peak
         self.networks = {}  # case -> (milliseconds, multiply-adds)
@@ -69,6 +71,7 @@ class Report:
                 n=len(times),
                 max_rel_err=float(f"{variant.error:.3g}"),
                 ok=variant.error <= TOLERANCE,
+                **({"limited": False} if variant.worker.name in self.unlimited else {}),
                 flops=2 * case.macs,
                 bytes=4 * case.elements,
                 **{"class": case.group, "subclass": case.subgroup},
@@ -107,7 +110,9 @@ class Report:
             others = [
                 v
                 for v in variants
-                if v.worker.name != ours.worker.name and v.error <= TOLERANCE and v.name.endswith("/by-hand") == by_hand
+                if v.worker.name not in (ours.worker.name, *self.unlimited)
+                and v.error <= TOLERANCE
+                and v.name.endswith("/by-hand") == by_hand
             ]
             if others:
                 best = min(others, key=lambda variant: variant.median)

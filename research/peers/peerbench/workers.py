@@ -22,6 +22,7 @@ import traceback
 from typing import ClassVar
 
 from . import groupedlayers
+from .isa import CPUS
 
 
 class Loaded:
@@ -324,7 +325,8 @@ class IREE:
         from pathlib import Path
 
         programs = Path(sys.executable).parent
-        source, target = directory / f"{form}.iree.mlir", directory / f"{form}.{name}.vmfb"
+        source = directory / f"{form}.iree.mlir"
+        target = directory / f"{form}.{name}.{self.cpu or 'host'}.vmfb"
         if not source.exists():
             subprocess.run(
                 [programs / "iree-import-onnx", directory / f"{form}.onnx", "-o", source],
@@ -338,7 +340,7 @@ class IREE:
                 source,
                 "--iree-hal-target-device=local",
                 "--iree-hal-local-target-device-backends=llvm-cpu",
-                "--iree-llvmcpu-target-cpu=host",
+                f"--iree-llvmcpu-target-cpu={self.cpu or 'host'}",
                 "--iree-opt-level=O3",
                 *flags,
                 "-o",
@@ -485,12 +487,12 @@ def time_calls(loaded, request):
     return times
 
 
-def serve(name, threads, all_variants, find_case):
+def serve(name, threads, all_variants, isa, find_case):
     """Answers requests until the standard input ends. `find_case` gives a case and its directory by name."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # Libraries may print: the answers have a descriptor of their own.
     worker = IMPLEMENTATIONS[name](threads)
-    worker.all_variants = all_variants
+    worker.all_variants, worker.cpu = all_variants, CPUS[isa]
     worker.find_directory = lambda name: find_case(name)[1]
     answers.write(json.dumps({"versions": worker.versions()}) + "\n")
     live = {}
