@@ -208,12 +208,14 @@ static Value addIndex(OpBuilder &builder, Location loc, Value index,
       arith::ConstantIndexOp::create(builder, loc, offset));
 }
 
+namespace {
 /// What one access of a buffer reads or writes.
 struct VectorAccess {
   Operation *op;
   VectorType type;
   uint64_t alignment;
 };
+} // namespace
 
 /// The accesses of `buffer`; nothing where some are of one element, or of more
 /// dimensions.
