@@ -668,6 +668,36 @@ def test_random_numbers_between_parts_follow_the_seed():
     assert any("random numbers" in reason for _, reason in forward.left)
 
 
+def loop_while(x):
+    from torch._higher_order_ops.while_loop import while_loop
+
+    return while_loop(lambda i, y: i < 5, lambda i, y: (i + 1, (y * 1.1).sin()), (torch.tensor(0), x))
+
+
+def loop_over_rows(x):
+    from torch._higher_order_ops.scan import scan
+
+    return scan(lambda y, row: (y * 0.9 + row, (y + row).tanh()), torch.zeros(4), x)
+
+
+def attend(x):
+    from torch.nn.attention.flex_attention import flex_attention
+
+    return flex_attention(x, x, x, score_mod=lambda score, b, h, i, j: score - (i - j).abs() * 0.1)
+
+
+@pytest.mark.parametrize(
+    ("call", "shape", "name"),
+    [(loop_while, (4, 4), "while_loop"), (loop_over_rows, (6, 4), "scan"), (attend, (1, 2, 16, 8), "flex_attention")],
+)
+def test_what_has_graphs_inside_is_named(call, shape, name):
+    x = torch.randn(shape)
+    found = torch.compile(call, backend=kas.torch.backend)(x)
+    torch.testing.assert_close(found, call(x), rtol=1e-4, atol=1e-5)
+    (graph,) = kas.torch.explain()
+    assert graph.reason == f"torch-mlir cannot express {name}"
+
+
 def draw_after_long(x, y):
     """The first numbers depend on much that is computed, the second on nothing, the third on both."""
     first = torch.bernoulli(torch.sigmoid(x @ y))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import numpy
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -87,6 +88,34 @@ def test_memory_of_results_is_taken_again_only_where_nothing_has_it():
         third = compiled(torch.full((1000,), 3.0))
         assert [result.data_ptr() for result in third] == places
         assert third[0][0] == 6 and third[1][0] == 4
+
+
+KEEP = {
+    "view": lambda result: result.view(-1),
+    "detached": lambda result: result.detach(),
+    "array": lambda result: result.numpy(),
+    "part of an array": lambda result: numpy.asarray(result)[1:],
+    "buffer": lambda result: memoryview(result.numpy()),
+    "dlpack": torch.utils.dlpack.to_dlpack,
+    "storage": lambda result: result.untyped_storage(),
+    "typed storage": lambda result: result.storage(),
+}
+
+
+@pytest.mark.parametrize("keep", KEEP.values(), ids=KEEP)
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+def test_whatever_refers_to_memory_keeps_it(keep):
+    compiled = torch.compile(lambda x: x * 2, backend=kas.torch.backend, mode="reduce-overhead")
+    with torch.no_grad():
+        kept, places = [], []
+        for number in range(3):
+            result = compiled(torch.full((10,), float(number)))
+            places.append(result.data_ptr())
+            kept.append(keep(result))
+            del result
+        assert len(set(places)) == 3
+        del kept
+        assert compiled(torch.ones(10)).data_ptr() == places[-1]
 
 
 def test_strict_graphs_are_compiled_or_errors():

@@ -216,6 +216,10 @@ def import_graph(graph: fx.GraphModule, is_narrowed: bool = True) -> Module:
         # Operations of others are calls of their names.
         names = re.findall(r'torch\.aten\.[\w.]+|(?<=name = ")torch\.[\w.]+(?=")', text)
         unknown = sorted({name.rstrip(".") for name in names})
+        # What has graphs of its own inside; of some the importer says nothing but a number.
+        nodes = [node for node in graph.graph.nodes if isinstance(node.target, torch._ops.HigherOrderOperator)]
+        if nodes and not unknown:
+            diagnostics = [", ".join(dict.fromkeys(str(node.target) for node in nodes))]
         reason = ", ".join(unknown) if unknown else " ".join((diagnostics or [str(error)])[0].split())
         operations = [name.removeprefix("torch.") for name in unknown]
         raise UnsupportedGraphError(f"torch-mlir cannot express {reason}", operations) from error

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 import torch
@@ -15,11 +16,12 @@ class _Owned:
 
     def __init__(self, shape: tuple[int, ...], dtype: torch.dtype):
         self.tensor = torch.empty(shape, dtype=dtype)
-        self.storage = self.tensor.untyped_storage()._cdata
+        self.storage = self.tensor.untyped_storage()
         self.references = self._count()
 
     def _count(self) -> int:
-        return torch._C._storage_Use_Count(self.storage)
+        # A storage is one object of Python, which counts once in C++ however many have it.
+        return torch._C._storage_Use_Count(self.storage._cdata) + sys.getrefcount(self.storage)
 
     def is_free(self) -> bool:
         """Whether no tensor, view or array has the memory."""
