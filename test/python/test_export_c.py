@@ -11,6 +11,7 @@ import torch
 from c_compiler import C_COMPILER
 from torch import nn
 
+import kas.torch
 from kas import cli
 
 NETWORKS = """
@@ -225,3 +226,51 @@ def test_what_cannot_be_is_said(folder, monkeypatch, capsys, options, message):
     monkeypatch.chdir(folder)
     assert cli.main(["export", "net.py:make", "--format=c", *options]) != 0
     assert message in capsys.readouterr().err
+
+
+class Counter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+        self.register_buffer("count", torch.zeros(3))
+
+    def forward(self, x):
+        self.count += 1
+        return self.linear(x) * self.count
+
+
+class Cache(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("keys", torch.zeros(4, 3), persistent=False)
+
+    def forward(self, x):
+        self.keys[1:3] = x
+        return self.keys.sum(0)
+
+
+class Observer(nn.Module):
+    """Its result does not depend on what it changes."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(3))
+
+    def forward(self, x):
+        self.seen.copy_(x.amax(0))
+        return x * 2
+
+
+@pytest.mark.parametrize(("make", "name"), [(Counter, "count"), (Cache, "keys"), (Observer, "seen")])
+def test_networks_with_a_state_are_refused(make, name):
+    with pytest.raises(ValueError, match=f"^requires a network that computes the same in each call, .* '{name}'$"):
+        kas.torch.to_mlir(make(), torch.randn(2, 3))
+
+
+def test_networks_may_overwrite_their_data():
+    network = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(3, 3), nn.BatchNorm1d(3)).eval()
+    data = torch.randn(2, 3)
+    exported = kas.torch.to_mlir(network, data.clone())
+    found = exported.module.compile("forward")(data, *exported.tensors.values())
+    with torch.no_grad():
+        torch.testing.assert_close(found, network(data.clone()), rtol=1e-5, atol=1e-6)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -47,6 +47,8 @@ class _Lifted(nn.Module):
         self.names = names
         self.count = count
         self.dropout = dropout
+        self.copies_data = False
+        """Whether the network gets copies of its data, which it may overwrite."""
 
     def copy(self) -> _Lifted:
         """One whose modules keep what they change to themselves; the tensors are the same."""
@@ -56,7 +58,7 @@ class _Lifted(nn.Module):
 
     def forward(self, *arguments: torch.Tensor) -> Any:
         values = dict(zip(self.names, arguments[self.count :]))
-        data = arguments[: self.count]
+        data = tuple(x.clone() if self.copies_data else x for x in arguments[: self.count])
         if not self.dropout:
             return torch.func.functional_call(self.network[0], values, data)
         # What comes after the tensors of the network stands for its dropouts.
@@ -212,15 +214,39 @@ def _make_key(lifted: _Lifted, arguments: tuple[torch.Tensor, ...], kind: str) -
     return make_key(graph, arguments, kind)
 
 
-def _lower(lifted: _Lifted, arguments: tuple[torch.Tensor, ...], keep_operators: bool) -> str:
+class _StateError(ValueError):
+    """The network has a state."""
+
+
+def _check_state(program: torch.export.ExportedProgram, names: Sequence[str]) -> None:
+    """Raises where a call changes tensors of the network, which the next one reads; `names` of all inputs, "" of data.
+
+    Its data it may overwrite, as rectifiers in place do.
+    """
+    signature = program.graph_signature
+    places = {name: place for place, name in enumerate(signature.user_inputs)}
+    changed = [names[places[name]] for name in signature.user_inputs_to_mutate.values()]
+    changed += signature.buffers_to_mutate.values()
+    if changed := [name for name in changed if name]:
+        raise _StateError(
+            f"requires a network that computes the same in each call, got one that changes '{changed[0]}'"
+        )
+
+
+def _lower(lifted: _Lifted, arguments: tuple[torch.Tensor, ...], names: Sequence[str], keep_operators: bool) -> str:
     """The network in linalg on tensors, as text; as it was kept where the same one was lowered before."""
-    key = _make_key(lifted, arguments, f"export {keep_operators}")
+    key = _make_key(lifted, arguments, f"export without state {keep_operators}")
     if key and (found := _cache.load_bytes(key)):
         return found.decode()
     # Not before: importing it takes almost as long as the graph.
     from torch_mlir import fx as importer
 
     program = torch.export.export(lifted, arguments, strict=False).run_decompositions(get_table())
+    if program.graph_signature.user_inputs_to_mutate or program.graph_signature.buffers_to_mutate:
+        _check_state(program, names)
+        # What is overwritten would be a result, before the others.
+        lifted.copies_data = True
+        program = torch.export.export(lifted, arguments, strict=False).run_decompositions(get_table())
     replace_comparisons(program.graph_module)
     lowered = importer.export_and_import(
         program,
@@ -261,7 +287,8 @@ def to_mlir(
     `dropout`: the network as in training, but for normalizations, with `kas.dropout` for `nn.Dropout`, `Dropout1d` to
     `Dropout3d`, their functions and the dropout of attention: for `-kas-training-step`.
 
-    Raises `kas.MissingExtraError` without torch-mlir, `ValueError` when it cannot express the network.
+    Raises `kas.MissingExtraError` without torch-mlir, `ValueError` when it cannot express the network, and when a call
+    of the network changes its buffers: functions have no state.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"expected a torch.nn.Module, got {type(model).__name__}")
@@ -289,7 +316,10 @@ def to_mlir(
     try:
         # Attention as products and a softmax.
         with trace_alone(), _without_fast_path(), torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
-            text = _lower(lifted, (*data, *tensors.values(), *markers), keep_operators)
+            names = [*([""] * len(data)), *tensors, *([""] * len(markers))]
+            text = _lower(lifted, (*data, *tensors.values(), *markers), names, keep_operators)
+    except _StateError:
+        raise
     except Exception as error:
         raise ValueError(f"torch-mlir cannot express this network: {type(error).__name__}: {error}") from error
     attributes: list[dict[str, Any]] = [{"kas.name": f"input{index or ''}"} for index in range(len(data))]
