@@ -865,3 +865,42 @@ def test_sizes_and_numbers_that_are_data_stay_with_pytorch(dynamic):
     for got, wanted in zip(found, compute(data)):
         torch.testing.assert_close(got, wanted)
     assert "requires sizes and numbers that are known before the call" in kas.torch.explain()[-1].reason
+
+
+def test_an_operation_that_torch_mlir_does_not_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where its passes fail on something else, the operation is found, and all others are compiled."""
+    from kas.torch import _decompositions, _graph_import
+
+    table = _decompositions.get_inference_table()
+    name = "aten.fake_quantize_per_channel_affine_cachemask.default"
+    unknown = {key: value for key, value in table.items() if str(key) != name}
+    monkeypatch.setattr(_graph_import, "get_inference_table", lambda: unknown)
+    network = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4))
+    steps = torch.full((4,), 0.25), torch.zeros(4, dtype=torch.int32)
+
+    def run(x: torch.Tensor, scale: torch.Tensor, zero: torch.Tensor) -> torch.Tensor:
+        rounded = torch.fake_quantize_per_channel_affine((x.sin() * 2).exp(), scale, zero, 0, -128, 127)
+        return network(rounded).softmax(-1)
+
+    torch._dynamo.reset()
+    kas.torch.explain()
+    x = torch.randn(4, 6)
+    with torch.no_grad():
+        assert torch.allclose(torch.compile(run, backend="kas")(x, *steps), run(x, *steps), atol=1e-5)
+    (graph,) = kas.torch.explain()
+    assert graph.parts == 2 and [left for left, _ in graph.left] == [name]
+    assert graph.left[0][1].startswith(f"torch-mlir cannot express {name}: failed to legalize")
+
+
+def test_what_cannot_be_traced_has_a_reason_without_a_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kas.torch import _graph_import
+
+    def fail(x: torch.Tensor) -> torch.Tensor:
+        raise RuntimeError("requires another tensor")
+
+    monkeypatch.setattr(_graph_import, "get_inference_table", lambda: {torch.ops.aten.sin.default: fail})
+    torch._dynamo.reset()
+    kas.torch.explain()
+    torch.compile(lambda x: x.sin().cos(), backend="kas")(torch.randn(7, 6))
+    (graph,) = kas.torch.explain()
+    assert graph.reason == "cannot be traced: requires another tensor, got aten.sin.default"

@@ -412,3 +412,61 @@ def test_kernels_take_any_batch():
     x = torch.randn(0, 4, 3, 3, requires_grad=True)
     module(x).sum().backward()
     assert x.grad.shape == x.shape and all(not p.grad.any() for p in module.parameters())
+
+
+# ---- torch.func within torch.compile
+
+
+def _explain_all(call, *inputs):
+    """That it computes what PyTorch does; what became of its graphs."""
+    torch._dynamo.reset()
+    kas.torch.explain()
+    expected = call(*inputs)
+    found = torch.compile(call, backend="kas")(*inputs)
+    for one, other in zip(*(torch.utils._pytree.tree_leaves(value) for value in (found, expected))):
+        assert torch.allclose(one, other, rtol=1e-4, atol=1e-4)
+    return kas.torch.explain()
+
+
+def test_gradients_inside_of_a_compiled_function():
+    """They are operations of a graph that infers."""
+    torch.manual_seed(0)
+    weight, images = torch.randn(4, 3, 3, 3), torch.randn(2, 3, 8, 8)
+
+    def lose(weight, image):
+        convolved = nn.functional.conv2d(image[None], weight)
+        return nn.functional.max_pool2d(convolved, 2).pow(2).sum()
+
+    def each(weight, images):
+        return torch.func.vmap(torch.func.grad(lose), (None, 0))(weight, images)
+
+    for call in (torch.func.grad(lose), torch.func.jacrev(lose)):
+        assert all(not graph.reason and not graph.left for graph in _explain_all(call, weight, images[0]))
+    assert all(not graph.reason and not graph.left for graph in _explain_all(each, weight, images))
+
+
+def test_random_numbers_of_checkpoints():
+    """The state that they keep, and set again, stays with PyTorch, and nothing else."""
+    torch.manual_seed(0)
+    first, second, dropout = nn.Linear(5, 7), nn.Linear(7, 5), nn.Dropout(0.5)
+
+    def run(x):
+        return second(dropout(torch.relu(first(x)))).sin()
+
+    def compute(x):
+        return torch.utils.checkpoint.checkpoint(run, x, use_reentrant=False)
+
+    torch._dynamo.reset()
+    kas.torch.explain()
+    results = []
+    for call in (compute, torch.compile(compute, backend="kas")):
+        x = torch.ones(4, 5, requires_grad=True)
+        torch.manual_seed(1)
+        result = call(x)
+        result.sum().backward()
+        results.append((result.detach(), x.grad))
+    assert all(torch.allclose(one, other, atol=1e-5) for one, other in zip(*results))
+    graphs = kas.torch.explain()
+    assert [graph.kind for graph in graphs] == ["forward", "backward"]
+    for graph in graphs:
+        assert graph.parts and all("rng_state" in name for name, _ in graph.left) and graph.left, graph

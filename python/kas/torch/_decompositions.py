@@ -20,10 +20,12 @@ from torch.utils._python_dispatch import _disable_current_modes
 from ._comparisons import clamp, get_comparison_table
 from ._indexing import get_indexing_table
 from ._linear_algebra import get_determinants_table, get_linear_algebra_table
+from ._lists import get_lists_table
 from ._max_pooling import get_max_pooling_table
 from ._operations import get_operations_table
 from ._orders import get_orders_table
 from ._pooling import get_pooling_table
+from ._quantized import get_quantized_table
 from ._segments import get_segments_table
 from ._special import get_special_table
 
@@ -93,6 +95,11 @@ def safe_softmax(x: torch.Tensor, dim: int, dtype: torch.dtype | None = None) ->
     return exponentials / torch.where(total == 0, torch.ones_like(total), total)
 
 
+def multiply_add(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+    """The sum that PyTorch writes for `addcmul_` and `addcdiv_` with a number, as it computes it."""
+    return x * y + z
+
+
 def _place(data: torch.Tensor, dim: int, first: int, step: int, size: int) -> torch.Tensor:
     """`size` elements along `dim`: those of `data` from `first` on with `step`, and zeros."""
     data = data.movedim(dim, -1)
@@ -151,7 +158,7 @@ def get_table() -> dict[Any, Callable[..., Any]]:
     from torch_mlir.extras.fx_decomp_util import get_decomposition_table
 
     table: dict[Any, Callable[..., Any]] = dict(get_decomposition_table())
-    table |= get_comparison_table() | get_pooling_table()
+    table |= get_comparison_table() | get_pooling_table() | get_quantized_table()
     table[torch.ops.aten._safe_softmax.default] = safe_softmax
     table[torch.ops.aten.celu.default] = celu
     table[torch.ops.aten.elu.default] = elu
@@ -162,6 +169,9 @@ def get_table() -> dict[Any, Callable[..., Any]]:
     table[torch.ops.aten.slice_scatter.default] = slice_scatter
     table[torch.ops.aten.sigmoid.default] = sigmoid
     table[torch.ops.aten.softplus.default] = softplus
+    # Known only where something has imported it.
+    if fused := getattr(torch.ops.prims, "fma", None):
+        table[fused.default] = multiply_add
     return table
 
 
@@ -215,6 +225,7 @@ def get_inference_table() -> dict[Any, Callable[..., Any]]:
         **get_determinants_table(),
         **get_indexing_table(),
         **get_linear_algebra_table(),
+        **get_lists_table(),
         **get_max_pooling_table(),
         **get_orders_table(),
         **get_segments_table(),

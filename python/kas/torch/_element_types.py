@@ -11,13 +11,16 @@ torch-mlir, which confuses signs, has no unsigned elements: their bits are those
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import fx
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves, tree_map
+
+from ._quantized import compute_quantized, is_quantized
 
 aten = torch.ops.aten
 
@@ -68,8 +71,14 @@ _ROUNDED = (
 """Whose scalars are rounded as elements are. Those of sums, products and quotients are not."""
 
 
+_WITH_STATE = ("run_and_save_rng_state", "run_with_rng_state")
+"""Of checkpoints: run a given operation, and keep or set the state from which random numbers are drawn."""
+
+
 def is_random(target: Any, arguments: Sequence[Any]) -> bool:
     """Whether what an operation draws follows from torch.manual_seed."""
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return str(target) in _WITH_STATE
     # Attention has an argument for dropout.
     is_attention = "scaled_dot_product" in str(target) and not any(arguments[3:4])
     return torch.Tag.nondeterministic_seeded in getattr(target, "tags", ()) and not is_attention
@@ -143,6 +152,10 @@ class _NarrowTypes(TorchDispatchMode):  # type: ignore[no-untyped-call]
         options = options or {}
         if target is aten._to_copy.default:
             return _to_copy(*arguments, **options)
+        if is_quantized(target):
+            # Step by step: these look at the types of their arguments.
+            with self:
+                return compute_quantized(target, arguments, options)
         tensors = [t for t in tree_leaves((arguments, options)) if isinstance(t, torch.Tensor)]
         dtype = options.get("dtype")
         is_narrow = dtype in WIDE or any(t.dtype in WIDE for t in tensors)
@@ -192,8 +205,27 @@ def _compute_wide(
         options = options | {"alpha": _round(options["alpha"], common)}
     if target is aten.nan_to_num.default and common in _HALVES:
         arguments, options = arguments[:1], _replace_infinities(common, *arguments[1:], **options)
-    found = target(*tree_map(widen, arguments), **tree_map(widen, options))
+    wide = tree_map(widen, (arguments, options))
+    try:
+        with _without_log():
+            found = target(*wide[0], **wide[1])
+    except NotImplementedError:
+        raise
+    except (AssertionError, RuntimeError):
+        # It is one of bytes, or of halves, alone.
+        return target(*arguments, **options)
     return _narrow(found, expected)
+
+
+@contextlib.contextmanager
+def _without_log() -> Iterator[None]:
+    """Within it, PyTorch prints no errors of operations that are tried."""
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    was_disabled, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = was_disabled
 
 
 def _replace_infinities(
@@ -220,7 +252,8 @@ def narrow_types(graph: Any) -> contextlib.AbstractContextManager[Any]:
     """
     if isinstance(graph, fx.GraphModule):
         values = [node.meta.get("val") for node in graph.graph.nodes]
-        if not any(isinstance(v, torch.Tensor) and v.dtype in WIDE for v in tree_leaves(values)):
+        has_quantized = any(is_quantized(node.target) for node in graph.graph.nodes)
+        if not has_quantized and not any(isinstance(v, torch.Tensor) and v.dtype in WIDE for v in tree_leaves(values)):
             return contextlib.nullcontext()
     mode: contextlib.AbstractContextManager[Any] = _NarrowTypes()  # type: ignore[no-untyped-call]
     return mode

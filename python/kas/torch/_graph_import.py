@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 import re
 from collections.abc import Callable, Collection, Sequence
 from importlib.metadata import version
@@ -69,6 +70,9 @@ def trace(graph: Callable[..., Any], arguments: Sequence[Any], with_gradients: b
             return LayoutRecorder(graph).run(*values) if isinstance(graph, fx.GraphModule) else graph(*values)
 
     tensors = [arguments[place] for place in places]
+    # Those of torch.func are part of any graph.
+    nodes = graph.graph.nodes if isinstance(graph, fx.GraphModule) else ()
+    with_gradients = with_gradients or any("_backward" in str(node.target) for node in nodes)
     table = get_training_table() if with_gradients else get_inference_table()
 
     def decompose() -> fx.GraphModule:
@@ -77,7 +81,7 @@ def trace(graph: Callable[..., Any], arguments: Sequence[Any], with_gradients: b
                 traced: fx.GraphModule = make_fx(call, decomposition_table=table, tracing_mode="fake")(*tensors)
         except Exception as error:
             # Whatever a graph has that cannot be traced, PyTorch can run it.
-            raise UnsupportedGraphError(f"cannot be traced: {' '.join(str(error).split())}") from error
+            raise UnsupportedGraphError(f"cannot be traced: {_describe_failure(error)}") from error
         _check_known(traced)
         fold_constants(traced)
         # Decompositions compute all results, such as the places of maxima, wanted or not.
@@ -91,6 +95,13 @@ def trace(graph: Callable[..., Any], arguments: Sequence[Any], with_gradients: b
         table |= get_indices_table()
         traced = decompose()
     return traced
+
+
+def _describe_failure(error: Exception) -> str:
+    """What an operation of a graph raised, and which one it was, without the stack that PyTorch adds."""
+    reason, _, place = " ".join(str(error).split()).partition(" While executing ")
+    target = re.search(r"target=([\w.]+)", place)
+    return f"{reason}, got {target[1].removeprefix('torch.ops.')}" if target else reason
 
 
 def _describe(graph: fx.GraphModule) -> str | None:
@@ -180,11 +191,6 @@ def import_graph(graph: fx.GraphModule, is_narrowed: bool = True) -> Module:
 
     `is_narrowed`: it was traced by `trace`, and so computes nothing but moves and conversions of unsigned elements.
     """
-    from torch_mlir import fx as importer
-    from torch_mlir import ir
-    from torch_mlir.dialects import torch as dialect
-    from torch_mlir.extras.fx_importer import FxImporter
-
     replace_comparisons(graph)
     if is_narrowed:
         replace_unsigned(graph)
@@ -192,25 +198,9 @@ def import_graph(graph: fx.GraphModule, is_narrowed: bool = True) -> Module:
     guard_shifts(graph)
     loops = cut_loops(graph)
     graph.recompile()
-    context = ir.Context()
-    dialect.register_dialect(context)
     diagnostics: list[str] = []
-
-    def collect(diagnostic: Any) -> bool:
-        diagnostics.append(str(diagnostic))
-        return True
-
     try:
-        with context.attach_diagnostic_handler(collect):
-            module = importer.stateless_fx_import(
-                graph,
-                output_type="linalg-on-tensors",
-                fx_importer=FxImporter(context=context, hooks=_keep_literals()),
-                model_name="forward",
-            )
-            if loops:
-                insert_loops(module, loops)
-            return Module(str(module), "<graph>")
+        return _lower(graph, loops, diagnostics)
     except Exception as error:
         text = "\n".join([*diagnostics, str(error)])
         # Operations of others are calls of their names.
@@ -220,6 +210,69 @@ def import_graph(graph: fx.GraphModule, is_narrowed: bool = True) -> Module:
         nodes = [node for node in graph.graph.nodes if isinstance(node.target, torch._ops.HigherOrderOperator)]
         if nodes and not unknown:
             diagnostics = [", ".join(dict.fromkeys(str(node.target) for node in nodes))]
+        elif not unknown and not loops and (name := _find_failing(graph)):
+            reason = " ".join((diagnostics or [str(error)])[0].split())
+            raise UnsupportedGraphError(f"torch-mlir cannot express {name}: {reason}", [name]) from error
         reason = ", ".join(unknown) if unknown else " ".join((diagnostics or [str(error)])[0].split())
         operations = [name.removeprefix("torch.") for name in unknown]
         raise UnsupportedGraphError(f"torch-mlir cannot express {reason}", operations) from error
+
+
+def _lower(graph: fx.GraphModule, loops: Any, diagnostics: list[str]) -> Module:
+    """The graph by torch-mlir, whose diagnostics are added to the list where it fails."""
+    from torch_mlir import fx as importer
+    from torch_mlir import ir
+    from torch_mlir.dialects import torch as dialect
+    from torch_mlir.extras.fx_importer import FxImporter
+
+    context = ir.Context()
+    dialect.register_dialect(context)
+
+    def collect(diagnostic: Any) -> bool:
+        diagnostics.append(str(diagnostic))
+        return True
+
+    with context.attach_diagnostic_handler(collect):
+        module = importer.stateless_fx_import(
+            graph,
+            output_type="linalg-on-tensors",
+            fx_importer=FxImporter(context=context, hooks=_keep_literals()),
+            model_name="forward",
+        )
+        if loops:
+            insert_loops(module, loops)
+        return Module(str(module), "<graph>")
+
+
+def _find_failing(graph: fx.GraphModule) -> str | None:
+    """The first operation that torch-mlir cannot lower, where it does not say which: its passes are many.
+
+    By halves: a graph up to an operation fails where one of these does.
+    """
+    nodes = [node for node in graph.graph.nodes if node.op == "call_function"]
+    first, last = 0, len(nodes)
+    while first < last:
+        middle = (first + last) // 2
+        try:
+            _lower(_cut_after(graph, nodes[middle]), None, [])
+            first = middle + 1
+        except Exception:
+            last = middle
+    if first == len(nodes):
+        return None
+    node = nodes[first]
+    # Of several results the first one that is taken.
+    return str((node.args[0] if node.target is operator.getitem else node).target)
+
+
+def _cut_after(graph: fx.GraphModule, last: fx.Node) -> fx.GraphModule:
+    """The graph up to a node, with all that nothing there uses as results."""
+    part = fx.Graph()
+    copies: dict[fx.Node, fx.Node] = {}
+    for node in graph.graph.nodes:
+        copies[node] = part.node_copy(node, lambda used: copies[used])
+        if node is last:
+            break
+    results = [copy for node, copy in copies.items() if node.op == "call_function" and not copy.users]
+    part.output(tuple(copy for copy in results if isinstance(copy.meta.get("val"), torch.Tensor)))
+    return fx.GraphModule(graph, part)
