@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from ._c_names import check_c_name
 from ._module import Module
 from ._pipelines import CPUPipeline
 
@@ -67,8 +68,7 @@ def write_c_folder(
     `name` is what all functions and files are called, so that several networks link into one program. `inputs` are an
     example, of which `outputs` are the results. With one thread nothing calls `malloc`: callers give the workspace.
     """
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-        raise ValueError(f"'name' must be a name of C, got '{name}'")
+    check_c_name(name, str(module))
     arrays = [_to_array(weight) for weight in weights]
     translate = find_program("kas-translate")
     if translate is None:

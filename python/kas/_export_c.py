@@ -22,8 +22,7 @@ def export_c(arguments: argparse.Namespace) -> list[str]:
     """Writes the folder; the names of its files."""
     if arguments.output is None:
         raise ValueError("--format=c requires a folder: -o FOLDER")
-    if os.path.exists(arguments.output) and not os.path.isdir(arguments.output):
-        raise ValueError(f"-o requires a folder, got the file '{arguments.output}'")
+    check_folder(arguments.output)
     module, weights, inputs = _load(arguments)
     if arguments.precision == "int8":
         module = quantize(module, _load_calibration(arguments.calibration, inputs), weights)
@@ -42,6 +41,17 @@ def export_c(arguments: argparse.Namespace) -> list[str]:
         triple=arguments.triple,
         features=arguments.features,
     )
+
+
+def check_folder(path: str) -> None:
+    """A `ValueError` where there cannot be a folder, before anything is computed for it."""
+    if not path:
+        raise ValueError("-o requires a folder, got ''")
+    above = path
+    while above and not os.path.lexists(above):
+        above = os.path.dirname(above)
+    if above and not os.path.isdir(above):
+        raise ValueError(f"-o requires a folder, got the file '{above}'")
 
 
 def export_compiled(arguments: argparse.Namespace) -> None:

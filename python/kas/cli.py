@@ -415,6 +415,15 @@ def _describe_commands() -> str:
     return "\n".join([*lines, _EXIT_CODES])
 
 
+def _count_from(least: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text) < 1 << 31:
+            raise argparse.ArgumentTypeError(f"requires an integer of at least {least}, got '{text}'")
+        return int(text)
+
+    return read
+
+
 def _add_accelerate(commands: Any) -> None:
     parser = commands.add_parser("accelerate", help=_HELP["accelerate"])
     add_accelerate_options(parser)
@@ -447,7 +456,7 @@ def make_parser() -> argparse.ArgumentParser:
     show.add_argument(
         "--sort", help="the metric to sort by (default: accuracy, else that of the objective, else flops)"
     )
-    show.add_argument("--top", type=int, default=20, help="how many candidates (default 20)")
+    show.add_argument("--top", type=_count_from(1), default=20, help="how many candidates (default 20)")
     show.set_defaults(run=_show)
     export = commands.add_parser("export", help=_HELP["export"])
     export.add_argument(
@@ -457,8 +466,8 @@ def make_parser() -> argparse.ArgumentParser:
     add_c_options(export)
     export.set_defaults(run=_export)
     bench = commands.add_parser("bench", help=_HELP["bench"])
-    bench.add_argument("--runs", type=int, default=21)
-    bench.add_argument("--threads", type=int, default=1, help="0 leaves the number to OpenMP (default 1)")
+    bench.add_argument("--runs", type=_count_from(1), default=21)
+    bench.add_argument("--threads", type=_count_from(0), default=1, help="0 leaves the number to OpenMP (default 1)")
     bench.set_defaults(run=_bench)
     doctor = commands.add_parser("doctor", help=_HELP["doctor"])
     doctor.set_defaults(run=_doctor)

@@ -144,3 +144,83 @@ def test_budgets_that_are_none(text):
     pytest.importorskip("torch")
     with pytest.raises(ValueError, match="the budget must be text such as"):
         kas.Budget.of(text)
+
+
+@pytest.mark.parametrize(
+    ("option", "least"),
+    [("--runs=0", 1), ("--runs=x", 1), ("--threads=-2", 0), (f"--threads={1 << 40}", 0)],
+)
+def test_counts_of_bench(capsys, option, least):
+    with pytest.raises(SystemExit):
+        cli.main(["bench", "kas.conv2d", "--bind=N=1,Cin=3,Cout=4,H=8,W=8,k=3", option])
+    assert f"requires an integer of at least {least}, got" in capsys.readouterr().err
+
+
+FILE = """
+import torch
+from kas.evaluate import Data
+
+network = torch.nn.Linear(3, 4)
+number = 5
+
+
+def make_of(size):
+    return torch.nn.Linear(size, 4)
+
+
+def draw(inputs):
+    inputs = torch.as_tensor(inputs)
+    part = inputs, torch.zeros(len(inputs), dtype=torch.int64)
+    return Data("drawn", part, part, part, 4)
+
+
+def make_wide():
+    return draw([[1.0] * 5])
+
+
+def make_doubles():
+    return draw(torch.ones(4, 3, dtype=torch.float64))
+
+
+def make_infinite():
+    return draw([[1.0, 2.0, float("inf")], [float("nan")] * 3])
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["net.py:number"], "'net.py:number' must give a torch.nn.Module, got int"),
+        (
+            ["net.py:make_of"],
+            "'net.py:make_of' must be callable without arguments: missing a required argument: 'size'",
+        ),
+        (["net.py:network", "--data=net.py:make_wide"], "requires data that the network takes, got"),
+        (["net.py:network", "--data=net.py:make_doubles"], "requires data that the network takes, got"),
+        (["net.py:network", "--data=net.py:make_infinite"], "must have finite inputs, got 4 numbers that are infinite"),
+        (["net.py:network", "-o", "net.py"], "-o requires a folder, got the file 'net.py'"),
+        (["net.py:network", "--weights=net.py"], "requires a file of tensors that can be read, got 'net.py'"),
+        (["net.py:network", "--weights=empty.pt"], "requires a file of tensors that can be read, got 'empty.pt'"),
+        (["net.py:network", "--weights=bad.safetensors"], "requires a file of tensors that can be read, got 'bad."),
+    ],
+)
+def test_files_and_data_that_do_not_fit(capsys, monkeypatch, tmp_path, arguments, message):
+    """An error that says what was required, and no stack."""
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    pytest.importorskip("safetensors", reason="safetensors is not installed")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net.py").write_text(FILE)
+    (tmp_path / "empty.pt").touch()
+    (tmp_path / "bad.safetensors").write_bytes(bytes(range(200)))
+    assert cli.main(["accelerate", *arguments, "--minutes=0.1", "--quiet"]) == 1
+    error = capsys.readouterr().err
+    assert message in error and "Traceback" not in error
+
+
+def test_a_network_that_is_made_already(capsys, monkeypatch, tmp_path):
+    """NAME may be a module, not only what makes one."""
+    pytest.importorskip("torch_mlir", reason="torch-mlir is not installed")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net.py").write_text(FILE)
+    assert cli.main(["export", "net.py:network", "--shape=2x3", "--format=compiled", "-o", "net.kas"]) == 0
+    assert kas.load_compiled("net.kas").arguments[0][1] == (2, 3)

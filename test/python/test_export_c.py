@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """kas export --format=c: networks as folders that C programs are built from."""
 
+import re
 import subprocess
 
 import numpy
@@ -216,7 +217,16 @@ def test_a_network_without_weights(folder, tmp_path):
         (["--shape=1x1x12x12"], "--format=c requires a folder: -o FOLDER"),
         (["-o", "net"], "requires --shape, such as --shape=1x3x32x32, got none"),
         (["-o", "net", "--shape=1xtwo"], "a shape must be sizes such as 1x3x32x32, got '1xtwo'"),
-        (["-o", "net", "--shape=1x1x12x12", "--name=2b"], "'name' must be a name of C, got '2b'"),
+        (["-o", "net", "--shape=1x1x12x12", "--name=2b"], "of which the first is a letter, got '2b'"),
+        (["-o", "net", "--shape=1x1x12x12", "--name=class"], "'name' requires no keyword of C or C++, got 'class'"),
+        (["-o", "net", "--shape=1x1x12x12", "--name=memcpy"], "'name' requires no name of C's library, got 'memcpy'"),
+        (["-o", "net", "--shape=1x1x12x12", "--name=expf"], "'name' requires no name of C's library, got 'expf'"),
+        (["-o", "net", "--shape=1x1x12x12", "--name=input"], "no name of an argument or of what the files use, got"),
+        (["-o", "net", "--shape=1x1x12x12", "--name=result0"], "no name of an argument or of what the files use, got"),
+        (["-o", "net", "--shape=1x5x12x12"], "requires data that the network takes, got (1, 5, 12, 12) torch.float32"),
+        (["-o", "", "--shape=1x1x12x12"], "-o requires a folder, got ''"),
+        (["-o", "net.py/sub", "--shape=1x1x12x12"], "-o requires a folder, got the file 'net.py'"),
+        (["-o", "net", "--shape=1x1x12x12", "--weights=net.py"], "requires a file of tensors that can be read, got"),
         (["-o", "net", "--shape=1x1x12x12", "--precision=int8"], "requires --calibration=FILE.npy, got none"),
         (["-o", "net", "--shape=1x1x12x12", "--triple=pdp11-bsd"], "expected the triple of an x86_64, aarch64, arm,"),
         (["-o", "net.py", "--shape=1x1x12x12"], "-o requires a folder, got the file 'net.py'"),
@@ -226,6 +236,29 @@ def test_what_cannot_be_is_said(folder, monkeypatch, capsys, options, message):
     monkeypatch.chdir(folder)
     assert cli.main(["export", "net.py:make", "--format=c", *options]) != 0
     assert message in capsys.readouterr().err
+
+
+NAMES = ["x", "model_", "kas", "n0", "Model", "data", "value", "example", "count", "init"]
+
+
+def test_names_that_are_allowed_and_names_that_are_not(tmp_path):
+    """Whatever name is allowed, the folder compiles with it and gives the same; those of the library are not."""
+    from kas._c_names import check_c_name
+
+    (tmp_path / "net.py").write_text(NETWORKS)
+    for name in NAMES:
+        arguments = [f"{tmp_path}/net.py:make_rectifier", "--shape=1x4", "--format=c", f"--name={name}"]
+        assert cli.main(["export", *arguments, "-o", str(tmp_path / name)]) == 0
+        assert get_difference(build(tmp_path / name, name, tmp_path / "main")) == 0
+    headers = "".join(f"#include <{name}.h>\n" for name in ("math", "stdint", "stdio", "stdlib", "string"))
+    text = subprocess.run(
+        [C_COMPILER, "-std=c11", "-E", "-"], input=headers, capture_output=True, text=True, check=True
+    ).stdout
+    declared = re.findall(r"^extern [^;=(]*?\b([a-z]\w*) \(", text, re.MULTILINE)
+    assert len(declared) > 200
+    for name in declared:
+        with pytest.raises(ValueError, match=f"no name of C's library, got '{name}'"):
+            check_c_name(name, "")
 
 
 class Counter(nn.Module):

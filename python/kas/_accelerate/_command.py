@@ -9,10 +9,12 @@ import argparse
 import json
 import shlex
 import sys
+from functools import partial
 
 import torch
 from torch import nn
 
+from .._export_c import check_folder
 from ..evaluate.__main__ import load_network, load_task
 from ..evaluate._data_sets import load_any_data
 from ._run import accelerate
@@ -26,11 +28,19 @@ def load_weights(network: nn.Module, path: str) -> None:
     if path.endswith(".safetensors"):
         from .._errors import need
 
-        state = need("safetensors.torch", "torch").load_file(path)
+        read = need("safetensors.torch", "torch").load_file
     else:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-        if isinstance(state, dict) and isinstance(state.get("state_dict"), dict):
-            state = state["state_dict"]
+        read = partial(torch.load, map_location="cpu", weights_only=True)
+    try:
+        state = read(path)
+    except OSError:
+        raise
+    except Exception as error:
+        # Whatever is wrong with it, of many kinds.
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise ValueError(f"requires a file of tensors that can be read, got '{path}': {reason}") from error
+    if isinstance(state, dict) and isinstance(state.get("state_dict"), dict):
+        state = state["state_dict"]
     if not isinstance(state, dict):
         raise ValueError(f"requires a file of tensors by their names, got {type(state).__name__} in '{path}'")
     try:
@@ -41,6 +51,8 @@ def load_weights(network: nn.Module, path: str) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the command and returns its exit code."""
+    if arguments.output is not None:
+        check_folder(arguments.output)
     network = load_network(arguments.network)
     if arguments.weights:
         load_weights(network, arguments.weights)

@@ -176,7 +176,7 @@ def make_table(entries: Sequence[Learnt], count_shipped: int) -> str:
     for number, one in numbered:
         owner = "kas" if number < count_shipped else "you"
         lines.append(
-            f"{one.space:58}{one.form:30}{one.ms:9.4g}{one.own_ms:12.4g}{one.loss:10.2g}  {one.precision:6}"
+            f"{one.space:57} {one.form:29} {one.ms:9.4g}{one.own_ms:12.4g}{one.loss:10.2g}  {one.precision:6}"
             f"{one.data:16}{owner:>5}" + (f"  {one.operator['formula']}" if one.operator else "")
         )
     return "\n".join(lines)

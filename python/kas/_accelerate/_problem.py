@@ -18,7 +18,7 @@ from torch import nn
 from .._errors import Error
 from ..evaluate import Data, Task, TaskData
 from ..evaluate._probe import check_task, probe
-from ..evaluate._task import call, map_tensors
+from ..evaluate._task import call, describe_shapes, map_tensors
 from ..torch._layers import observing
 from ._progress import Clock, Ending, Reporter
 from ._statistics import Outputs, measure, predict
@@ -205,10 +205,16 @@ def check_inputs(model: nn.Module, data: Any, task: Task) -> None:
 
 def _check_outputs(model: nn.Module, example: Any) -> None:
     modes = {module: module.training for module in model.modules()}
-    with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        outputs = call(model.eval(), example)
-    for module, mode in modes.items():
-        module.training = mode
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            outputs = call(model.eval(), example)
+    except RuntimeError as error:
+        # What PyTorch's operations raise for types and shapes.
+        what = describe_shapes(example)
+        raise ValueError(f"requires data that the network takes, got {what}: {error}") from error
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
     parts = outputs if type(outputs) in (tuple, list) else [outputs]
     for part in parts:
         if not isinstance(part, torch.Tensor):

@@ -52,6 +52,8 @@ class Data:
                 raise TypeError(
                     f"'{name}' must have float inputs and int64 classes, got {inputs.dtype} and {classes.dtype}"
                 )
+            if num_bad := int((~torch.isfinite(inputs)).sum()):
+                raise ValueError(f"'{name}' must have finite inputs, got {num_bad} numbers that are infinite or NaN")
             if int(classes.min()) < 0 or int(classes.max()) >= self.num_classes:
                 raise ValueError(
                     f"'{name}' must have classes from 0 to {self.num_classes - 1}, "

@@ -10,6 +10,7 @@ generators, folders of pictures, and CIFAR as pickled objects of Python.
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import math
 import os
 import pathlib
@@ -97,7 +98,7 @@ def _load_from_file(text: str, options: dict[str, Any]) -> Data | TaskData:
 
 
 def call_from_file(path: str, name: str, **options: Any) -> Any:
-    """What NAME of the Python file gives, called with the options; a `ValueError` where there is none."""
+    """What NAME of the Python file is, or gives where it is a class or function; a `ValueError` without one."""
     # Classes of the file can be sent to other processes by this name.
     own = f"kas_user_{pathlib.Path(path).stem}"
     module = sys.modules.get(own)
@@ -110,7 +111,20 @@ def call_from_file(path: str, name: str, **options: Any) -> Any:
         specification.loader.exec_module(module)
     if not hasattr(module, name):
         raise ValueError(f"the file '{path}' has no '{name}'")
-    return getattr(module, name)(**options)
+    found = getattr(module, name)
+    if not callable(found) or isinstance(found, torch.nn.Module):
+        if options:
+            raise ValueError(f"'{path}:{name}' takes no options, got {', '.join(options)}")
+        return found
+    try:
+        inspect.signature(found).bind(**options)
+    except TypeError as error:
+        given = f"with the options {', '.join(options)}" if options else "without arguments"
+        raise ValueError(f"'{path}:{name}' must be callable {given}: {error}") from error
+    except ValueError:
+        # Some functions of C have no signature.
+        pass
+    return found(**options)
 
 
 def digits(moved: bool = False, train: int = 300, validation: int = 300) -> Data:

@@ -321,6 +321,7 @@ def to_mlir(
     except _StateError:
         raise
     except Exception as error:
+        _check_runs(network, data)
         raise ValueError(f"torch-mlir cannot express this network: {type(error).__name__}: {error}") from error
     attributes: list[dict[str, Any]] = [{"kas.name": f"input{index or ''}"} for index in range(len(data))]
     for attribute in attributes[1:]:
@@ -333,6 +334,16 @@ def to_mlir(
     if any(tensor.dtype in (torch.int8, torch.uint8) for tensor in tensors.values()):
         exported.run("kas-fuse-dequantize")
     return Exported(exported.run("kas-mark-dropout") if dropout else exported, tensors)
+
+
+def _check_runs(network: nn.Module, data: tuple[Any, ...]) -> None:
+    """A `ValueError` where it is the network that does not take the example, and not what comes after."""
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            network(*data)
+    except Exception as error:
+        types = ", ".join(f"{tuple(one.shape)} {one.dtype}" for one in data if isinstance(one, torch.Tensor))
+        raise ValueError(f"requires data that the network takes, got {types}: {error}") from error
 
 
 @contextlib.contextmanager
