@@ -16,6 +16,7 @@
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Codegen/GPU/Strategy/Device.h"
 #include "kas/Codegen/GPU/Strategy/ScheduleSpace.h"
+#include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
@@ -96,6 +97,51 @@ std::set<GPUStrategy> checkPoints(StringRef device, GPUPrecision precision,
   return drawn;
 }
 
+/// Lets threads share the steps of each operator that has a sum for it, with a
+/// depth, a tile and threads that are drawn.
+struct ShareSteps : PassWrapper<ShareSteps, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ShareSteps)
+
+  explicit ShareSteps(unsigned &numShared) : numShared(numShared) {}
+
+  void runOnOperation() override {
+    Random random(0);
+    getOperation().walk([&](ApplyOp apply) {
+      if (GPUScheduleAttr schedule = draw(apply, random)) {
+        apply->setAttr(KasGPUDialect::scheduleName, schedule);
+        ++numShared;
+      }
+    });
+  }
+
+private:
+  /// Null where the operator has no such sum, or a maximum.
+  GPUScheduleAttr draw(ApplyOp apply, Random &random) {
+    Coordinates coordinates = getCoordinates(apply.getOperator());
+    SmallVector<int64_t> depths;
+    for (int64_t depth : {2, 4, 8, 16, 32})
+      if (llvm::any_of(
+              ArrayRef(coordinates.axes).drop_front(coordinates.numOutputs),
+              [&](const Axis &axis) { return axis.extent % depth == 0; }))
+        depths.push_back(depth);
+    if (depths.empty() || coordinates.hasMax())
+      return nullptr;
+    SmallVector<int64_t> tile(coordinates.numOutputs, 1);
+    for (int64_t points = 1; int64_t &size : tile)
+      if (points < 8)
+        points *= size = int64_t(1) << random.below(3);
+    DenseI64ArrayAttr tiles;
+    if (!tile.empty())
+      tiles = DenseI64ArrayAttr::get(&getContext(), tile);
+    return GPUScheduleAttr::get(
+        &getContext(), GPUStrategy::Direct, int64_t(32) << random.below(3),
+        tiles, DenseI64ArrayAttr(), depths[random.below(depths.size())],
+        /*padding=*/0, /*stages=*/1);
+  }
+
+  unsigned &numShared;
+};
+
 using LoweringPaths = std::set<GPUStrategy>;
 
 } // namespace
@@ -140,4 +186,26 @@ TEST(GPUScheduleSpace, PointsForNVIDIAAgreeWithTheReference) {
   EXPECT_EQ(checkPoints("sm_90", GPUPrecision::F16, getNumOperators(50, 1000)),
             (LoweringPaths{GPUStrategy::Direct, GPUStrategy::Staged,
                            GPUStrategy::TensorCore}));
+}
+
+// Sums of a tile by several threads, at all edges and with guards. No two of
+// them meet in workgroup memory without a barrier.
+TEST(GPUScheduleSpace, SharedStepsAgreeWithTheReference) {
+  CPUPipelineOptions serial;
+  serial.threads = 1;
+  unsigned count = getNumOperators(50, 1000), numShared = 0;
+  for (StringRef device : {"sm_90", "vulkan"})
+    forEachBatch(count, {}, [&](Batch &batch) {
+      batch.check(
+          [&](OpPassManager &manager) {
+            manager.addPass(createKasSpecializePass());
+            manager.addPass(createKasRFactorPass());
+            manager.addPass(std::make_unique<ShareSteps>(numShared));
+            buildGPUFrontHalf(manager, {.device = device.str()});
+            manager.addPass(createKasGPUToCPULoopsPass({/*checkRaces=*/true}));
+          },
+          {.pipeline = serial});
+    });
+  RecordProperty("shared", numShared);
+  EXPECT_GE(numShared, count / 4);
 }
