@@ -47,5 +47,23 @@ gpu.module @kernels {
     vector.store %sum, %result[%at] {alignment = 16 : i64} : memref<64xf32>, vector<4xf32>
     gpu.return
   }
+
+  // A buffer of any size has one of any size in vectors; the distances of a layout are those of elements.
+  // CHECK: spirv.func @sizes
+  // CHECK-SAME: %{{[a-z0-9]+}}: !spirv.ptr<!spirv.struct<(!spirv.rtarray<vector<4xf32>, stride=16> [0])>, StorageBuffer>
+  // CHECK-SAME: %[[APART:[a-z0-9]+]]: !spirv.ptr<!spirv.struct<(!spirv.array<{{[0-9]+}} x f32, stride=4> [0])>, StorageBuffer>
+  // CHECK: spirv.AccessChain %[[APART]]
+  // CHECK-COUNT-4: spirv.Load "StorageBuffer" %{{.*}} : f32
+  gpu.func @sizes(%any: memref<?xf32>, %apart: memref<64xf32, strided<[1], offset: 2>>, %result: memref<64xf32>)
+      kernel attributes {known_block_size = array<i32: 16, 1, 1>, known_grid_size = array<i32: 1, 1, 1>} {
+    %c4 = arith.constant 4 : index
+    %i = gpu.thread_id x
+    %at = arith.muli %i, %c4 : index
+    %a = vector.load %any[%at] {alignment = 16 : i64} : memref<?xf32>, vector<4xf32>
+    %b = vector.load %apart[%at] {alignment = 16 : i64} : memref<64xf32, strided<[1], offset: 2>>, vector<4xf32>
+    %sum = arith.addf %a, %b : vector<4xf32>
+    vector.store %sum, %result[%at] {alignment = 16 : i64} : memref<64xf32>, vector<4xf32>
+    gpu.return
+  }
 }
 }

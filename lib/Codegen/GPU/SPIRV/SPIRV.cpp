@@ -306,16 +306,19 @@ static void widenBuffers(gpu::GPUFuncOp kernel) {
     auto type = cast<MemRefType>(buffer.getType());
     std::optional<SmallVector<VectorAccess>> accesses =
         getVectorAccesses(buffer);
-    if (!accesses || accesses->empty() || type.getRank() != 1)
+    // A layout says how many elements are between two, and not vectors.
+    if (!accesses || accesses->empty() || type.getRank() != 1 ||
+        !type.getLayout().isIdentity() || !type.getElementType().isIntOrFloat())
       continue;
     int64_t width = getCommonWidth(type, *accesses);
     if (width == 1)
       continue;
-    buffer.setType(MemRefType::get(
-        // What is beyond the last vector nobody reads.
-        {type.getDimSize(0) / width},
-        VectorType::get({width}, type.getElementType()),
-        MemRefLayoutAttrInterface(), type.getMemorySpace()));
+    int64_t size = type.getDimSize(0);
+    // What is beyond the last vector nobody reads.
+    buffer.setType(
+        MemRefType::get({ShapedType::isDynamic(size) ? size : size / width},
+                        VectorType::get({width}, type.getElementType()),
+                        MemRefLayoutAttrInterface(), type.getMemorySpace()));
     for (const VectorAccess &access : *accesses)
       replaceAccess(access, buffer, width);
   }
