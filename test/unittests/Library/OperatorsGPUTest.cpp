@@ -27,7 +27,6 @@
 #include "kas/Pipelines/GPU/GPU.h"
 #include "kas/Reference/Evaluator.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include <random>
 
@@ -340,104 +339,6 @@ TEST(OperatorKernel, OfWarpgroupsAtRandom) {
               getRandomSchedule(op.getContext(), generator, isBF16));
         },
         isBF16 ? 2e-2 : 1e-2);
-  }
-}
-
-namespace {
-/// A kernel with barriers: an operator at some sizes, and how it is compiled.
-struct KernelWithBarriers {
-  StringRef name;
-  formulas::Sizes sizes;
-  StringRef device, type;
-  GPUStrategyChoice strategy;
-};
-} // namespace
-
-/// Runs the kernel without its barrier number `removed`, all inputs zero, and
-/// returns what is said about it; nothing where it has no such barrier.
-static std::optional<std::string> runWithout(unsigned removed,
-                                             const KernelWithBarriers &kernel) {
-  DialectRegistry registry;
-  registerGPUPipelineDialects(registry);
-  MLIRContext context(registry);
-  OwningOpRef<ModuleOp> library = parseNamedOperator(&context, kernel.name);
-  auto op = library->lookupSymbol<OperatorOp>(kernel.name);
-  OpBuilder builder = OpBuilder::atBlockEnd(library->getBody());
-  OperatorOp concrete =
-      *specialize(builder, op, getTestBinding(op, kernel.sizes), "concrete",
-                  [&] { return op.emitError(); });
-  OwningOpRef<ModuleOp> module = createOperatorModule(concrete);
-  PassManager front(&context);
-  buildGPUFrontHalf(
-      front,
-      {.device = kernel.device.str(),
-       .strategy = kernel.strategy,
-       .precision = *symbolizeGPUPrecision(kernel.type),
-       .elements =
-           symbolizeGPUElements(kernel.type).value_or(GPUElements::F32)});
-  EXPECT_TRUE(succeeded(front.run(*module)));
-  SmallVector<gpu::BarrierOp> barriers;
-  module->walk([&](gpu::BarrierOp barrier) { barriers.push_back(barrier); });
-  if (removed < barriers.size())
-    barriers[removed].erase();
-  PassManager onCPU(&context);
-  onCPU.addPass(createKasGPUToCPULoopsPass({/*checkRaces=*/true}));
-  CPUPipelineOptions serial;
-  serial.threads = 1;
-  buildCPUPipeline(onCPU, serial);
-  EXPECT_TRUE(succeeded(onCPU.run(*module)));
-  auto compiled = llvm::cantFail(CompiledModule::compile(*module));
-  auto function = llvm::cantFail(compiled->lookup(operatorFunctionName));
-  // More than the largest of the tensors, in f32.
-  std::vector<std::vector<float>> buffers(3, std::vector<float>(1 << 16));
-  std::vector<void *> pointers;
-  for (std::vector<float> &buffer : buffers)
-    pointers.push_back(buffer.data());
-  std::string text = llvm::toString(execution::call(function, pointers.data()));
-  if (removed < barriers.size())
-    return text;
-  EXPECT_EQ(text, "") << "with all " << barriers.size() << " barriers";
-  return std::nullopt;
-}
-
-// Each barrier of each kind of kernel is needed, at sizes where the last block
-// of steps lies where results go then: a shadow of workgroup memory finds that
-// it is missing, whatever values come out.
-TEST(OperatorKernel, WithoutABarrierIsFound) {
-  const KernelWithBarriers kernels[] = {
-      {"matmul",
-       {.N = 40, .M = 48, .K = 64},
-       "sm_90",
-       "f32",
-       GPUStrategyChoice::Staged},
-      {"matmul",
-       {.N = 40, .M = 48, .K = 32},
-       "sm_80",
-       "f16",
-       GPUStrategyChoice::TensorCore},
-      {"matmul",
-       {.N = 40, .M = 48, .K = 32},
-       "sm_90",
-       "bf16",
-       GPUStrategyChoice::TensorCore},
-      {"matmul",
-       {.N = 72, .M = 72, .K = 776},
-       "sm_90a",
-       "f16",
-       GPUStrategyChoice::Warpgroup},
-      {"conv2d_depthwise",
-       {.N = 1, .C = 6, .H = 8, .W = 8, .k = 3},
-       "sm_90",
-       "f16",
-       GPUStrategyChoice::Direct}};
-  for (const KernelWithBarriers &kernel : kernels) {
-    SCOPED_TRACE((kernel.name + " " + kernel.device + " " + kernel.type).str());
-    unsigned number = 0;
-    for (; auto text = runWithout(number, kernel); ++number)
-      EXPECT_NE(text->find("expected a barrier after a thread"),
-                std::string::npos)
-          << "barrier " << number << ": " << *text;
-    EXPECT_GT(number, 0u);
   }
 }
 
