@@ -16,6 +16,7 @@
 #include "Corpus.h"
 #include "ModuleGenerator.h"
 #include "PassRuns.h"
+#include "TimeLimit.h"
 #include "kas/InitAll.h"
 #include "kas/Support/Features.h"
 #include "kas/Target/ObjectTranslations.h"
@@ -57,7 +58,7 @@ static llvm::cl::opt<uint64_t> seed("seed", llvm::cl::init(1),
                                     llvm::cl::desc("seed of all draws"));
 static llvm::cl::opt<unsigned>
     limit("limit", llvm::cl::init(10),
-          llvm::cl::desc("seconds that one run may take"));
+          llvm::cl::desc("seconds of the processor that one run may take"));
 static llvm::cl::opt<std::string>
     only("only", llvm::cl::desc("the name of the only pass to run"));
 static llvm::cl::opt<std::string>
@@ -129,7 +130,7 @@ static void report(const Run *run, uint64_t number, const std::string &reason,
   for (uint64_t number = begin; number < end; ++number) {
     progress->number = number;
     progress->run = -1;
-    alarm(limit);
+    limitTime(limit);
     std::string text = generator.make(context, seed, number);
     OwningOpRef<ModuleOp> module;
     {
@@ -144,7 +145,7 @@ static void report(const Run *run, uint64_t number, const std::string &reason,
     for (size_t index : drawRuns(random, runs)) {
       progress->run = static_cast<int64_t>(index);
       ++progress->runs;
-      alarm(limit);
+      limitTime(limit);
       if (auto reason = passes.execute(runs[index], *module, text)) {
         report(&runs[index], number, *reason, text);
         failed = true;
@@ -152,7 +153,7 @@ static void report(const Run *run, uint64_t number, const std::string &reason,
     }
   }
   progress->number = end;
-  alarm(0);
+  limitTime(0);
   // The destructors of everything take as long as they like.
   llvm::errs().flush();
   _exit(failed ? 1 : 0);
@@ -180,7 +181,7 @@ static unsigned runAll(ModuleGenerator &generator, PassRuns &passes,
     const Run *run =
         progress->run < 0 ? nullptr : &passes.getRuns()[progress->run];
     std::string reason = !WIFSIGNALED(status) ? "ended the process"
-                         : WTERMSIG(status) == SIGALRM
+                         : isTimeLimit(WTERMSIG(status))
                              ? "took more than " + std::to_string(limit) + " s"
                              : "signal " + std::to_string(WTERMSIG(status));
     MLIRContext context(registry, MLIRContext::Threading::DISABLED);

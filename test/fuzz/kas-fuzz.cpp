@@ -8,13 +8,15 @@
 //
 // Parses, verifies and prints many mutated texts in one process. Each must end
 // in success or in a diagnostic; a crash, a failure without a diagnostic, a
-// printed form that does not parse, or more than --limit seconds for one text
-// ends the run with exit code 1 and leaves the text in --save.
+// printed form that does not parse, or more than --limit seconds of the
+// processor for one text ends the run with exit code 1 and leaves the text in
+// --save.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Corpus.h"
 #include "Mutator.h"
+#include "TimeLimit.h"
 #include "kas/InitAll.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -54,7 +56,7 @@ static llvm::cl::opt<uint64_t> seed("seed", llvm::cl::init(1),
                                     llvm::cl::desc("seed of the mutations"));
 static llvm::cl::opt<unsigned>
     limit("limit", llvm::cl::init(5),
-          llvm::cl::desc("seconds that one text may take"));
+          llvm::cl::desc("seconds of the processor that one text may take"));
 static llvm::cl::opt<std::string>
     pipeline("pass-pipeline",
              llvm::cl::desc("passes that valid texts go through, without "
@@ -93,7 +95,7 @@ static void fail(llvm::StringRef reason) {
 
 extern "C" void handleSignal(int signal) {
   saveCurrentText();
-  const char *message = signal == SIGALRM
+  const char *message = kas::fuzz::isTimeLimit(signal)
                             ? "error: the text took too long\n"
                             : "error: the text crashed the parser\n";
   (void)!write(STDERR_FILENO, message, strlen(message));
@@ -102,6 +104,7 @@ extern "C" void handleSignal(int signal) {
 
 static void installHandlers() {
   signal(SIGALRM, handleSignal);
+  signal(SIGPROF, handleSignal);
 #ifdef KAS_HAS_SANITIZER
   // The sanitizer reports crashes itself.
   __sanitizer_set_death_callback(saveCurrentText);
@@ -211,9 +214,9 @@ int main(int argc, char **argv) {
     currentText = mutator.next();
     if (hitsParserOfLinalg(currentText))
       continue;
-    alarm(limit);
+    kas::fuzz::limitTime(limit);
     valid += runOne(*context, currentText);
-    alarm(0);
+    kas::fuzz::limitTime(0);
   }
   llvm::outs() << count << " texts from " << corpus.size() << " with seed "
                << seed << ": " << valid << " valid, " << count - valid
