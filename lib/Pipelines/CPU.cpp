@@ -29,6 +29,7 @@
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
+#include "kas/Pipelines/Registration.h"
 #include "kas/Support/FormerNames.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -440,7 +441,7 @@ private:
 void kas::registerCPUPipeline() {
   registerKasCodegenCommonPasses();
   registerKasCodegenCPUPasses();
-  PassPipelineRegistration<PipelineOptions>(
+  registerModulePipeline<PipelineOptions>(
       "kas-cpu-pipeline",
       "Lower operators, linalg and affine on tensors to the LLVM dialect for "
       "the CPU",

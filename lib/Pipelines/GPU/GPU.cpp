@@ -24,6 +24,7 @@
 #include "kas/Pipelines/GPU/GPU.h"
 #include "kas/Pipelines/GPU/NVVM.h"
 #include "kas/Pipelines/GPU/SPIRV.h"
+#include "kas/Pipelines/Registration.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
@@ -221,13 +222,13 @@ void kas::registerGPUPipelineDialects(DialectRegistry &registry) {
 
 void kas::registerGPUPipelines() {
   registerKasCodegenGPUPasses();
-  PassPipelineRegistration<FrontHalfTextOptions>(
+  registerModulePipeline<FrontHalfTextOptions>(
       "kas-gpu-front-half",
       "Lower operators on tensors to functions on buffers that launch kernels",
       [](OpPassManager &manager, const FrontHalfTextOptions &options) {
         buildGPUFrontHalf(manager, options.getFront());
       });
-  PassPipelineRegistration<NVVMTextOptions>(
+  registerModulePipeline<NVVMTextOptions>(
       "kas-nvvm-pipeline",
       "Lower operators on tensors to kernels for NVIDIA's GPUs",
       [](OpPassManager &manager, const NVVMTextOptions &text) {
@@ -239,7 +240,7 @@ void kas::registerGPUPipelines() {
         options.toolkit = text.toolkit;
         buildNVVMPipeline(manager, options);
       });
-  PassPipelineRegistration<SPIRVTextOptions>(
+  registerModulePipeline<SPIRVTextOptions>(
       "kas-spirv-pipeline",
       "Lower operators on tensors to kernels for devices with Vulkan",
       [](OpPassManager &manager, const SPIRVTextOptions &text) {
