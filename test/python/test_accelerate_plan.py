@@ -54,6 +54,9 @@ def test_training_begins_with_what_loses_about_as_much_as_may_be(target_ms, loss
         # Slower than all that do not hold it, faster than all that do.
         ((3.0, 2.0), (5.0, 6.0)),
         ((0.1, 0.2), ()),
+        # What may come to the limit does not hold it yet.
+        ((0.55, 0.2), (2.0, 3.0)),
+        ((3.0, 0.55), (2.0, 3.0, 5.0)),
     ],
 )
 def test_more_are_taken_near_the_limit(drops, expected):

@@ -266,9 +266,9 @@ class _Run:
         return added
 
     def _choose_next(self) -> list[Choice]:
-        """Choices between the fastest network that may come to the limit and the slowest faster one that does not.
+        """Choices between the fastest network that holds the limit already and the slowest faster one that cannot.
 
-        Where none may, those are slower than all of them.
+        Where none holds it, those are slower than all that cannot.
         """
         assert self.library is not None
         known = {(one.predicted_ms, one.predicted_loss) for one in self.contenders}
@@ -277,7 +277,7 @@ class _Run:
         if self.target_ms is not None:
             low, high = 0.7 * self.target_ms, 1.1 * self.target_ms
         else:
-            good = [one for one in self.contenders if self._may_come(one, PATIENCE)]
+            good = [one for one in self.contenders if self._may_come(one, 1.0)]
             high = min((one.predicted_ms or 0.0 for one in good), default=high)
             bad = [one for one in self.contenders if not self._may_come(one, PATIENCE)]
             low = max((one.predicted_ms or 0.0 for one in bad if (one.predicted_ms or 0.0) < high), default=low)
