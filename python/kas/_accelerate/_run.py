@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
-from ..evaluate import Classification, Data, Task, TaskData
+from ..evaluate import Data, Task, TaskData
 from ..evaluate._data_sets import load_any_data
 from ..evaluate._probe import choose_task
+from ..evaluate._task import Classification
 from ._baselines import make_baselines
 from ._contest import Contender, Job, Result, Row, Trainings, foresee, measure_times, rank, rank_for_time, report
 from ._knapsack import Choice, find_front, thin_out
@@ -28,7 +29,7 @@ from ._precision import ModelInPrecision, choose_precision, list_precisions, mea
 from ._problem import Options, Problem, check_inputs
 from ._progress import Clock, Reporter
 from ._remote import Remote
-from ._statistics import Drop, get_unit, is_share, summarize
+from ._statistics import Drop, get_unit, summarize
 from ._store import Store, digest_model
 from ._times import time_calls
 
@@ -39,11 +40,6 @@ FIRST, SECOND, KEPT = 4, 3, 2
 """How many choices of the front training begins with, how many are added, and how many are trained to the end."""
 MOST_LOSS = {"classes": 0.5, "others": 1.0}
 """The largest predicted loss that training can make good: nats, or the square of errors over the variance."""
-LOSS_AT_NO_DROP, LOSS_OF_POINT = 0.05, 0.2
-"""The same of classifiers that may lose so many points. Measured on a residual network for Fashion-MNIST: after three
-epochs a loss of 0.05 was a drop of half a point, 0.26 of two; after eight a loss of 0.12 was half a point."""
-FIRST_LOSSES = 0.1, 0.6
-"""Training begins with networks whose loss is between these shares of the largest one."""
 SEEDS = 2
 """Fresh seeds for the networks that are trained to the end."""
 FEW = 0.25
@@ -212,7 +208,7 @@ class _Run:
         self.library = Library(problem)
         self.library.build()
         front = find_front(self.library.get_place())
-        limit = get_loss_limit(problem)
+        limit = MOST_LOSS["classes" if isinstance(problem.task, Classification) else "others"]
         self.useful = [
             one for one in front if one.loss <= limit and self.library.predict_ms(one) <= 0.9 * problem.base_ms
         ]
@@ -224,7 +220,7 @@ class _Run:
         measure_times(problem, self.baselines)
         trainings = Trainings(problem)
         start = time.monotonic()
-        self._add(trainings, thin_out(self._list_first(limit), self.first))
+        self._add(trainings, thin_out(self.useful, self.first))
         self.add_seconds = time.monotonic() - start
         trainings.prepare(self.baselines)
         if self._is_short("few trainings"):
@@ -235,15 +231,6 @@ class _Run:
     def _is_short(self, step: str) -> bool:
         clock = self.problem.clock
         return bool(self.problem.store.remember(step, lambda: clock.left < FEW * clock.total))
-
-    def _list_first(self, limit: float) -> list[Choice]:
-        """The choices to begin with: what loses far less than the limit is likely to be slower than need be.
-
-        With a limit for the time, or where there are none, those are all.
-        """
-        low, high = (share * limit for share in FIRST_LOSSES)
-        near = [one for one in self.useful if low <= one.loss <= high]
-        return near if near and self.target_ms is None else self.useful
 
     def _add(self, trainings: Trainings, choices: Sequence[Choice]) -> list[Contender]:
         """Networks for choices of the front, compiled and timed."""
@@ -266,9 +253,9 @@ class _Run:
         return added
 
     def _choose_next(self) -> list[Choice]:
-        """Choices between the fastest network that holds the limit already and the slowest faster one that cannot.
+        """Choices between the fastest network that may come to the limit and the slowest faster one that does not.
 
-        Where none holds it, those are slower than all that cannot.
+        Where none may, the slowest is taken for it: drops after a short training are not the last word.
         """
         assert self.library is not None
         known = {(one.predicted_ms, one.predicted_loss) for one in self.contenders}
@@ -277,15 +264,12 @@ class _Run:
         if self.target_ms is not None:
             low, high = 0.7 * self.target_ms, 1.1 * self.target_ms
         else:
-            good = [one for one in self.contenders if self._may_come(one, 1.0)]
-            high = min((one.predicted_ms or 0.0 for one in good), default=high)
+            good = [one for one in self.contenders if self._may_come(one, PATIENCE)]
+            high = min((one.predicted_ms or 0.0 for one in good or self.contenders[-1:]), default=high)
             bad = [one for one in self.contenders if not self._may_come(one, PATIENCE)]
             low = max((one.predicted_ms or 0.0 for one in bad if (one.predicted_ms or 0.0) < high), default=low)
         between = [one for one, ms in zip(self.useful, times) if low <= ms <= high and (ms, one.loss) not in known]
-        # What is next to those that were trained says little that is new.
-        near = thin_out(between, self.second + 2)
-        spare = max(0, len(near) - self.second)
-        return near[spare // 2 : len(near) - (spare - spare // 2)]
+        return thin_out(between, self.second)
 
     def _may_come(self, one: Contender, patience: float) -> bool:
         if one.drop is None or one.failure is not None:
@@ -302,41 +286,24 @@ class _Run:
         self._advance(trainings, self.contenders, short, "training the first networks")
         added = self._add(trainings, self._choose_next())
         self._advance(trainings, added, short, "training networks near the limit")
-        self._finish_trainings(trainings, self._choose_finalists(), short)
-
-    def _finish_trainings(self, trainings: Trainings, finalists: list[Contender], short: float) -> None:
-        """Finalists with one seed, then the one that is taken by it with others, and the baselines.
-
-        Baselines learn as long as what is taken has learnt in all.
-        """
-        first, *others = [1000 + self.options.seed * SEEDS + number for number in range(self.seeds)]
-        jobs = [Job(one, first, 1.0) for one in finalists]
-        again = [Job(one, seed, 1.0) for one in finalists[:1] for seed in others]
-        baselines = [Job(one, self.options.seed, 1.0) for one in self.baselines if one.failure is None]
-        every = [*jobs, *again, *baselines]
-        rest = self.problem.store.remember("more epochs", lambda: self._plan_rest(trainings, every, short))
-        jobs, again = ([job._replace(epochs=rest) for job in part] for part in (jobs, again))
-        baselines = [job._replace(epochs=short + rest) for job in baselines]
-        phase = f"training {', '.join(one.name for one in finalists)}"
-        found = self._run_jobs(trainings, jobs, phase, again, baselines)
-        self._take_final(list(zip(jobs, found)))
-        again = [] if self.winner is None else [Job(self.winner, seed, rest) for seed in others]
-        names = [*(one.one.name for one in again[:1]), "the baselines"]
-        results = self._run_jobs(trainings, [*again, *baselines], f"training {' and '.join(names)}")
-        trainings.take(baselines, results[len(again) :])
-        self._take_final([*zip(jobs, found), *zip(again, results)])
-        for one in finalists:
-            one.epochs += rest
-        self._say([*finalists, *self.baselines])
-
-    def _run_jobs(
-        self, trainings: Trainings, jobs: Sequence[Job], phase: str, *later: Sequence[Job]
-    ) -> list[tuple[nn.Module, Drop] | None]:
-        """Trainings with their share of the time that is left for them and those that come later."""
-        after = [job for part in later for job in part]
-        expected, whole = trainings.predict_seconds(jobs), trainings.predict_seconds([*jobs, *after])
-        left = self._left - self._predict_drops(trainings, len(jobs) + len(after))
-        return trainings.run(jobs, phase, expected * max(1.0, left / max(whole, 1e-9)))
+        finalists = self._choose_finalists()
+        jobs = [
+            Job(one, 1000 + self.options.seed * SEEDS + number, 1.0)
+            for one in finalists
+            for number in range(self.seeds)
+        ]
+        # Baselines learn as long as what is taken has learnt in all.
+        others = [Job(one, self.options.seed, 1.0) for one in self.baselines if one.failure is None]
+        rest = store.remember("more epochs", lambda: self._plan_rest(trainings, [*jobs, *others], short))
+        jobs = [job._replace(epochs=rest) for job in jobs]
+        others = [job._replace(epochs=short + rest) for job in others]
+        names = [f"{one.name} with {self.seeds} seed{'s' * (self.seeds > 1)}" for one in finalists]
+        phase = f"training {', '.join([*names, 'the baselines'])}"
+        left = self._left - self._predict_drops(trainings, len(jobs) + len(others))
+        results = trainings.run([*jobs, *others], phase, max(left, trainings.predict_seconds([*jobs, *others])))
+        trainings.take(others, results[len(jobs) :])
+        self._take_final(jobs, results[: len(jobs)])
+        self._say(self.baselines)
 
     def _advance(self, trainings: Trainings, contenders: list[Contender], epochs: float, phase: str) -> None:
         expected = trainings.predict_seconds([Job(one, 0, epochs) for one in contenders])
@@ -386,7 +353,7 @@ class _Run:
         """The epochs of a whole training for which all trainings fit into the time that is left."""
         slowest = sorted(self.contenders, key=lambda one: one.step_seconds, reverse=True)
         first = [Job(one, 0, SHORT) for one in slowest]
-        last = [Job(one, 0, 1 - SHORT) for one in [*slowest[: self.kept], *(slowest[:1] * (self.seeds - 1))]]
+        last = [Job(one, 0, 1 - SHORT) for one in slowest[: self.kept] for _ in range(self.seeds)]
         last += [Job(one, 0, 1.0) for one in self.baselines]
         each = sum(map(trainings.predict_seconds, (first, first[: self.second], last)))
         # What is added is compiled, too.
@@ -408,17 +375,20 @@ class _Run:
         epochs = min((1 - SHORT) * MOST_EPOCHS, usable / each if each > 0 else MOST_EPOCHS)
         return max(epochs, LEAST_STEPS / trainings.steps_of_epoch)
 
-    def _take_final(self, pairs: Sequence[tuple[Job, tuple[nn.Module, Drop] | None]]) -> None:
-        """The first finalist whose drop holds, as the mean of its seeds; else the one that comes nearest."""
+    def _take_final(self, jobs: Sequence[Job], results: Sequence[tuple[nn.Module, Drop] | None]) -> None:
+        """The first finalist whose drop holds with fresh seeds; else the one that comes nearest."""
         found: dict[str, tuple[Contender, list[tuple[nn.Module, Drop]]]] = {}
-        for job, result in pairs:
+        for job, result in zip(jobs, results):
             if result is not None:
                 found.setdefault(job.one.name, (job.one, []))[1].append(result)
         for one, networks in found.values():
             one.drop = summarize([drop for _, drop in networks])
-        if found:
-            order = self._rank([one for one, _ in found.values()], 1.0)
-            self.winner, self.final = found[order[0].name]
+            one.epochs += jobs[0].epochs
+        self._say([one for one, _ in found.values()])
+        if not found:
+            return
+        order = self._rank([one for one, _ in found.values()], 1.0)
+        self.winner, self.final = found[order[0].name]
 
     # What is reported
 
@@ -460,12 +430,3 @@ class _Run:
         for result, ms in zip(self.results, times):
             result.ms = ms
         problem.dense_ms = self.results[0].ms
-
-
-def get_loss_limit(problem: Problem) -> float:
-    """The largest predicted loss of a network that is of use."""
-    if not isinstance(problem.task, Classification):
-        return MOST_LOSS["others"]
-    if problem.options.target is not None or not is_share(problem.task):
-        return MOST_LOSS["classes"]
-    return min(MOST_LOSS["classes"], LOSS_AT_NO_DROP + LOSS_OF_POINT * problem.options.max_drop)
