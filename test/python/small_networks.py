@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import nn
 from torch.nn import functional
 
@@ -21,3 +22,22 @@ class Images(nn.Module):
     def forward(self, x):
         x = functional.max_pool2d(functional.relu(self.norm(self.first(x))), 2)
         return self.head((x + functional.gelu(self.depthwise(x))).mean((2, 3)))
+
+
+class WeightsInBytes(nn.Module):
+    """The weights of a convolution and a linear layer as PyTorch's PT2E flow keeps them: bytes, a step per channel."""
+
+    def __init__(self):
+        super().__init__()
+        for name, shape in (("first", (8, 3, 3, 3)), ("second", (5, 8))):
+            weight = torch.randn(shape)
+            scale = weight.abs().amax(tuple(range(1, weight.ndim))) / 127
+            rounded = (weight / scale.view(-1, *[1] * (weight.ndim - 1))).round().to(torch.int8)
+            self.register_buffer(f"{name}_scale", scale)
+            self.register_buffer(f"{name}_zero_point", torch.zeros(len(scale), dtype=torch.int64))
+            self.register_buffer(f"{name}_weight", rounded)
+
+    def weigh(self, name, least):
+        """The weight of a layer in f32; `least` is the least byte."""
+        parts = [getattr(self, f"{name}_{part}") for part in ("weight", "scale", "zero_point")]
+        return torch.ops.quantized_decomposed.dequantize_per_channel.default(*parts, 0, least, 127, torch.int8)

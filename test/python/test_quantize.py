@@ -18,6 +18,7 @@ import kas
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_mlir")
 
+from small_networks import WeightsInBytes  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
@@ -276,33 +277,21 @@ def test_quantized_onnx(tmp_path: pathlib.Path, data: str, per_channel: bool) ->
         assert numpy.abs(found - plain).max() < 0.1 * numpy.abs(plain).max()
 
 
-class Rounded(nn.Module):
-    """A convolution and a linear layer as PyTorch's PT2E flow writes them: bytes as buffers, a step per channel."""
+class Rounded(WeightsInBytes):
+    """A convolution and a linear layer in bytes, as PyTorch's PT2E flow writes them."""
 
     def __init__(self) -> None:
         super().__init__()
-        for name, shape in (("first", (8, 3, 3, 3)), ("second", (5, 8))):
-            weight = torch.randn(shape)
-            scale = weight.abs().amax(tuple(range(1, weight.ndim))) / 127
-            rounded = (weight / scale.view(-1, *[1] * (weight.ndim - 1))).round().to(torch.int8)
-            self.register_buffer(f"{name}_scale", scale)
-            self.register_buffer(f"{name}_zero_point", torch.zeros(len(scale), dtype=torch.int64))
-            self.register_buffer(f"{name}_weight", rounded)
         self.bias = nn.Parameter(torch.randn(8))
-
-    def weigh(self, name: str) -> torch.Tensor:
-        parts = [getattr(self, f"{name}_{part}") for part in ("weight", "scale", "zero_point")]
-        ops = torch.ops.quantized_decomposed
-        return ops.dequantize_per_channel.default(*parts, 0, -127, 127, torch.int8)  # type: ignore[no-any-return]
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         ops = torch.ops.quantized_decomposed
         rounded = [0.03, -5, -128, 127, torch.int8]
         x = ops.dequantize_per_tensor.default(ops.quantize_per_tensor.default(x, *rounded), *rounded)
-        x = functional.relu(functional.conv2d(x, self.weigh("first"), self.bias, padding=1))
+        x = functional.relu(functional.conv2d(x, self.weigh("first", -127), self.bias, padding=1))
         rounded = [0.1, 0, 0, 255, torch.uint8]
         x = ops.dequantize_per_tensor.default(ops.quantize_per_tensor.default(x.mean((2, 3)), *rounded), *rounded)
-        return x @ self.weigh("second").T
+        return x @ self.weigh("second", -127).T
 
 
 def test_quantized_pt2e(tmp_path: pathlib.Path) -> None:

@@ -7,7 +7,7 @@ import importlib
 
 import pytest
 import torch
-from torch import nn
+from small_networks import WeightsInBytes
 from torch.nn import functional
 
 import kas
@@ -41,23 +41,12 @@ def get_operations():
     return torch.ops.quantized_decomposed
 
 
-class PerChannel(nn.Module):
+class PerChannel(WeightsInBytes):
     """A convolution and a linear layer in bytes with a step per channel; data with known or chosen steps."""
 
     def __init__(self, is_dynamic):
         super().__init__()
         self.is_dynamic = is_dynamic
-        for name, shape in (("first", (8, 3, 3, 3)), ("second", (5, 8))):
-            weight = torch.randn(shape)
-            scale = weight.abs().amax(tuple(range(1, weight.ndim))) / 127
-            rounded = (weight / scale.view(-1, *[1] * (weight.ndim - 1))).round().to(torch.int8)
-            self.register_buffer(f"{name}_scale", scale)
-            self.register_buffer(f"{name}_zero_point", torch.zeros(len(scale), dtype=torch.int64))
-            self.register_buffer(f"{name}_weight", rounded)
-
-    def weigh(self, name):
-        parts = [getattr(self, f"{name}_{part}") for part in ("weight", "scale", "zero_point")]
-        return get_operations().dequantize_per_channel.default(*parts, 0, -128, 127, torch.int8)
 
     def round(self, x, scale, zero):
         operations, rest = get_operations(), (0, 255, torch.uint8)
@@ -69,8 +58,8 @@ class PerChannel(nn.Module):
         return operations.dequantize_per_tensor.tensor(rounded, *steps, *rest)
 
     def forward(self, x):
-        x = functional.relu(functional.conv2d(self.round(x, 0.03, 128), self.weigh("first"), padding=1))
-        return functional.linear(self.round(x.mean((2, 3)), 0.02, 3), self.weigh("second"))
+        x = functional.relu(functional.conv2d(self.round(x, 0.03, 128), self.weigh("first", -128), padding=1))
+        return functional.linear(self.round(x.mean((2, 3)), 0.02, 3), self.weigh("second", -128))
 
 
 @pytest.mark.parametrize("is_dynamic", [False, True])
